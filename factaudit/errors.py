@@ -19,10 +19,10 @@ class UsageError(FactauditError):
     """A wrong call: an unknown name, an option out of range (exit code 2)."""
 
 
-def first_line_of_error(error: BaseException) -> str:
+def format_error_first_line(error: BaseException) -> str:
     """The first line of what an exception says; its kind where it says nothing.
 
-    >>> first_line_of_error(ValueError("no such column\\nHint: ...")), first_line_of_error(ValueError())
+    >>> format_error_first_line(ValueError("no such column\\nHint: ...")), format_error_first_line(ValueError())
     ('no such column', 'ValueError')
     """
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
+from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
 from factaudit.estimate.estimate_settings import EstimateSettings
-from factaudit.estimate.sealed_split import open_sealed_test
+from factaudit.estimate.sealed_split import open_sealed_test_split
 from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,
@@ -50,8 +50,8 @@ from factaudit.run_folder import (
     check_run_spares_inputs,
     collect_run_spec_problem,
     count_run_llm_calls,
-    hold_run_folder,
     list_file_checksums,
+    lock_run_folder_for_writing,
     resolve_run_evaluator_paths,
     write_run_lock_file,
 )
@@ -63,7 +63,7 @@ from factaudit.run_reuse import (
     reuse_audit_rows,
     write_run_results_and_report,
 )
-from factaudit.sql.audit_run import SqlAnalysisBesideAudits
+from factaudit.sql.audit_run import AdditionalSqlAnalysis
 from factaudit.sql.audit_run import run_sql_audits as run_held
 from factaudit.sql.source_tables import choose_sql_source_tables
 from factaudit.stats.multiplicity import share_confidence_over_looks
@@ -175,7 +175,7 @@ def run(
     evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
     check_unique_evaluator_names(evaluators)
     named = list_files_named_by_evaluator_options(evaluators)
-    with hold_run_folder(folder, [*_list_experiment_sources(experiment), *named]) as work:
+    with lock_run_folder_for_writing(folder, [*_list_experiment_sources(experiment), *named]) as work:
         key = None if experiment.open_test else _digest_experiment(experiment, evaluators)
         if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
@@ -223,7 +223,7 @@ def run(
         tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
         looks = 0
         if experiment.open_test:
-            claims, looks = open_sealed_test(claims, str(experiment.claims[0]), {"out": str(folder)})
+            claims, looks = open_sealed_test_split(claims, str(experiment.claims[0]), {"out": str(folder)})
             tell(f"test      opened, {format_count(looks, 'time')} in all")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
@@ -270,17 +270,17 @@ def run(
     return results
 
 
-def _check_experiment_estimate_settings(experiment: Experiment) -> SqlAnalysisBesideAudits | None:
+def _check_experiment_estimate_settings(experiment: Experiment) -> AdditionalSqlAnalysis | None:
     """The estimates of a run on tables past memory."""
     estimate = experiment.estimate
     if estimate is None:
         return None
 
-    def rows(held: EstimationUnitsPastMemory) -> Mapping[str, list[Row]]:
+    def rows(held: EstimationUnitsInDatabase) -> Mapping[str, list[Row]]:
         return estimate.estimate_past_memory(held, experiment.seed, experiment.confidence).audits()
 
     files = [Path(path) for path in estimate.files()]
-    return SqlAnalysisBesideAudits(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
+    return AdditionalSqlAnalysis(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
 
 
 def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
@@ -306,7 +306,7 @@ def _run_counts_experiment(
     experiment: Experiment, counts_path: str, folder: Path, say: Callable[[str], None]
 ) -> Results:
     """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
-    with hold_run_folder(folder, [counts_path]):
+    with lock_run_folder_for_writing(folder, [counts_path]):
         counts = read_counts(counts_path)
         say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'dataset')}")
         results = compare_counts(

@@ -210,7 +210,7 @@ def list_folder_files(folder: Path) -> list[Path]:
     return found
 
 
-def check_outputs_spare_inputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
+def check_outputs_do_not_replace_inputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
     """Raise `UsageError` where an output is an input or another output, by whatever name: what is read is not lost.
 
     A folder among the inputs stands for the files in it. Outputs that are None are left out.

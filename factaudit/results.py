@@ -16,9 +16,9 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import find_audit_declaration, list_computable_audits, make_audited_run
 from factaudit.audit.audit_options import (
     choose_supported_audits,
+    divide_audit_alpha_over_looks,
     read_audit_names_and_options,
     read_options_of_audits_past_memory,
-    share_levels_over_looks,
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
@@ -282,7 +282,7 @@ def compare(
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
     if looks > 1:
-        chosen = share_levels_over_looks(chosen, looks)
+        chosen = divide_audit_alpha_over_looks(chosen, looks)
     settings = ComparisonSettings(
         ready.tables_digest,
         title,

@@ -23,7 +23,7 @@ from factaudit.results import Results, Row
 from factaudit.run_folder import sum_run_call_costs
 from factaudit.run_gate import RunGateVerdict, format_points, judge_run_gate_changes
 from factaudit.run_matching import (
-    check_runs_match,
+    check_runs_share_evaluators,
     compare_findings_of_runs,
     list_floor_names,
     match_evaluators_of_runs,
@@ -114,7 +114,7 @@ def diff_runs(
         raise InputError(f"{before}, {after}", [Problem("the two runs have no claim in common (by claim_id)")])
     named = pairs if isinstance(pairs, Mapping) else parse_run_matching_pairs(pairs, first, second)
     matched = match_evaluators_of_runs(first, second, named)
-    check_runs_match(first, second, matched)
+    check_runs_share_evaluators(first, second, matched)
     new_names = {pair["before"]: pair["after"] for pair in matched}
     tables = [read_verdicts(Path(folder) / "verdicts.parquet") for folder in (before, after)]
     tables = [
@@ -162,7 +162,7 @@ def diff_runs(
         not_compared,
         int((~alike).sum()),
         {side: _count_repeats(one) for side, one in zip(("before", "after"), judged, strict=True)},
-        _pick_run_diff_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
+        _list_run_diff_changed_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
     )
 
 
@@ -212,7 +212,7 @@ def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Se
             flips = compute_paired_flip_shares(before, after, groups, size, first.cluster_codes)
             for at, place in enumerate(places):
                 row: Row = {"dataset": place, "evaluator": name}
-                row |= _count_run_diff_predictions(first.label, before, after, groups == at)
+                row |= _count_changed_predictions_of_runs(first.label, before, after, groups == at)
                 row |= {f"flips{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS[2:], flips, strict=True)}
                 for key, figures in changes.items():
                     row |= {f"{key}{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS, figures, strict=True)}
@@ -233,7 +233,9 @@ def _count_repeats(judgements_of_run: Judgements) -> int:
     return 1 if judgements_of_run.repeat_predictions is None else len(judgements_of_run.repeat_predictions)
 
 
-def _count_run_diff_predictions(label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> Row:
+def _count_changed_predictions_of_runs(
+    label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray
+) -> Row:
     a, b, label = before[inside], after[inside], label[inside]
     in_both = (a >= 0) & (b >= 0)
     changed = in_both & (a != b)
@@ -263,7 +265,7 @@ def _average_run_diff_over_datasets(rows: Sequence[Row]) -> Row:
     return mean
 
 
-def _pick_run_diff_claims(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
+def _list_run_diff_changed_claims(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
     """Claims whose prediction changed: what became wrong before what became right, then what has no label."""
     first = judgements_of_runs[0]
     label, found = first.label, []

@@ -118,12 +118,12 @@ def detect_drift(
             f"no evaluator judged the anchors at every date ({told}), and no date has labelled claims of its own: give "
             "a judge the same name at each date"
         )
-    judge = [row for name in sorted(everywhere) for row in _follow_judge(name, judged, names, confidence, seed)]
-    system = list(_follow_systems(dates, confidence, seed))
+    judge = [row for name in sorted(everywhere) for row in _detect_judge_drift(name, judged, names, confidence, seed)]
+    system = list(_detect_system_drift(dates, confidence, seed))
     return RunDrift(judge, system, sorted(set.union(*evaluators) - everywhere))
 
 
-def _follow_judge(
+def _detect_judge_drift(
     evaluator: str, judged: Sequence[Judgements], names: Sequence[str], confidence: float, seed: int
 ) -> Iterator[Row]:
     first = judged[0]
@@ -143,7 +143,7 @@ def _follow_judge(
             repeated_units_p_value(scores[:, : at + 1], _seed_date(seed, evaluator, figure, at))
             for at in range(1, len(judged))
         ]
-    evidence, moved, since = _bet_on_moves(p_values, len(judged), confidence)
+    evidence, moved, since = _bet_on_drift_p_values(p_values, len(judged), confidence)
     share = np.where(said < 0, np.nan, said).astype(np.float64)
     groups = np.zeros(len(label), dtype=np.int64)
     for at, name in enumerate(names):
@@ -154,10 +154,10 @@ def _follow_judge(
         change = changes["bacc" if (label >= 0).any() else "ppr"]
         ends = dict(zip(("change", "change_low", "change_high"), change[2:], strict=True))
         row |= {key: none_if_undefined(value[0]) if at else None for key, value in ends.items()}
-        yield row | _describe_move(at, evidence, moved, since, names)
+        yield row | _describe_detected_drift(at, evidence, moved, since, names)
 
 
-def _follow_systems(dates: Sequence[DriftDate], confidence: float, seed: int) -> Iterator[Row]:
+def _detect_system_drift(dates: Sequence[DriftDate], confidence: float, seed: int) -> Iterator[Row]:
     tables = [
         (at, Judgements.join(date.claims.reset_index(drop=True), date.verdicts.iloc[:0]))
         for at, date in enumerate(dates)
@@ -184,7 +184,7 @@ def _follow_systems(dates: Sequence[DriftDate], confidence: float, seed: int) ->
             )
             for at in present[1:]
         ]
-        evidence, moved, since = _bet_on_moves({"error rate": p_values}, len(present), confidence)
+        evidence, moved, since = _bet_on_drift_p_values({"error rate": p_values}, len(present), confidence)
         place = np.searchsorted(present, date)
         counts = ClusterCounts(place, np.ones(len(place), dtype=np.int64), np.zeros((len(place), 0)), len(present))
         share = estimate_clustered_proportions(counts, wrong[:, None].astype(float), size[:, None].astype(float))
@@ -194,13 +194,13 @@ def _follow_systems(dates: Sequence[DriftDate], confidence: float, seed: int) ->
             row: Row = {"system": system, "date": name, "n_labels": int(size[place == at].sum())}
             ends = (share.point, low, high)
             row |= {f"error_rate{end}": none_if_undefined(one[at, 0]) for end, one in zip(_ENDS, ends, strict=True)}
-            yield row | _describe_move(at, evidence, moved, since, names)
+            yield row | _describe_detected_drift(at, evidence, moved, since, names)
 
 
 _ENDS = ("", "_low", "_high")
 
 
-def _bet_on_moves(
+def _bet_on_drift_p_values(
     p_values: dict[str, list[DirectedP]], n_dates: int, confidence: float
 ) -> tuple[np.ndarray, str | None, int | None]:
     """The capital after each date, (T,), of equal bets on each figure's fall and rise; what moved, and when."""
@@ -219,7 +219,9 @@ def _bet_on_moves(
     return evidence, max(bets, key=lambda name: bets[name][since]), since
 
 
-def _describe_move(at: int, evidence: np.ndarray, moved: str | None, since: int | None, names: Sequence[str]) -> Row:
+def _describe_detected_drift(
+    at: int, evidence: np.ndarray, moved: str | None, since: int | None, names: Sequence[str]
+) -> Row:
     is_sure = since is not None and at >= since
     return {
         "evidence": float(evidence[at]),

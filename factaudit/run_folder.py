@@ -148,7 +148,7 @@ def list_run_files(folder: Path) -> list[str]:
 
 
 @contextmanager
-def hold_run_folder(folder: Path, inputs: Iterable[str | Path] = ()) -> Iterator[Path]:
+def lock_run_folder_for_writing(folder: Path, inputs: Iterable[str | Path] = ()) -> Iterator[Path]:
     """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``.
 
     Raises `UsageError` where the run would write over one of its inputs, `FactauditError` where a link would lead out

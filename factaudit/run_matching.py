@@ -60,7 +60,7 @@ def match_evaluators_of_runs(first: Results, second: Results, pairs: Mapping[str
     return sorted(matched, key=lambda pair: order[pair["before"]])
 
 
-def check_runs_match(first: Results, second: Results, matched: Sequence[Row]) -> None:
+def check_runs_share_evaluators(first: Results, second: Results, matched: Sequence[Row]) -> None:
     """Raise `UsageError` where no evaluator but floors is in both runs."""
     floors = [list_floor_names(results) for results in (first, second)]
     judges = [

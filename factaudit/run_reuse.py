@@ -19,7 +19,7 @@ from factaudit.publications.register import read_publication_citation, recognise
 from factaudit.report.rendering import render_report
 from factaudit.report.results_json import list_product_table_files_of_results_json, write_results_json
 from factaudit.results import Results, Row
-from factaudit.run_folder import hold_run_folder, list_run_files
+from factaudit.run_folder import list_run_files, lock_run_folder_for_writing
 from factaudit.signature import compute_file_checksum, hash_texts
 from factaudit.text.display_text import format_count
 
@@ -84,7 +84,7 @@ def refresh_report_of_reused_run(
 
 def add_png_figures(folder: Path) -> None:
     """PNGs of the figures of a run that is done."""
-    with hold_run_folder(folder):
+    with lock_run_folder_for_writing(folder):
         refresh_report_of_reused_run(folder, png=True)
 
 

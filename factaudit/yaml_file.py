@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from factaudit.errors import InputError, Problem, UsageError, first_line_of_error, suggest_known_name
+from factaudit.errors import InputError, Problem, UsageError, format_error_first_line, suggest_known_name
 from factaudit.files import check_no_pipe, resolve_path
 
 YamlPlace = tuple[str | int, ...]
@@ -47,7 +47,7 @@ class YamlFile:
             raise InputError(str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]) from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             # A control character; a date like 2024-13-01; brackets without end.
-            raise self.error(f"not YAML: {first_line_of_error(error)}") from None
+            raise self.error(f"not YAML: {format_error_first_line(error)}") from None
 
     def _record_lines(self, node: yaml.Node, place: YamlPlace, walked: set[int]) -> None:
         self.lines.setdefault(place, node.start_mark.line + 1)

@@ -32,7 +32,7 @@ import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
 from factaudit.llm import batch_api, client, batch_client
 client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
-batch_api.ask_in_batches.__kwdefaults__["poll_seconds"] = 0.02
+batch_api.ask_through_batch_api.__kwdefaults__["poll_seconds"] = 0.02
 batch_client.BatchClient.quiet, batch_client.BatchClient.poll = 0.1, 0.02
 children = []
 print("ready", flush=True)

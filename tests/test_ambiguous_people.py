@@ -13,7 +13,7 @@ from scripted_llm import ScriptedLLM
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.engine_settings import open_engine_knowledge_source
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import Response, find_given_fact_groups, read_response_file
 
 Groups = list[list[str]]
@@ -59,7 +59,7 @@ def biographies(root: Path) -> list[Response]:
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredRecords:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredResponseRecords:
     layouts = list(LAYOUTS.values())
     groups: dict[str, str] = {}
     for number, one in enumerate(biographies):
@@ -84,7 +84,7 @@ def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.Tem
     return scorer.score_responses(biographies)
 
 
-def _table(root: Path, biographies: list[Response], scored: ScoredRecords) -> list[str]:
+def _table(root: Path, biographies: list[Response], scored: ScoredResponseRecords) -> list[str]:
     """A row for each kind of name: links that are right, merged biographies found, others taken for merged."""
     lines = (root / "data/people/ambiguous/biographies.jsonl").read_text(encoding="utf-8").splitlines()
     kinds = [json.loads(line)["kind"] for line in lines]
@@ -118,26 +118,28 @@ def test_the_biographies_are_of_all_kinds(biographies: list[Response]) -> None:
     assert all(one.candidates is None and not one.docs for one in biographies), "candidates are to be found"
 
 
-def test_everybody_meant_is_a_candidate(biographies: list[Response], scored: ScoredRecords) -> None:
+def test_everybody_meant_is_a_candidate(biographies: list[Response], scored: ScoredResponseRecords) -> None:
     for one, row in zip(biographies, scored.responses, strict=True):
         meant = {fact.entity for fact in one.facts or ()} - {None}
         assert meant <= set(row["candidates"]), one.response_id
 
 
-def test_ten_layouts_are_ten_ways_to_say_the_same(scored: ScoredRecords) -> None:
+def test_ten_layouts_are_ten_ways_to_say_the_same(scored: ScoredResponseRecords) -> None:
     (row,) = [row for row in scored.summary["grouping"] if row["grouper"] == "llm"]
     assert len(LAYOUTS) == 10
     assert (row["same_as_given"], row["n_failed"], row["n_dropped"], row["n_invented"]) == (1.0, 0, 0, 0)
 
 
-def test_the_table_is_as_the_folder_says(root: Path, biographies: list[Response], scored: ScoredRecords) -> None:
+def test_the_table_is_as_the_folder_says(
+    root: Path, biographies: list[Response], scored: ScoredResponseRecords
+) -> None:
     told = (root / "data/people/README.md").read_text(encoding="utf-8").splitlines()
     table = _table(root, biographies, scored)
     assert table[-1] == "| all | 36 | 45 of 45 | 9 of 9 | 0 of 27 |"
     assert set(table) <= set(told), "\n".join(table)
 
 
-def test_without_groups_whoever_is_told_apart_is_a_false_alarm(scored: ScoredRecords) -> None:
+def test_without_groups_whoever_is_told_apart_is_a_false_alarm(scored: ScoredResponseRecords) -> None:
     by_grouper = {row["grouper"]: row for row in scored.summary["linking"] if row["link"] == "argmax"}
     assert by_grouper["llm"]["share_merged"] == 9 / 36
     assert by_grouper["one-group"]["share_merged"] == 18 / 36

@@ -27,9 +27,9 @@ from factaudit.audit.findings import collect_findings
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.content_words import WordVocabulary, is_trivial_statement, list_informative_words
-from factaudit.text.core_facts import count_word_rarity, select_core_facts
-from factaudit.text.demonstrations import read_demonstrations
-from factaudit.text.fact_faults import find_fact_faults, find_repeating_pairs, is_not_covered
+from factaudit.text.core_facts import compute_content_word_rarity, select_core_facts
+from factaudit.text.demonstrations import read_fact_demonstrations
+from factaudit.text.fact_faults import find_fact_faults, find_repeating_fact_pairs, is_uncovered_sentence
 
 Row = dict[str, Any]
 FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
@@ -43,7 +43,7 @@ def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
 
 
 def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_authored_facts(root: Path) -> None:
-    demonstrations = [WordVocabulary([sentence, *facts]) for sentence, facts in read_demonstrations().items()]
+    demonstrations = [WordVocabulary([sentence, *facts]) for sentence, facts in read_fact_demonstrations().items()]
     counts = {name: Counter[str]() for name in (*FAULTS, "uncovered")}
     texts = set()
     for line in (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines():
@@ -57,7 +57,7 @@ def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_a
                 counts[name] += count_hits(list(getattr(found, name)), known)
         told = WordVocabulary(facts)
         words = [list_informative_words(one["text"], response["topic"]) for one in response["sentences"]]
-        flags = [is_not_covered(each, told.list_missing_words(each)) for each in words]
+        flags = [is_uncovered_sentence(each, told.list_missing_words(each)) for each in words]
         counts["uncovered"] += count_hits(flags, [one["uncovered"] for one in response["sentences"]])
     assert len(texts) >= 300
     for name, one in counts.items():
@@ -213,8 +213,8 @@ def test_padding_moves_factscore_by_ten_points_and_not_the_score_over_the_core(r
 def test_the_core_is_the_heaviest_selection_without_a_fact_that_another_says() -> None:
     """By trying all selections."""
     facts = ["Ada Fenn sold her mill in 1911.", *OWN, "Ada Fenn was a miller in Ludlow.", "Ada was born.", "Ada sang."]
-    rarity = count_word_rarity([TEXT, "A mill in Ludlow.", "She sold it."])
-    pairs = find_repeating_pairs(facts, "Ada Fenn")
+    rarity = compute_content_word_rarity([TEXT, "A mill in Ludlow.", "She sold it."])
+    pairs = find_repeating_fact_pairs(facts, "Ada Fenn")
     weights = []
     for fact in facts:
         stems = {word.stem for word in list_informative_words(fact, "Ada Fenn")}

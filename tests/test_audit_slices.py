@@ -12,7 +12,7 @@ from factaudit.audit import load_all_audits
 from factaudit.audit.core.statements import Statement
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen import compose_first_screen
-from factaudit.audit.slices import MOST_VALUES, compute_slices
+from factaudit.audit.slices import MOST_VALUES, compute_slice_differences
 from factaudit.errors import UsageError
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -35,7 +35,7 @@ def draw_rows(seed: int, worse: float, n: int = 800) -> list[Row]:
 
 def test_figures_by_hand():
     rows = draw_rows(1, 0.3)
-    found = compute_slices(judged(rows, "e"), intervals=INTERVALS)
+    found = compute_slice_differences(judged(rows, "e"), intervals=INTERVALS)
     for row in found:
         if row["difference"] is None:
             continue
@@ -70,7 +70,7 @@ def test_figures_by_hand():
 def test_columns_that_name_things_and_values_with_few_labels_are_said():
     rows = draw_rows(2, 0.0, 200)
     rows[0]["field"] = "chess"
-    found = compute_slices(judged(rows, "e"), intervals=INTERVALS)
+    found = compute_slice_differences(judged(rows, "e"), intervals=INTERVALS)
     assert {row["column"] for row in found} == {"field", "error_type", "year", "note", "raw_label"}
     note = find(found, column="note")
     assert (note["value"], note["n"], note["reason"]) == (None, 200, "left out: 200 different values")
@@ -83,10 +83,13 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
         "Too few labels for 3: field “chess”, raw_label “right”, raw_label “wrong”."
     )
     lists = [row | {"tags": ["a", "b"]} for row in rows]
-    assert find(compute_slices(judged(lists, "e")), column="tags")["reason"] == "left out: it holds lists or objects"
-    assert {row["column"] for row in compute_slices(judged(rows, "e"), columns=["field"])} == {"field"}
+    assert (
+        find(compute_slice_differences(judged(lists, "e")), column="tags")["reason"]
+        == "left out: it holds lists or objects"
+    )
+    assert {row["column"] for row in compute_slice_differences(judged(rows, "e"), columns=["field"])} == {"field"}
     with pytest.raises(UsageError, match="did you mean 'field'"):
-        compute_slices(judged(rows, "e"), columns=["feild"])
+        compute_slice_differences(judged(rows, "e"), columns=["feild"])
 
 
 def test_rows_have_a_limit(monkeypatch: pytest.MonkeyPatch):
@@ -94,7 +97,7 @@ def test_rows_have_a_limit(monkeypatch: pytest.MonkeyPatch):
     rows = [
         row | {"kind": at % MOST_VALUES} | {"kind": f"k{at % MOST_VALUES}"} for at, row in enumerate(draw_rows(3, 0))
     ]
-    found = compute_slices(judged(rows, "e"))
+    found = compute_slice_differences(judged(rows, "e"))
     assert len([row for row in found if row["value"] is not None]) <= 7
     assert find(found, column="kind")["reason"] == "left out: 50 values for 1 evaluators are too many rows"
 
@@ -104,7 +107,7 @@ def say(rows: list[Row]) -> list[Row]:
 
 
 def test_a_slice_that_is_worse_is_named_with_how_many_were_looked_at():
-    rows = compute_slices(judged(draw_rows(4, 0.3), "e"), intervals=INTERVALS)
+    rows = compute_slice_differences(judged(draw_rows(4, 0.3), "e"), intervals=INTERVALS)
     (finding,) = say(rows)
     assert (finding["severity"], finding["evaluator"], finding["evidence"]["value"]) == ("warn", "e", "law")
     assert isinstance(finding["statement"], Statement)
@@ -112,8 +115,10 @@ def test_a_slice_that_is_worse_is_named_with_how_many_were_looked_at():
         "e is significantly worse on 1 of 10 slices of the claims. At worst, where field is “law” on d, its BAcc is"
         in (finding["statement"])
     )
-    assert say(compute_slices(judged(draw_rows(5, 0.0), "e"), intervals=INTERVALS)) == []
-    assert say(compute_slices(judged(draw_rows(4, 0.3), "e"))) == []  # without intervals nothing is significant
+    assert say(compute_slice_differences(judged(draw_rows(5, 0.0), "e"), intervals=INTERVALS)) == []
+    assert (
+        say(compute_slice_differences(judged(draw_rows(4, 0.3), "e"))) == []
+    )  # without intervals nothing is significant
 
 
 def test_the_first_screen_says_it_of_the_best_evaluator_alone():
@@ -132,12 +137,12 @@ def test_the_first_screen_says_it_of_the_best_evaluator_alone():
 def test_bounds_hold_whatever_the_missing_verdicts_are():
     rows = draw_rows(6, 0.2, 40)
     rows[0]["e"] = rows[5]["e"] = rows[9]["e"] = None
-    found = compute_slices(judged(rows, "e"), columns=["field"], min_labels=1)
+    found = compute_slice_differences(judged(rows, "e"), columns=["field"], min_labels=1)
     for values in product((0, 1), repeat=3):
         full = [dict(each) for each in rows]
         for at, value in zip((0, 5, 9), values, strict=True):
             full[at]["e"] = value
-        for one in compute_slices(judged(full, "e"), columns=["field"], min_labels=1):
+        for one in compute_slice_differences(judged(full, "e"), columns=["field"], min_labels=1):
             row = find(found, value=one["value"])
             if row["difference"] is not None:
                 assert row["difference_min"] - 1e-12 <= one["difference"] <= row["difference_max"] + 1e-12
@@ -145,8 +150,8 @@ def test_bounds_hold_whatever_the_missing_verdicts_are():
 
 def test_the_order_of_rows_changes_nothing():
     rows = [row | {"claim_id": f"c{at}"} for at, row in enumerate(draw_rows(7, 0.2, 200))]
-    expected = compute_slices(judged(rows, "e"), intervals=INTERVALS)
-    assert compute_slices(judged(rows[::-1], "e"), intervals=INTERVALS) == expected
+    expected = compute_slice_differences(judged(rows, "e"), intervals=INTERVALS)
+    assert compute_slice_differences(judged(rows[::-1], "e"), intervals=INTERVALS) == expected
 
 
 def test_it_is_computed_where_some_column_sorts_the_claims():

@@ -13,7 +13,7 @@ from factaudit.evaluators.ensemble import EnsembleEvaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.spec_string import parse_spec_string
-from factaudit.text.chunks import split_into_chunks
+from factaudit.text.chunks import split_document_into_chunks
 
 DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))
 
@@ -21,7 +21,7 @@ DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n 
 def test_the_score_is_the_maximum_over_chunks_and_all_are_kept():
     plain, chunked = make_evaluator("rouge2"), ChunkedEvaluator("rouge2", size=40)
     claims = [Claim(f"c{n}", f"The mill number {n} by the river.", DOC) for n in range(5)]
-    parts = split_into_chunks(DOC, 40)
+    parts = split_document_into_chunks(DOC, 40)
     assert len(parts) > 3
     found = {verdict.claim_id: verdict for verdict in chunked.judge(claims)}
     for claim in claims:
@@ -44,7 +44,7 @@ def test_requests_come_chunk_by_chunk_of_a_document():
     chunked = ChunkedEvaluator("rouge2", size=40)
     chunked._inner = NamedEvaluator("spy", Spy())
     list(chunked.judge([Claim(f"c{n}", "The mill.", DOC) for n in range(4)]))
-    parts = split_into_chunks(DOC, 40)
+    parts = split_document_into_chunks(DOC, 40)
     assert seen == [part for part in parts for _ in range(4)]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from factaudit.cli import cli
-from factaudit.cli.reference import list_command_forms
+from factaudit.cli.reference import list_subcommands_and_flag_forms
 from factaudit.tables import read_claims, read_verdicts
 
 
@@ -34,7 +34,7 @@ def claims(tmp_path) -> Path:
 
 
 def test_every_command_and_every_form_has_help_with_an_example(call):
-    for path, command in list_command_forms(cli, ""):
+    for path, command in list_subcommands_and_flag_forms(cli, ""):
         value = ["s0"] if path.endswith("--calibrate") else []
         code, out, _ = call(*path.split(), *value, "--help")
         assert code == 0
@@ -46,7 +46,7 @@ def test_every_command_and_every_form_has_help_with_an_example(call):
 
 
 def test_there_are_nineteen_verbs_at_the_most_each_under_a_heading(call):
-    leaves = {path.partition(" --")[0] for path, _ in list_command_forms(cli, "")}
+    leaves = {path.partition(" --")[0] for path, _ in list_subcommands_and_flag_forms(cli, "")}
     assert len(leaves) <= 19
     _, out, _ = call("--help")
     sections = re.findall(r"^(Audit|Label|Share|Metrics):\n((?:  .+\n)+)", out, re.M)

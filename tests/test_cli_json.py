@@ -18,7 +18,7 @@ from llm_server import FaultServer, Plan
 
 from factaudit.cli import cli, reference
 from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_output_value
-from factaudit.cli.reference import list_command_forms
+from factaudit.cli.reference import list_subcommands_and_flag_forms
 from factaudit.tables import write_table
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
@@ -63,7 +63,7 @@ CASES = {
 TYPES = {"string": str, "integer": int, "number": (int, float), "array": list, "object": dict, "null": type(None)}
 
 
-VERBS = dict(list_command_forms(cli, ""))
+VERBS = dict(list_subcommands_and_flag_forms(cli, ""))
 
 
 def name_of_document(name: str) -> str:

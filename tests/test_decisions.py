@@ -11,12 +11,12 @@ from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import TaskDecisionAnswer
 from factaudit.audit.core.decision_limits import (
     DecisionLimits,
-    interval_for_decision_limits,
     is_surely_within,
     unscored_share_for_decision,
+    widen_interval_for_decision_limits,
 )
 from factaudit.errors import UsageError
-from factaudit.report.summary import build_evaluator_uses_table, compose_report_summary_paragraphs
+from factaudit.report.summary import build_report_evaluator_uses_table, compose_report_summary_paragraphs
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -122,7 +122,7 @@ def test_a_correction_is_offered_only_where_it_transfers():
 def test_each_evaluator_has_a_line_with_a_figure_and_a_sentence_for_each_task():
     rows = [row | {"f": row["e"], "g": float(1 - row["label"])} for row in claims(SYSTEMS)]
     of = results(rows, "e", "f", "g")
-    table = build_evaluator_uses_table(of)
+    table = build_report_evaluator_uses_table(of)
     assert table is not None
     assert table.columns[0] == "evaluator"
     assert [line[0].text for line in table.rows] == ["e", "f", "g"]
@@ -134,7 +134,7 @@ def test_limits_can_be_set_and_are_checked():
     assert answers(results(rows, "e"))["find single errors"].may == "yes"
     strict = results(rows, "e", about={"limits": DecisionLimits.parse({"min_rate": 0.95}).as_dict()})
     assert answers(strict)["find single errors"].may == "no"
-    table = build_evaluator_uses_table(strict)
+    table = build_report_evaluator_uses_table(strict)
     assert table is not None
     assert "TPR and TNR over 95.0 %" in table.caption
     with pytest.raises(UsageError, match="unknown limit 'max_biass'"):
@@ -145,8 +145,8 @@ def test_limits_can_be_set_and_are_checked():
 
 def test_a_range_has_the_interval_and_the_bounds_in_it():
     row = {"x": 0.5, "x_low": 0.4, "x_high": 0.6, "x_min": 0.45, "x_max": 0.7}
-    assert interval_for_decision_limits(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
-    assert interval_for_decision_limits({"x": 0.5}, "x") is None
+    assert widen_interval_for_decision_limits(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
+    assert widen_interval_for_decision_limits({"x": 0.5}, "x") is None
     assert not is_surely_within({"x": 0.0}, "x", 1)
     assert unscored_share_for_decision({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
 
@@ -163,7 +163,7 @@ def test_what_is_not_scored_cannot_be_told_of():
 
 def test_tasks_stand_in_the_order_of_the_question():
     rows = [row | {"f": float(1 - row["label"])} for row in claims(SYSTEMS)]
-    table = build_evaluator_uses_table(results(rows, "e", "f"))
+    table = build_report_evaluator_uses_table(results(rows, "e", "f"))
     assert table is not None
     asked = ["find single errors", "report a system's error rate", "rank systems"]
     assert table.columns[1:] == asked

@@ -18,7 +18,7 @@ from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE, FACTSCOR
 from factaudit.engines.dfactscore.report_sections import build_dfactscore_paragraphs_section
 from factaudit.engines.engine_settings import open_engine_knowledge_source
 from factaudit.engines.factscore.experiment import load_factscore_experiment as load_factscore
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.scoring_engine import Row
 from factaudit.errors import InputError, UsageError
@@ -54,7 +54,9 @@ def answer(prompt: str) -> str:
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
 
-def score(knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any) -> ScoredRecords:
+def score(
+    knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any
+) -> ScoredResponseRecords:
     return DFactScorer(knowledge, llm, **settings).score_responses(given)
 
 

@@ -16,14 +16,14 @@ from scripted_llm import ScriptedLLM
 from factaudit.engines.dfactscore.fact_grouping import (
     FactGroupingDemonstrations,
     ask_for_fact_groups,
+    assign_facts_to_reply_groups,
     compare_fact_groupings,
     make_single_group,
     number_fact_groups,
-    reconcile_fact_groups,
 )
-from factaudit.engines.dfactscore.grouping_reply_layout import parse_reply_layout
+from factaudit.engines.dfactscore.grouping_reply_layout import parse_fact_group_reply_layout
 from factaudit.engines.dfactscore.heuristic_grouping import group_facts_by_heuristic
-from factaudit.engines.records import GroupingRecord
+from factaudit.engines.records import FactGroupingRecord
 from factaudit.engines.responses import remove_response_citation_marks
 from factaudit.errors import InputError
 from factaudit.knowledge.person_names import name_likeness
@@ -36,20 +36,20 @@ FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "S
 # ---------------------------------------------------------------------------------------------- reading a reply
 
 
-def read(facts: list[str], reply: str) -> GroupingRecord:
-    return reconcile_fact_groups(facts, parse_reply_layout(reply, facts).groups)
+def read(facts: list[str], reply: str) -> FactGroupingRecord:
+    return assign_facts_to_reply_groups(facts, parse_fact_group_reply_layout(reply, facts).groups)
 
 
 def test_bullets_numbers_and_breaks_are_read() -> None:
     reply = "Here:\n- One.\n* Two.\n\n- ===\n1. Three.\n(2) Four.\n=====\n===\n• Five.\nThis one is new."
     facts = ["One.", "Two.", "Three.", "Four.", "Five."]
-    assert parse_reply_layout(reply, facts).groups == (
+    assert parse_fact_group_reply_layout(reply, facts).groups == (
         ("One.", "Two."),
         ("Three.", "Four."),
         ("Five.", "This one is new."),
     )
-    assert parse_reply_layout("", facts).groups == ()
-    assert parse_reply_layout("===\n- ===", facts).groups == ()
+    assert parse_fact_group_reply_layout("", facts).groups == ()
+    assert parse_fact_group_reply_layout("===\n- ===", facts).groups == ()
 
 
 def test_the_first_fact_of_a_reply_is_kept() -> None:
@@ -71,18 +71,18 @@ def test_changed_dropped_invented_and_repeated_facts_are_counted() -> None:
         ["he was born in KRIBI", "He was born in the year 1958.", "He likes cheese a lot."],
         ["She rows.", "She rows."],
     ]
-    found = reconcile_fact_groups(FACTS, reply)
+    found = assign_facts_to_reply_groups(FACTS, reply)
     # Changed: 1958. Dropped: the luthier (after 1958, so with it) and Poznań (after the rower).
     assert found.groups == (0, 0, 0, 1, 1)
     assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (1, 2, 1, 1)
 
 
 def test_a_fact_dropped_at_the_start_goes_with_the_first_that_follows() -> None:
-    assert reconcile_fact_groups(FACTS, [["He is a luthier."], ["She rows."]]).groups == (0, 0, 0, 1, 1)
+    assert assign_facts_to_reply_groups(FACTS, [["He is a luthier."], ["She rows."]]).groups == (0, 0, 0, 1, 1)
 
 
 def test_a_fact_that_stands_twice_is_placed_twice() -> None:
-    found = reconcile_fact_groups(["She won.", "She won."], [["She won."], ["She won."]])
+    found = assign_facts_to_reply_groups(["She won.", "She won."], [["She won."], ["She won."]])
     assert found.groups == (0, 1)
     assert found.n_repeated == 0
 
@@ -96,7 +96,7 @@ def test_every_fact_is_in_exactly_one_group_for_any_reply(facts: list[str], repl
     assert len(found.groups) == len(facts)
     # Numbered 0, 1, 2, ... by first appearance: no group is empty.
     assert found.groups == number_fact_groups(found.groups)
-    lines = sum(map(len, parse_reply_layout(reply, facts).groups))
+    lines = sum(map(len, parse_fact_group_reply_layout(reply, facts).groups))
     placed = len(facts) - found.n_dropped
     assert placed + found.n_repeated + found.n_invented == lines
 

@@ -15,8 +15,8 @@ from factaudit.engines.dfactscore.fact_grouping import (
     ask_for_fact_groups,
     number_fact_groups,
 )
-from factaudit.engines.dfactscore.grouping_reply_layout import parse_reply_layout
-from factaudit.engines.records import GroupingRecord
+from factaudit.engines.dfactscore.grouping_reply_layout import parse_fact_group_reply_layout
+from factaudit.engines.records import FactGroupingRecord
 from factaudit.llm.chat_types import ChatReply
 
 GOLDEN: dict[str, Any] = yaml.safe_load(
@@ -26,7 +26,7 @@ FACTS, NAME = GOLDEN["facts"], GOLDEN["name"]
 TWO = "- " + "\n- ".join([*FACTS[:2], "===", *FACTS[2:]])
 
 
-def group(*replies: str | ChatReply) -> tuple[GroupingRecord, ScriptedLLM]:
+def group(*replies: str | ChatReply) -> tuple[FactGroupingRecord, ScriptedLLM]:
     left = list(replies)
     llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
     return asyncio.run(ask_for_fact_groups(llm.ask, FactGroupingDemonstrations.load(), "P.", FACTS, NAME)), llm
@@ -85,5 +85,5 @@ def test_a_reply_that_broke_off_before_the_last_facts_is_asked_for_again() -> No
 def test_a_fact_is_a_fact_whatever_it_looks_like(fact: str) -> None:
     facts = ["Ann Lee sang in Oslo.", fact, "She died."]
     for reply in ("- " + "\n- ".join(facts), "\n".join(facts), "- " + "\n- ".join(f"**{one}**" for one in facts)):
-        layout = parse_reply_layout(reply, facts, "Ann Lee")
+        layout = parse_fact_group_reply_layout(reply, facts, "Ann Lee")
         assert (len(layout.groups), layout.is_doubtful) == (1, False)

@@ -58,7 +58,7 @@ def test_the_reference_has_every_option_with_its_choices_default_and_meaning():
         )
     )
     n_options = 0
-    for path, command in reference.list_command_forms(cli, ""):
+    for path, command in reference.list_subcommands_and_flag_forms(cli, ""):
         rows = {
             row[0]: row[1:]
             for line in re.findall(r"^\| `--.+$", sections[path], re.M)

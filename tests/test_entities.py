@@ -27,7 +27,7 @@ from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.support_matrix_bounds import bound_entity_count
 from factaudit.audit.dfactscore import AUDITS, compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
-from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_elsewhere
+from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_of_other_entities
 from factaudit.audit.dfactscore_gap import compute_dfactscore_gaps
 from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -371,7 +371,7 @@ def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other(
 
 
 def test_facts_of_somebody_else_are_listed() -> None:
-    assert list_dfactscore_facts_elsewhere(judged(TABLE, "e")) == [
+    assert list_dfactscore_facts_of_other_entities(judged(TABLE, "e")) == [
         {
             "dataset": "d",
             "evaluator": "e",
@@ -433,7 +433,7 @@ def test_they_apply_where_facts_have_entities() -> None:
     assert (
         compute_dfactscore_audit(plain)
         == compute_dfactscore_audit_by_link_rule(plain)
-        == list_dfactscore_facts_elsewhere(plain)
+        == list_dfactscore_facts_of_other_entities(plain)
         == []
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.entity_filter import EntityFilter
+from factaudit.engines.entity_filter import SpacyEntityFactFilter
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.responses import make_response
 from factaudit.errors import FactauditError
@@ -27,7 +27,7 @@ def stand_in(text: str) -> Any:
 
 
 @pytest.fixture
-def filter_by_rules(monkeypatch: pytest.MonkeyPatch) -> EntityFilter:
+def filter_by_rules(monkeypatch: pytest.MonkeyPatch) -> SpacyEntityFactFilter:
     meta = {"lang": "en", "name": "rules", "version": "1"}
 
     class Pipeline:
@@ -38,7 +38,7 @@ def filter_by_rules(monkeypatch: pytest.MonkeyPatch) -> EntityFilter:
             return stand_in(text)
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name, exclude: Pipeline()))
-    return EntityFilter()
+    return SpacyEntityFactFilter()
 
 
 BORN = "Ada was born on 4 May 1901 and served from 1914-1918."
@@ -79,11 +79,13 @@ BORN = "Ada was born on 4 May 1901 and served from 1914-1918."
         ("She came back.", ["She came back.", "She came back in June."], ["She came back."]),
     ],
 )
-def test_the_originals_rules(filter_by_rules: EntityFilter, sentence: str, facts: list[str], left: list[str]) -> None:
+def test_the_originals_rules(
+    filter_by_rules: SpacyEntityFactFilter, sentence: str, facts: list[str], left: list[str]
+) -> None:
     assert filter_by_rules.filter_facts(sentence, facts) == left
 
 
-def test_what_is_no_date_is_looked_at_word_by_word(filter_by_rules: EntityFilter) -> None:
+def test_what_is_no_date_is_looked_at_word_by_word(filter_by_rules: SpacyEntityFactFilter) -> None:
     assert filter_by_rules._find_dates_and_numbers("It took two years in the 1990s, until May 3.") == ["May 3"]
     assert filter_by_rules._find_dates_and_numbers("In 1990 or 1914-1918, 19 of them.") == ["1914", "1918", "1990"]
 
@@ -97,7 +99,7 @@ def scorer(**options: Any) -> FactScorer:
     return FactScorer(None, ScriptedLLM(answer), verifiers=["no-context"], replicates=0, **options)
 
 
-def test_a_run_tells_how_many_facts_it_removed(filter_by_rules: EntityFilter) -> None:
+def test_a_run_tells_how_many_facts_it_removed(filter_by_rules: SpacyEntityFactFilter) -> None:
     plain, filtered = scorer(), scorer(entity_filter="rules")
     (all_facts,) = plain.score(["Ada"], [BORN])["responses"]
     result = filtered.score(["Ada"], [BORN])
@@ -119,7 +121,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_with_spacy_itself(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy", reason="needs the [entities] extra (spacy)")
     with pytest.raises(FactauditError, match=r"no spaCy pipeline at .*nothing.*spacy download en_core_web_sm"):
-        EntityFilter(str(tmp_path / "nothing"))
+        SpacyEntityFactFilter(str(tmp_path / "nothing"))
     nlp = spacy.blank("en")
     month = {"LOWER": {"IN": ["may", "june"]}}
     nlp.add_pipe("entity_ruler").add_patterns(
@@ -130,7 +132,7 @@ def test_with_spacy_itself(tmp_path: Path) -> None:
         ]
     )
     nlp.to_disk(tmp_path / "rules")
-    found = EntityFilter(str(tmp_path / "rules"))
+    found = SpacyEntityFactFilter(str(tmp_path / "rules"))
     facts = ["Ada 7 left on 4 May.", "Ada 7 left.", "Ada 7 came in 1950."]
     assert found.filter_facts("Ada 7 left on 4 May 1901.", facts) == ["Ada 7 left on 4 May 1901.", "Ada 7 left."]
     assert "en_pipeline-" in found.signature

@@ -16,12 +16,12 @@ from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.errors import UsageError
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase
 from factaudit.estimate.label_sequence import LabelSequence
 from factaudit.estimate.rate_estimation import join_claims_for_estimation
 from factaudit.estimate.scored_corpus import build_scored_corpora
-from factaudit.estimate.sequential_estimation import estimate_rates_at_every_look, tabulate_looks
+from factaudit.estimate.sequential_estimation import build_label_look_rows, estimate_rates_at_every_look
 from factaudit.stats.confidence_sequences import LabelBlock, log_betting_capital, log_directional_capital
 from factaudit.stats.stratified_sampling import StratifiedDraw
 from factaudit.tables import write_table
@@ -109,11 +109,11 @@ def sequence(world: tuple[pd.DataFrame, pd.DataFrame]) -> LabelSequence:
         sample = draw_next_sample_phase(sample, judged, 60, seed=1)
     judged = join_claims_for_estimation(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
     (corpus,) = build_scored_corpora(judged, "claim", ["e0", "e1"])
-    return LabelSequence(EstimationCase(corpus, sample.corpus_draw(corpus, judged)), 3)
+    return LabelSequence(RateEstimationCase(corpus, sample.corpus_draw(corpus, judged)), 3)
 
 
 def intervals(sequence: LabelSequence) -> Iterator[tuple[float, float]]:
-    for row in tabulate_looks(sequence, 0.1)["estimate_looks"]:
+    for row in build_label_look_rows(sequence, 0.1)["estimate_looks"]:
         yield row["rate_low"], row["rate_high"]
 
 
@@ -173,7 +173,7 @@ def test_a_phase_that_leaves_out_a_stratum_is_not_bet_on(sequence: LabelSequence
     phases = {phase for phase, _ in fewer.build_blocks(unit[system], unit[system])}
     assert 1 not in phases
     assert 0 in phases
-    notes = tabulate_looks(fewer, 0.1)["estimate_look_summary"][-1]["reason"]
+    notes = build_label_look_rows(fewer, 0.1)["estimate_look_summary"][-1]["reason"]
     assert "without a label in each stratum" in notes
 
 

@@ -11,8 +11,8 @@ from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.estimation_case import EstimationCase
-from factaudit.estimate.estimation_methods import ESTIMATION_METHODS, RateEstimate, estimate_by_method
+from factaudit.estimate.estimation_case import RateEstimationCase
+from factaudit.estimate.estimation_methods import ESTIMATION_METHODS, RateEstimate, estimate_rates_by_method
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
 from factaudit.estimate.scored_corpus import build_scored_corpora
 from factaudit.stats.active_inference import active_inference_mean, uncertainty_sampling_probabilities
@@ -416,7 +416,7 @@ def test_wrong_usage() -> None:
 def test_bounds_of_undecided_claims_are_in_order_whatever_a_method_makes_of_them(monkeypatch) -> None:
     """A regression may give a lower rate where the undecided claims are taken for errors."""
 
-    def give_lower_rate_with_errors(case: EstimationCase) -> list[RateEstimate]:
+    def give_lower_rate_with_errors(case: RateEstimationCase) -> list[RateEstimate]:
         n_errors = np.nansum(case.corpus.error[case.labelled_rows])
         middle = 0.5 - 0.001 * n_errors
         return [RateEstimate(middle, middle - 0.1, middle + 0.1, f"{n_errors:.0f} errors")] * len(case.corpus.systems)
@@ -427,8 +427,8 @@ def test_bounds_of_undecided_claims_are_in_order_whatever_a_method_makes_of_them
     error[np.arange(len(error)) % 5 > 0] = np.nan
     undecided[::50] = True
     corpus = replace(corpus, error=np.where(undecided, np.nan, error), undecided=undecided)
-    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
-    for one in estimate_by_method("regression-ppi", case):
+    case = RateEstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
+    for one in estimate_rates_by_method("regression-ppi", case):
         assert one.least < one.rate < one.greatest
         assert one.low == pytest.approx(one.least - 0.1)
         assert one.high == pytest.approx(one.greatest + 0.1)

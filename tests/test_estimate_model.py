@@ -8,7 +8,7 @@ from estimate_data import World, tables
 from scipy.special import expit as reference_expit
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.estimate.system_comparison import pairwise_rate_differences
 from factaudit.stats.hierarchical_regression import (
@@ -120,13 +120,15 @@ def test_draws_are_the_same_for_the_same_seed_and_any_order_of_rows() -> None:
     found = []
     for table in (claims, shuffled):
         (corpus,) = build_scored_corpora(Judgements.join(table, verdicts), "claim", ["e0", "e1"])
-        found.append(EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system)).rate_draws)
+        found.append(
+            RateEstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system)).rate_draws
+        )
     np.testing.assert_array_equal(*found)
 
 
 def test_everything_labelled_is_the_share_itself() -> None:
     corpus = corpus_of(World())
-    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
+    case = RateEstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
     truth = [corpus.error[corpus.system == s].mean() for s in range(4)]
     np.testing.assert_allclose(case.rate_draws, np.tile(truth, (1000, 1)), atol=1e-6)
 
@@ -138,8 +140,8 @@ def test_blocks_do_not_matter(target: str, monkeypatch: pytest.MonkeyPatch) -> N
     rows = np.arange(0, len(corpus.error), 9)
     error = np.full(len(corpus.error), np.nan)
     error[rows] = corpus.error[rows]
-    case = EstimationCase(
-        corpus, assume_simple_random_draw(~np.isnan(error), corpus.system), EstimationOptions(target=target)
+    case = RateEstimationCase(
+        corpus, assume_simple_random_draw(~np.isnan(error), corpus.system), RateEstimationOptions(target=target)
     )
     spread = []
     for block in (256, 5000):
@@ -179,7 +181,7 @@ def test_expit() -> None:
 
 def test_the_wrong_order_is_that_of_the_difference_shown() -> None:
     corpus = corpus_of(World())
-    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
+    case = RateEstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
     # Most draws lie above 0, their mean below: the order shown is wrong in most of them.
     draws = np.tile(np.array([0.2, 0.1, 0.5, 0.5]), (100, 1))
     draws[:30, 0] = 0.0

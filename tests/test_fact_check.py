@@ -27,7 +27,7 @@ from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_json
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import build_evaluator_uses_table
+from factaudit.report.summary import build_report_evaluator_uses_table
 from factaudit.results import Results, compare
 from factaudit.run_gate import judge_run_gate_changes
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -205,7 +205,7 @@ def test_provenance_says_of_labels_intervals_and_replicates_what_holds_for_the_r
 def test_the_limits_are_those_of_the_tasks_in_the_table() -> None:
     claims, verdicts = make_world("whole")
     results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["rates"], replicates=20).to_dict()
-    table = build_evaluator_uses_table(results)
+    table = build_report_evaluator_uses_table(results)
     assert table is not None
     assert "single errors" in table.caption
     assert "reversed" not in table.caption
@@ -246,7 +246,9 @@ def test_estimates_beside_the_truth_say_how_many_intervals_hold_it() -> None:
 
 def test_a_run_is_not_put_together_as_json_where_lines_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr("factaudit.report.summary.build_evaluator_uses_table", lambda results: made.append("decisions"))
+    monkeypatch.setattr(
+        "factaudit.report.summary.build_report_evaluator_uses_table", lambda results: made.append("decisions")
+    )
     claims, verdicts = make_world("whole")
     results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["rates"], replicates=0)
     command = JsonOutputCommand("verb", callback=lambda: display_run_json(results, Path()), json_keys=RUN_JSON_KEYS)

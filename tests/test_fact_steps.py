@@ -21,7 +21,7 @@ from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.factscore.experiment import run_factscore_experiment
 from factaudit.engines.responses import AtomicFact, make_response
 from factaudit.engines.rule_decomposer import RuleDecomposer
-from factaudit.engines.unsupported_facts import parse_explanation_reply
+from factaudit.engines.unsupported_facts import parse_unsupported_fact_reply
 from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
@@ -198,8 +198,8 @@ def test_a_model_at_odds_with_itself_and_a_page_that_is_too_long_explain_nothing
     ],
 )
 def test_a_reply_that_does_not_begin_with_an_answer_explains_nothing(reply: str, reason: str) -> None:
-    assert parse_explanation_reply(ChatReply("ok", reply)) == reason
-    assert parse_explanation_reply(ChatReply("error", reply)) == "unexplained"
+    assert parse_unsupported_fact_reply(ChatReply("ok", reply)) == reason
+    assert parse_unsupported_fact_reply(ChatReply("error", reply)) == "unexplained"
 
 
 # -------------------------------------------------------------------------------------------- prompts of small models

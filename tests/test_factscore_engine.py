@@ -15,7 +15,7 @@ import pytest
 from scripted_llm import Killed, ScriptedLLM, answer_two_facts
 
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
 from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.errors import FactauditError, InputError, UsageError
@@ -25,7 +25,7 @@ from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.clauses import split_statements
+from factaudit.text.clauses import split_sentence_into_statements
 from factaudit.text.content_words import WordVocabulary, list_content_words
 
 PAGES = {
@@ -424,7 +424,7 @@ def test_every_turn_of_the_assistant_is_scored(knowledge: TopicLookup) -> None:
 # -------------------------------------------------------------------------------- killed and resumed
 
 
-def same(one: ScoredRecords, other: ScoredRecords) -> bool:
+def same(one: ScoredResponseRecords, other: ScoredResponseRecords) -> bool:
     return (
         one.claims.equals(other.claims)
         and one.verdicts.equals(other.verdicts)
@@ -613,6 +613,6 @@ def test_rules_decompose_without_a_call_and_without_a_model(tmp_path: Path) -> N
     ],
 )
 def test_statements_are_in_the_words_of_their_sentence(sentence: str, statements: list[str]) -> None:
-    assert split_statements(sentence) == statements
+    assert split_sentence_into_statements(sentence) == statements
     words = WordVocabulary([sentence])
     assert not any(words.list_missing_words(list_content_words(one)) for one in statements)

@@ -15,12 +15,12 @@ from factaudit.engines.fact_decomposition import (
     split_sentences_for_decomposition,
 )
 from factaudit.engines.fact_verification import (
+    compute_true_token_probability,
     make_fact_verification_prompt,
     make_no_context_prompt,
     make_verification_request,
     parse_true_or_false_verification,
     parse_verification_reply,
-    verification_true_probability,
 )
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.errors import InputError, UsageError
@@ -57,29 +57,32 @@ def test_initials_are_kept_together(sentence: str) -> None:
 
 
 def test_a_split_between_initials_is_mended() -> None:
-    from factaudit.engines.fact_decomposition import _mend_decomposition_splits
+    from factaudit.engines.fact_decomposition import _merge_wrongly_split_sentences
 
-    assert _mend_decomposition_splits(["He read J.", "R. Oldkirk.", "It rained there."]) == [
+    assert _merge_wrongly_split_sentences(["He read J.", "R. Oldkirk.", "It rained there."]) == [
         "He read J. R. Oldkirk.",
         "It rained there.",
     ]
-    assert _mend_decomposition_splits(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
-    assert _mend_decomposition_splits(["He sailed to Port C.", "It rained there."]) == [
+    assert _merge_wrongly_split_sentences(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
+    assert _merge_wrongly_split_sentences(["He sailed to Port C.", "It rained there."]) == [
         "He sailed to Port C.",
         "It rained there.",
     ]
 
 
 def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
-    from factaudit.engines.fact_decomposition import _mend_decomposition_splits
+    from factaudit.engines.fact_decomposition import _merge_wrongly_split_sentences
 
-    assert _mend_decomposition_splits(["Well.", "She won it."]) == ["Well. She won it."]
-    assert _mend_decomposition_splits(["She won it.", "Twice.", "He lost it."]) == ["She won it. Twice.", "He lost it."]
-    assert _mend_decomposition_splits(["She won the prize of St.", "martin in 1990."]) == [
+    assert _merge_wrongly_split_sentences(["Well.", "She won it."]) == ["Well. She won it."]
+    assert _merge_wrongly_split_sentences(["She won it.", "Twice.", "He lost it."]) == [
+        "She won it. Twice.",
+        "He lost it.",
+    ]
+    assert _merge_wrongly_split_sentences(["She won the prize of St.", "martin in 1990."]) == [
         "She won the prize of St. martin in 1990."
     ]
-    assert _mend_decomposition_splits(["Yes."]) == ["Yes."]
-    assert _mend_decomposition_splits(['"Quoted" it began.', "(Then) it ended."]) == [
+    assert _merge_wrongly_split_sentences(["Yes."]) == ["Yes."]
+    assert _merge_wrongly_split_sentences(['"Quoted" it began.', "(Then) it ended."]) == [
         '"Quoted" it began.',
         "(Then) it ended.",
     ]
@@ -328,11 +331,11 @@ def test_token_probabilities_become_the_score() -> None:
         ChatReplyToken(" True", math.log(0.6), top),
         ChatReplyToken("False", 0.0),
     )
-    assert verification_true_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
+    assert compute_true_token_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
     assert parse_verification_reply(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
-    assert verification_true_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
-    assert verification_true_probability(None, 1) is None
-    assert verification_true_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
+    assert compute_true_token_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
+    assert compute_true_token_probability(None, 1) is None
+    assert compute_true_token_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
 
 
 def test_a_score_never_contradicts_its_prediction() -> None:

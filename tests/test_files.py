@@ -17,14 +17,14 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,
-    check_outputs_spare_inputs,
+    check_outputs_do_not_replace_inputs,
     delete_abandoned_temporaries,
     delete_unheld_folder,
     hold_folder_lock,
     replace_file_atomically,
 )
 from factaudit.llm.reply_cache import ReplyCache
-from factaudit.run_folder import hold_run_folder
+from factaudit.run_folder import lock_run_folder_for_writing
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
@@ -104,9 +104,9 @@ def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, comma
 
 def test_names_that_only_look_alike_are_others(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    check_outputs_spare_inputs(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
+    check_outputs_do_not_replace_inputs(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
     with pytest.raises(UsageError, match="written twice"):
-        check_outputs_spare_inputs([], "a.csv", "./a.csv")
+        check_outputs_do_not_replace_inputs([], "a.csv", "./a.csv")
 
 
 # ------------------------------------------------------------------------------------------ the run folder
@@ -148,7 +148,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
 @pytest.mark.parametrize("damaged", ["", "{", "7", '{"a": 1}', "\udcff"])
 def test_a_damaged_manifest_stops_nothing(folder, damaged):
     run = folder / "run"
-    with hold_run_folder(run) as work:
+    with lock_run_folder_for_writing(run) as work:
         (work / "rendered.json").write_text(damaged, errors="surrogateescape")
     with pytest.raises(SystemExit) as stop:
         main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
@@ -174,7 +174,7 @@ def test_a_link_does_not_lead_out_of_the_run_folder(folder, capsys, link):
 def test_the_run_folder_itself_may_be_a_link(folder):
     (folder / "real").mkdir()
     (folder / "run").symlink_to(folder / "real")
-    with hold_run_folder(folder / "run"):
+    with lock_run_folder_for_writing(folder / "run"):
         assert (folder / "real" / ".work" / "lock").exists()
 
 

@@ -23,7 +23,7 @@ from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_c
 from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
 from factaudit.evaluators.registry import list_evaluators, make_evaluator
 from factaudit.tables import validate_claims
-from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.chunks import count_words, split_document_into_chunks
 
 NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
 
@@ -250,7 +250,9 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     for claim in claims:
         room = limit - special - count(claim.claim)
         # Chunks are cut to a multiple of 32 tokens, for claims of other lengths to share them.
-        chunks = [claim.doc] if count(claim.doc) <= room else split_into_chunks(claim.doc, room // 32 * 32, count)
+        chunks = (
+            [claim.doc] if count(claim.doc) <= room else split_document_into_chunks(claim.doc, room // 32 * 32, count)
+        )
         expected = plain([(text, claim.claim) for text in chunks])[:, label]
         assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
         assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)

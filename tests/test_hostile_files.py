@@ -19,7 +19,7 @@ from conftest import run_command
 
 from factaudit.errors import InputError
 from factaudit.files import UNPACK_LIMIT_VARIABLE, open_input_file, resolve_path
-from factaudit.intake.header_rows import _count_grid_cells
+from factaudit.intake.header_rows import _count_excel_sheet_cells
 from factaudit.tables.reading import read_table
 
 CLAIM = {"claim_id": "a", "dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1}
@@ -243,4 +243,4 @@ def test_what_is_small_in_its_file_and_large_in_memory_is_refused(name: str, wri
 def test_a_workbook_is_as_large_as_its_last_row_and_its_last_column(tmp_path: Path) -> None:
     write_sparse_workbook(tmp_path / "t.xlsx")
     with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
-        assert _count_grid_cells(archive) == 1_048_576 * 16_384
+        assert _count_excel_sheet_cells(archive) == 1_048_576 * 16_384

@@ -17,9 +17,9 @@ import factaudit as fa
 from factaudit.errors import InputError, UsageError
 from factaudit.intake.column_mapping import ColumnMapping
 from factaudit.intake.foreign_files import read_foreign_file
-from factaudit.intake.mapped_tables import apply_mapping
+from factaudit.intake.mapped_tables import apply_mapping_to_tables
 from factaudit.intake.mapping_options import parse_column_mapping_options
-from factaudit.intake.mapping_proposal import propose_mapping
+from factaudit.intake.mapping_proposal import propose_column_mapping
 from factaudit.intake.table_loading import load_tables
 
 N = 24
@@ -291,15 +291,15 @@ def test_there_are_at_least_thirty_shapes() -> None:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
     tables = [(str(path), read_foreign_file(path)) for path in write(tmp_path, shape.files)]
-    proposal = propose_mapping(tables)
+    proposal = propose_column_mapping(tables)
     assert len(proposal.questions) == shape.questions, proposal.questions
     if proposal.questions:  # settled as is likeliest
         settled = ColumnMapping.from_source(proposal.questions[0].readings[0].mapping)
-        proposal = propose_mapping(tables, (), settled)
+        proposal = propose_column_mapping(tables, (), settled)
         assert not proposal.questions
     # What is proposed survives being written down and read again.
     (tmp_path / "mapping.yaml").write_text(proposal.mapping.to_yaml(), encoding="utf-8")
-    mapped = apply_mapping(tables, ColumnMapping.from_source(tmp_path / "mapping.yaml"))
+    mapped = apply_mapping_to_tables(tables, ColumnMapping.from_source(tmp_path / "mapping.yaml"))
     claims, verdicts = mapped.claims, mapped.verdicts
     assert claims is not None
     assert claims["claim"].tolist() == CLAIMS
@@ -328,12 +328,12 @@ def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
 
 def test_what_is_ours_already_needs_no_mapping() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS})
-    assert propose_mapping([("a.csv", table)]).is_standard
+    assert propose_column_mapping([("a.csv", table)]).is_standard
 
 
 def test_a_word_between_is_asked_about_and_told() -> None:
     grades = ["supported", "partially supported", "refuted", "supported"] * (N // 4)
-    proposal = propose_mapping([("a.csv", pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": grades}))])
+    proposal = propose_column_mapping([("a.csv", pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": grades}))])
     (question,) = proposal.questions
     assert "'partially supported'" in question.text
     assert [one.options for one in question.readings] == [
@@ -343,7 +343,7 @@ def test_a_word_between_is_asked_about_and_told() -> None:
 
 def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "docs_id": IDS, "claim": CLAIMS, "lable": LABELS, "colour": SYSTEMS})
-    proposal = propose_mapping([("a.csv", table)])
+    proposal = propose_column_mapping([("a.csv", table)])
     assert "unread  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
 
 
@@ -357,7 +357,7 @@ def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> N
 def test_where_no_column_is_taken_for_labels_it_is_told_and_nowhere_else(
     columns: dict[str, list[Any]], is_told: bool
 ) -> None:
-    notes = propose_mapping([("a.csv", pd.DataFrame(columns))]).notes
+    notes = propose_column_mapping([("a.csv", pd.DataFrame(columns))]).notes
     assert ("labels  none: no column was taken for people's labels (--map label=COLUMN)" in notes) == is_told
     assert not any(note.startswith("claims  without text") for note in notes)
 
@@ -366,7 +366,7 @@ def test_a_missing_cell_of_an_evaluator_is_an_unscored_claim() -> None:
     scores: list[float | None] = [*SCORES]
     scores[3] = None
     table = pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": scores})
-    verdicts = apply_mapping([("a.csv", table)], propose_mapping([("a.csv", table)]).mapping).verdicts
+    verdicts = apply_mapping_to_tables([("a.csv", table)], propose_column_mapping([("a.csv", table)]).mapping).verdicts
     assert verdicts is not None
     assert verdicts["status"].tolist().count("skipped") == 1
     assert pd.isna(verdicts["prediction"][3])
@@ -401,7 +401,7 @@ WRONG: dict[str, tuple[Rows, dict[str, Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize(("rows", "mapping", "said"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_mapped_is_one_message(rows: Rows, mapping: dict[str, Any], said: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as error:
-        apply_mapping([("a.csv", pd.DataFrame(rows))], ColumnMapping.from_source(mapping))
+        apply_mapping_to_tables([("a.csv", pd.DataFrame(rows))], ColumnMapping.from_source(mapping))
     assert error.value.total == 1
     for text in said:
         assert text in str(error.value)

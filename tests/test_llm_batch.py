@@ -47,7 +47,9 @@ def client_of(server: FaultServer, folder: Path, budget: LLMCostBudget | None = 
 
 def run(server: FaultServer, folder: Path, count: int = 20, **options: Any) -> dict[int, ChatReply]:
     client = client_of(server, folder)
-    found = list(batch_api.ask_in_batches(client, pairs(count), poll_seconds=0.001, show_progress=False, **options))
+    found = list(
+        batch_api.ask_through_batch_api(client, pairs(count), poll_seconds=0.001, show_progress=False, **options)
+    )
     assert len(found) == count
     return dict(found)
 
@@ -114,7 +116,9 @@ def test_equal_requests_are_one_line(tmp_path: Path) -> None:
         request = ChatRequest(({"role": "user", "content": "same 1"},))
         client = client_of(server, tmp_path)
         replies = list(
-            batch_api.ask_in_batches(client, [(i, request) for i in range(4)], poll_seconds=0.001, show_progress=False)
+            batch_api.ask_through_batch_api(
+                client, [(i, request) for i in range(4)], poll_seconds=0.001, show_progress=False
+            )
         )
         assert [(item, reply.status) for item, reply in replies] == [(i, "ok") for i in range(4)]
         assert server.files["file-1"].count(b"\n") == 1
@@ -213,7 +217,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.
         budget = LLMCostBudget(80.0, {"m": LLMModelPrice(1e6, 1e6)})
         client = client_of(server, tmp_path, budget)
-        replies = dict(batch_api.ask_in_batches(client, pairs(20), poll_seconds=0.001, show_progress=False))
+        replies = dict(batch_api.ask_through_batch_api(client, pairs(20), poll_seconds=0.001, show_progress=False))
         statuses = Counter(reply.status for reply in replies.values())
         assert statuses == {"ok": 10, "skipped": 10}
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
@@ -224,7 +228,9 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
 
 def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        llm_judges, "ask_in_batches", partial(batch_api.ask_in_batches, poll_seconds=0.001, show_progress=False)
+        llm_judges,
+        "ask_through_batch_api",
+        partial(batch_api.ask_through_batch_api, poll_seconds=0.001, show_progress=False),
     )
     claims = [Claim(f"c{i}", f"claim {i}", f"doc {i}" if i else None) for i in range(12)]
 

@@ -12,7 +12,7 @@ from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.dfactscore import compute_dfactscore_audit
-from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_elsewhere
+from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_of_other_entities
 from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.datasets import convert
@@ -170,7 +170,8 @@ def test_a_small_file_by_hand(tmp_path: Path) -> None:
     assert (row["init_dfactscore_min"], row["init_dfactscore_max"]) == (2 / 5, pytest.approx(2 / 3))
     assert (row["n_facts"], row["n_ungrouped"], row["n_elsewhere"], row["share_merged"]) == (4, 2, 1, 1.0)
     assert [
-        (one["fact"], one["linked"], one["about"]) for one in list_dfactscore_facts_elsewhere(judged, link="given")
+        (one["fact"], one["linked"], one["about"])
+        for one in list_dfactscore_facts_of_other_entities(judged, link="given")
     ] == [("c", "A", "B")]
 
 

@@ -14,7 +14,7 @@ from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.experiment import run_dfactscore_experiment
 from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE
 from factaudit.engines.engine_settings import open_engine_knowledge_source
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
 from factaudit.knowledge.person_names import find_titles_of_same_name, remove_person_title_suffix
 
@@ -25,7 +25,7 @@ def biographies(root: Path) -> list[Response]:
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredRecords:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredResponseRecords:
     out = tmp_path_factory.mktemp("people")
     scorer = DFactScorer(
         open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out),
@@ -74,13 +74,13 @@ def test_the_biographies_are_as_described(root: Path, biographies: list[Response
             assert FACT_LABELS[fact.label or ""] == int(fact.entity is not None and fact.entity == entities[mark])
 
 
-def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredRecords) -> None:
+def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredResponseRecords) -> None:
     facts = [fact for row in scored.responses for fact in row["facts"]]
     assert len(facts) == 164
     assert all(fact["supported_by"] == ([fact["given_entity"]] if fact["given_entity"] else []) for fact in facts)
 
 
-def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredRecords) -> None:
+def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredResponseRecords) -> None:
     assert scored.summary["category_accuracy"] == 1.0
     merged = {row["response_id"] for row in scored.responses if row["merged"]}
     assert merged == {
@@ -91,7 +91,7 @@ def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredRecord
 
 
 def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is_linked_to(
-    root: Path, scored: ScoredRecords
+    root: Path, scored: ScoredResponseRecords
 ) -> None:
     # In whatever order a biography names its candidates.
     assert any(row["candidates"] != sorted(row["candidates"]) for row in scored.responses)
@@ -106,14 +106,14 @@ def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is
             assert set(claim["doc"].split()) <= texts[fact["entity"]]
 
 
-def test_the_heuristic_grouper_gets_19_of_20_right(scored: ScoredRecords) -> None:
+def test_the_heuristic_grouper_gets_19_of_20_right(scored: ScoredResponseRecords) -> None:
     grouping = {row["grouper"]: row for row in scored.summary["grouping"]}
     assert grouping["heuristic"]["same_as_given"] == 19 / 20
     assert grouping["heuristic"]["agreement_given"] == pytest.approx(0.98, abs=5e-4)
     assert grouping["one-group"]["same_as_given"] == 14 / 20
 
 
-def test_hungarian_and_argmax_agree_here(scored: ScoredRecords) -> None:
+def test_hungarian_and_argmax_agree_here(scored: ScoredResponseRecords) -> None:
     # Nobody's facts are in two groups of one paragraph, so no two groups want the same entity.
     by_rule = {
         row["link"]: row["dfactscore"]
@@ -123,7 +123,7 @@ def test_hungarian_and_argmax_agree_here(scored: ScoredRecords) -> None:
     assert by_rule["argmax"] == by_rule["hungarian"] == by_rule["given"]
 
 
-def test_the_ranking_of_the_systems_turns_round(scored: ScoredRecords) -> None:
+def test_the_ranking_of_the_systems_turns_round(scored: ScoredResponseRecords) -> None:
     heron, lark = scored.summary["systems"]
     assert heron["factscore"] == 1.0
     assert heron["factscore"] > lark["factscore"]

@@ -16,7 +16,7 @@ import factaudit as fa
 from factaudit.audit.invariance import KIND_WORDS
 from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
-from factaudit.perturb.document_rules import split_passages
+from factaudit.perturb.document_rules import split_document_into_passages
 from factaudit.perturb.rule_list import PERTURBATION_RULES, choose_perturbation_rules
 from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
 from factaudit.tables import validate_claims
@@ -187,9 +187,10 @@ def test_a_number_or_name_that_the_document_lacks_is_left_alone():
 
 def test_only_documents_that_are_collections_have_passages():
     titled = "On rain (www.rain.org)\n\nIt rains.\n\nAnd how.\n\nOn snow (snow.com)\n\nIt snows."
-    assert [len(split_passages(doc)) for doc in (titled, "It rained.\n\nThen it snowed.", "", "passage 1: one")] == [
-        *(2, 0, 0, 0)
-    ]
+    assert [
+        len(split_document_into_passages(doc))
+        for doc in (titled, "It rained.\n\nThen it snowed.", "", "passage 1: one")
+    ] == [*(2, 0, 0, 0)]
     assert edits("passage_order", "It often rains there.", "It rained.\n\nThen it snowed.") == set()
     assert edits("passage_order", "The first passage is on rain.", titled) == set()
     (other,) = edits("passage_order", "It often rains there.", titled)

@@ -14,7 +14,7 @@ from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
 from factaudit.results import Results
-from factaudit.run_folder import count_run_llm_calls, hold_run_folder, sum_run_call_costs
+from factaudit.run_folder import count_run_llm_calls, lock_run_folder_for_writing, sum_run_call_costs
 from factaudit.run_reuse import write_run_results_and_report
 
 
@@ -137,9 +137,9 @@ def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None
 
 def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".factaudit-0123.csv").write_text("half")
-    with hold_run_folder(tmp_path):
+    with lock_run_folder_for_writing(tmp_path):
         assert not (tmp_path / ".factaudit-0123.csv").exists()
-        with pytest.raises(FactauditError, match="another run is writing"), hold_run_folder(tmp_path):
+        with pytest.raises(FactauditError, match="another run is writing"), lock_run_folder_for_writing(tmp_path):
             pass
     about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
     write_run_results_and_report(tmp_path, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from factaudit.cli.app import cli
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
 from factaudit.text.sentences import split_sentences
@@ -54,7 +54,7 @@ def test_overlap_by_hand(claim: str, doc: str, right: float) -> None:
 
 
 def test_overlap_with_a_chunk_by_hand() -> None:
-    assert split_into_chunks(CHINESE, 10) == split_sentences(CHINESE)
+    assert split_document_into_chunks(CHINESE, 10) == split_sentences(CHINESE)
     # 7 of 8 bigrams are in the document (not 京人), 6 of them in its second sentence; 都人 crosses the first cut.
     claims = ["北京人口超过两千万", "首都人口"]
     assert rouge2_chunk_differences(claims, [CHINESE] * 2, [10])[0] == pytest.approx([1 / 8, 2 / 3])
@@ -69,16 +69,16 @@ def test_sentences_and_chunks() -> None:
     name = "The group モーニング娘。 was formed in 1997; モーニング娘。, too."
     assert split_sentences(name) == [name]
     assert count_words(CHINESE) == 8 + 7 + 10
-    assert split_into_chunks(CHINESE, 16) == ["北京是中国的首都。人口超过两千万！", "它位于华北平原的北部。"]
-    assert split_into_chunks(HINDI, 7) == split_sentences(HINDI)
+    assert split_document_into_chunks(CHINESE, 16) == ["北京是中国的首都。人口超过两千万！", "它位于华北平原的北部。"]
+    assert split_document_into_chunks(HINDI, 7) == split_sentences(HINDI)
     # No sentence fits: cut after a character.
-    assert split_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
+    assert split_document_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
 
 
 @pytest.mark.slow
 def test_a_long_document_without_spaces_is_cut_in_time_that_grows_with_it() -> None:
     doc = CHINESE * 8000
-    chunks = split_into_chunks(doc, 500)
+    chunks = split_document_into_chunks(doc, 500)
     assert len(chunks) == 8000 * 25 // 500
     assert "".join(chunks) == doc
 

@@ -14,13 +14,13 @@ from conftest import Call
 from estimate_data import World, tables
 
 from factaudit.arrays.paired_changes import compute_paired_changes
-from factaudit.audit.audit_options import share_levels_over_looks
+from factaudit.audit.audit_options import divide_audit_alpha_over_looks
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.sealed_split import (
     assign_claim_splits,
     count_test_looks,
     find_seal_folder,
-    open_sealed_test,
+    open_sealed_test_split,
     write_sealed_split,
 )
 from factaudit.tables import read_claims, write_table
@@ -61,21 +61,21 @@ def test_the_written_claims_do_not_have_the_labels_of_the_test(split_file: Path)
     claims, _ = tables(CLAIMS)
     written = read_claims(split_file)
     assert written["label"].isna().equals((written["split"] == "test").fillna(False))
-    test, looks = open_sealed_test(written, split_file, {})
+    test, looks = open_sealed_test_split(written, split_file, {})
     assert looks == 1
     truth = claims.set_index("claim_id")["label"]
     assert (test["label"].to_numpy() == truth[test["claim_id"]].to_numpy()).all()
     with pytest.raises(UsageError, match="has a sealed test already"):
         write_sealed_split(claims, split_file, seed=1)
     write_sealed_split(claims, split_file)  # the same once more: the look stays counted
-    assert open_sealed_test(written, split_file, {})[1] == 2
+    assert open_sealed_test_split(written, split_file, {})[1] == 2
 
 
 def test_openings_are_counted_across_processes(split_file: Path):
     code = (
         "import sys; from factaudit.tables import read_claims; "
-        "from factaudit.estimate.sealed_split import open_sealed_test; "
-        "claims = read_claims(sys.argv[1]); [open_sealed_test(claims, sys.argv[1], {}) for _ in range(5)]"
+        "from factaudit.estimate.sealed_split import open_sealed_test_split; "
+        "claims = read_claims(sys.argv[1]); [open_sealed_test_split(claims, sys.argv[1], {}) for _ in range(5)]"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(split_file)]) for _ in range(3)]
     assert [one.wait() for one in running] == [0, 0, 0]
@@ -87,24 +87,24 @@ def test_openings_are_counted_across_processes(split_file: Path):
 def test_a_seal_that_was_changed_is_refused(split_file: Path):
     claims, folder = read_claims(split_file), find_seal_folder(split_file)
     with pytest.raises(InputError, match="its test has other claims than were sealed"):
-        open_sealed_test(claims.iloc[1:].assign(split="test"), split_file, {})
+        open_sealed_test_split(claims.iloc[1:].assign(split="test"), split_file, {})
     labels = pd.read_parquet(folder / "labels.parquet")
     labels.assign(label=1 - labels["label"]).to_parquet(folder / "labels.parquet")
     with pytest.raises(InputError, match="the labels are not those that were sealed"):
-        open_sealed_test(claims, split_file, {})
+        open_sealed_test_split(claims, split_file, {})
     assert count_test_looks(split_file) == 0
     (folder / "ledger.jsonl").unlink()
     with pytest.raises(InputError, match="nobody can say how often"):
-        open_sealed_test(claims, split_file, {})
+        open_sealed_test_split(claims, split_file, {})
 
 
 def test_a_torn_line_is_no_look_and_a_damaged_one_is(split_file: Path):
     claims, ledger = read_claims(split_file), find_seal_folder(split_file) / "ledger.jsonl"
-    open_sealed_test(claims, split_file, {})
+    open_sealed_test_split(claims, split_file, {})
     with ledger.open("a") as file:
         file.write('damaged\n{"look": 3')
     assert count_test_looks(split_file) == 2
-    assert open_sealed_test(claims, split_file, {})[1] == 3
+    assert open_sealed_test_split(claims, split_file, {})[1] == 3
 
 
 def test_the_commands_split_audit_and_open(
@@ -145,7 +145,7 @@ def test_the_commands_split_audit_and_open(
 
 
 def test_levels_of_audits_are_shared_over_looks():
-    shared = share_levels_over_looks({"triage": {"confidence": 0.8}, "transfer": {}, "rates": {}}, 4)
+    shared = divide_audit_alpha_over_looks({"triage": {"confidence": 0.8}, "transfer": {}, "rates": {}}, 4)
     assert shared["triage"] == {"confidence": pytest.approx(0.95)}
     assert shared["transfer"]["alpha"] == pytest.approx(0.0125)
     assert shared["rates"] == {}

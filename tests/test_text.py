@@ -15,7 +15,7 @@ from rouge_score.tokenizers import DefaultTokenizer
 
 from factaudit.errors import UsageError
 from factaudit.text import rouge_overlap
-from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 from factaudit.text.rouge_tokens import normalise_rouge_text
@@ -57,7 +57,7 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
         return float("nan")
     scorer = SCORER if has_rouge_words(doc) else SCRIPT_SCORER
     return whole - max(
-        (scorer.score(part, claim)["rouge2"].precision for part in split_into_chunks(doc, size)), default=0
+        (scorer.score(part, claim)["rouge2"].precision for part in split_document_into_chunks(doc, size)), default=0
     )
 
 
@@ -103,24 +103,32 @@ def test_tokens_of_every_character() -> None:
 
 
 def test_chunks_take_as_many_sentences_as_fit() -> None:
-    text = "One two three. Four five. Six seven eight confusion_counts.  Ten."
-    assert split_into_chunks(text, 5) == ["One two three. Four five.", "Six seven eight confusion_counts.  Ten."]
-    assert split_into_chunks(text, 4) == ["One two three.", "Four five.", "Six seven eight confusion_counts.", "Ten."]
-    assert split_into_chunks(text, 100) == [text]
-    assert split_into_chunks("", 5) == split_into_chunks(" \n ", 5) == []
+    text = "One two three. Four five. Six seven eight nine.  Ten."
+    assert split_document_into_chunks(text, 5) == [
+        "One two three. Four five.",
+        "Six seven eight nine.  Ten.",
+    ]
+    assert split_document_into_chunks(text, 4) == [
+        "One two three.",
+        "Four five.",
+        "Six seven eight nine.",
+        "Ten.",
+    ]
+    assert split_document_into_chunks(text, 100) == [text]
+    assert split_document_into_chunks("", 5) == split_document_into_chunks(" \n ", 5) == []
 
 
 def test_a_sentence_longer_than_a_chunk_is_split() -> None:
-    assert split_into_chunks("The old cat sat there all day. It was grey.", 3) == [
+    assert split_document_into_chunks("The old cat sat there all day. It was grey.", 3) == [
         "The old cat",
         "sat there all",
         "day.",
         "It was grey.",
     ]
     # What is left of it takes the next sentences along.
-    assert split_into_chunks("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
+    assert split_document_into_chunks("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
     # At line breaks where there are any, else between words.
-    assert split_into_chunks("Title of it\nsome more words here and there", 5) == [
+    assert split_document_into_chunks("Title of it\nsome more words here and there", 5) == [
         "Title of it",
         "some more words here and",
         "there",
@@ -128,15 +136,15 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
 
 
 def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None:
-    assert split_into_chunks("世界你好", 3, count_tokens=len) == ["世界你", "好"]
-    assert split_into_chunks("well-known", 5, count_tokens=len) == ["well-", "known"]
+    assert split_document_into_chunks("世界你好", 3, count_tokens=len) == ["世界你", "好"]
+    assert split_document_into_chunks("well-known", 5, count_tokens=len) == ["well-", "known"]
     # ... but not between them: the words of ROUGE stay whole.
-    assert split_into_chunks("international x", 5, count_tokens=len) == ["international", "x"]
+    assert split_document_into_chunks("international x", 5, count_tokens=len) == ["international", "x"]
 
 
 def test_a_chunk_holds_at_least_one_token() -> None:
     with pytest.raises(UsageError, match="at least 1 token, found size 0"):
-        split_into_chunks("a", 0)
+        split_document_into_chunks("a", 0)
 
 
 @given(
@@ -146,7 +154,7 @@ def test_a_chunk_holds_at_least_one_token() -> None:
 )
 def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
     counter = count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
-    chunks = split_into_chunks(text, size, counter)
+    chunks = split_document_into_chunks(text, size, counter)
     assert all(part.strip() for part in chunks)
     assert "".join("".join(part.split()) for part in chunks) == "".join(text.split())
     assert [token for part in chunks for token in normalise_rouge_text(part).split()] == normalise_rouge_text(
@@ -161,7 +169,7 @@ def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
     """What is read of the end of a chunk gives the sentences of the whole: each cut is the last that is possible."""
     sentence_ends = [end for _, end in find_sentence_spans(text)]
     start = 0
-    for part in split_into_chunks(text, size):
+    for part in split_document_into_chunks(text, size):
         start = text.index(part, start)
         end = start + len(part)
         possible = [stop for stop in sentence_ends if start < stop and count_words(text[start:stop]) <= size]
@@ -174,7 +182,7 @@ def test_chunks_of_long_documents_end_where_sentences_do(shared: Path) -> None:
     for doc in wice(shared)[1][:60]:
         sentence_ends = [end for _, end in find_sentence_spans(doc)]
         start = 0
-        for part in split_into_chunks(doc, 100):
+        for part in split_document_into_chunks(doc, 100):
             start = doc.index(part, start)
             end = start + len(part)
             possible = [stop for stop in sentence_ends if start < stop and count_words(doc[start:stop]) <= 100]

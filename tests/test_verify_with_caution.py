@@ -18,7 +18,7 @@ from factaudit.engines.verify_with_caution.claim_count_recovery import (
     RecoveredClaimCounts,
     find_claim_count_fits,
     recover_claim_counts,
-    recover_errors_found,
+    recover_detected_error_counts,
     recover_smallest_counts_from_printed_rates,
 )
 from factaudit.engines.verify_with_caution.experiment import (
@@ -32,7 +32,7 @@ from factaudit.engines.verify_with_caution.printed_tables import (
     PrintedTables,
 )
 from factaudit.engines.verify_with_caution.reproduction_rows import build_reproduction_rows
-from factaudit.engines.verify_with_caution.running_text import STATEMENTS, compare_running_text
+from factaudit.engines.verify_with_caution.running_text import STATEMENTS, compare_running_text_with_tables
 from factaudit.errors import InputError
 from factaudit.report.report_document import build_report_document
 from factaudit.results import Results
@@ -212,7 +212,7 @@ def test_the_2_by_2_tables_agree_with_the_printed_rate_of_the_data_set(
     printed: PrintedTables, recovered: RecoveredClaimCounts
 ) -> None:
     """Not used to find them: on RAGTruth-News the errors found in Table 31 add up to the TNR of Table 4."""
-    found = recover_errors_found(printed, recovered)
+    found = recover_detected_error_counts(printed, recovered)
     mine = {system: fit for (dataset, level, system), fit in recovered.fits.items() if dataset == "RAGTruth-News"}
     total = sum(recovered.fits["RAGTruth-News", "claim", system].errors[LABELS_EVALUATOR] for system in mine)
     tnr = 100 * sum(found["RAGTruth-News", system] for system in mine) / total
@@ -241,7 +241,7 @@ def test_orders_of_systems_are_said_to_rest_on_recovered_numbers(ran: tuple[Path
 def test_what_the_text_gets_wrong_is_told_with_both_figures(
     printed: PrintedTables, recovered: RecoveredClaimCounts, ran: tuple[Path, Results, list[str]]
 ) -> None:
-    rows = compare_running_text(TEXT, printed, recovered)
+    rows = compare_running_text_with_tables(TEXT, printed, recovered)
     assert len(rows) == len(STATEMENTS) == 19
     wrong = [row["sentence"] for row in rows if not row["agrees"]]
     report = (ran[0] / "report.html").read_text(encoding="utf-8")
@@ -301,6 +301,6 @@ def test_a_statement_that_nobody_knows_is_refused(
     path = tmp_path / "text.csv"
     path.write_text("id,where,printed\nbacc_of_all,§9,1\n")
     with pytest.raises(InputError, match=r"expected one of bacc_bespoke, .* found 'bacc_of_all'"):
-        compare_running_text(path, printed, recovered)
+        compare_running_text_with_tables(path, printed, recovered)
     assert dataclasses.is_dataclass(recovered)
     assert np.all([fit.n >= 1 for fit in recovered.fits.values()])

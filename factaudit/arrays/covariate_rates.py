@@ -31,7 +31,7 @@ def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
     return encode_claim_group_column(named.to_frame("task"), "task")
 
 
-def compute_rates_by_group(
+def compute_covariate_rates_by_group(
     judgements: Judgements, codes: np.ndarray, n_groups: int, intervals: ClusterBootstrap | None
 ) -> Iterator[tuple[str, np.ndarray, confusion_counts.FiguresByName]]:
     """Of each evaluator its name, its counts int64 (G, 3, 3) and tpr and tnr (G,), with bounds and intervals.
@@ -79,7 +79,7 @@ class CovariateRateSlopes:
     n_clusters: np.ndarray | None = None
 
 
-def compute_rate_slopes(
+def compute_covariate_rate_slopes(
     judgements: Judgements,
     x: np.ndarray,
     codes: np.ndarray,

@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts
 from factaudit.text.content_words import WordVocabulary
-from factaudit.text.core_facts import count_word_rarity, select_core_facts
+from factaudit.text.core_facts import compute_content_word_rarity, select_core_facts
 from factaudit.text.fact_faults import find_fact_faults
 
 #: What may be wrong with a fact.
@@ -54,7 +54,7 @@ def find_decomposition_faults(
     }
     ids = columns["claim_id"]
     order = sorted(range(n), key=lambda fact: (len(ids[facts.first_rows[fact]]), ids[facts.first_rows[fact]]))
-    rarity = count_word_rarity(_list_response_texts(columns))
+    rarity = compute_content_word_rarity(_list_response_texts(columns))
     members: list[list[int]] = [[] for _ in range(size)]
     for fact in order:
         members[facts.response[fact]].append(fact)

@@ -67,7 +67,7 @@ def link_groups_to_entities(
     elif rule == "hungarian":
         chosen = _assign_entities_by_hungarian(matrix, groups, supported, score)
     else:
-        chosen = [_find_entity_column(matrix, (given_entities or {}).get(g)) for g in range(n_groups)]
+        chosen = [_find_matrix_column_of_entity(matrix, (given_entities or {}).get(g)) for g in range(n_groups)]
     return [_build_entity_link(chosen[g], ranked[g], supported[g] / sizes[g]) for g in range(n_groups)]
 
 
@@ -115,7 +115,7 @@ def _assign_entities_by_hungarian(
     return chosen
 
 
-def _find_entity_column(matrix: FactEntityMatrix, title: str | None) -> int | None:
+def _find_matrix_column_of_entity(matrix: FactEntityMatrix, title: str | None) -> int | None:
     if title is None:
         return None
     if title not in matrix.entities:

@@ -34,7 +34,7 @@ class EstimationUnits:
     undecided: np.ndarray | None = None
 
 
-class EstimationUnitsPastMemory(Protocol):
+class EstimationUnitsInDatabase(Protocol):
     """Claims and verdicts that are not in memory (`factaudit.sql`)."""
 
     @property

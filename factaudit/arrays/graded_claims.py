@@ -66,7 +66,7 @@ def has_people_grades(judgements: Judgements) -> bool:
     return not any(one.isna().any() for one in numbers) and len({value for one in numbers for value in one}) > 2
 
 
-def name_evaluator_measures(judgements: Judgements) -> list[str]:
+def choose_evaluator_grade_fields(judgements: Judgements) -> list[str]:
     """Of each evaluator what is taken for its grades: its ``grade`` where it gives some, else its ``score``."""
     grade = judgements.grade
     graded = np.zeros(len(judgements.evaluators), dtype=bool) if grade is None else ~np.isnan(grade).all(1)
@@ -81,7 +81,7 @@ def collect_graded_claims(judgements: Judgements, order: Sequence[str] | None) -
     """
     people = np.full(len(judgements.claims), np.nan)
     if GRADE_COLUMN in judgements.claims:
-        people = _parse_grades(judgements.claims[GRADE_COLUMN], order)
+        people = _parse_grades_as_numbers(judgements.claims[GRADE_COLUMN], order)
     at, own = _list_annotator_grades(judgements, order)
     median = np.full(len(people), np.nan)
     count = np.bincount(at, minlength=len(people))
@@ -89,7 +89,7 @@ def collect_graded_claims(judgements: Judgements, order: Sequence[str] | None) -
     median[count > 0] = own[(first + (count - 1) // 2)[count > 0]]
     people = np.where(np.isnan(people), median, people)
     is_ok = judgements.status == STATUSES.index("ok")
-    measures = name_evaluator_measures(judgements)
+    measures = choose_evaluator_grade_fields(judgements)
     given = [
         judgements.grade[place] if judgements.grade is not None and measure == "grade" else judgements.score[place]
         for place, measure in enumerate(measures)
@@ -135,7 +135,7 @@ def cut_grades_into_levels(grades: np.ndarray, most: int) -> tuple[np.ndarray, n
     return np.where(np.isnan(grades), -1, codes), lowest
 
 
-def _parse_grades(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:
+def _parse_grades_as_numbers(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:
     """float64 (n,): numbers, or the places of words in ``order``; NaN where there is none."""
     codes, different = pd.factorize(values)
     numbers = []
@@ -161,7 +161,7 @@ def _list_annotator_grades(judgements: Judgements, order: Sequence[str] | None) 
         return np.empty(0, dtype=np.int64), np.empty(0)
     table = table.dropna(subset=GRADE_COLUMN)
     at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
-    own = _parse_grades(table[GRADE_COLUMN], order)
+    own = _parse_grades_as_numbers(table[GRADE_COLUMN], order)
     rows = np.lexsort((own, at))
     return at[rows], own[rows]
 

@@ -59,13 +59,13 @@ def bound_supported_facts(
         most_hidden = _bound_facts_supported_by_other_entities(sure[is_own_fact], maybe[is_own_fact], whole)[1]
         fewest = int(sure[is_own_fact].sum(axis=0).max(initial=0))
         return SupportMatrixBounds(by_any, (fewest, by_any[1]), (0, most_hidden))
-    linked, elsewhere = _bound_linked_support(
+    linked, elsewhere = _bound_support_by_linked_entity(
         matrix.select_facts(grouped), groups[grouped], rule, given_entities, is_own_fact[grouped]
     )
     return SupportMatrixBounds(by_any, linked, elsewhere)
 
 
-def _bound_linked_support(
+def _bound_support_by_linked_entity(
     matrix: FactEntityMatrix, groups: np.ndarray, rule: str, given_entities: Mapping[int, str], is_own_fact: np.ndarray
 ) -> tuple[CountRange, CountRange]:
     """Facts supported by their group's entity, and facts of ``is_own_fact`` supported by another one only."""
@@ -92,7 +92,7 @@ def _bound_linked_support(
     if rule == "argmax" and is_own_fact.all():
         return (linked[0], linked[1]), _bound_facts_supported_by_other_entities(sure, maybe, groups)
     if matrix.unsure.sum() <= MOST_ENUMERATED_CELLS:
-        return (linked[0], linked[1]), _enumerate_matrix_fillings(matrix, groups, rule, is_own_fact)
+        return (linked[0], linked[1]), _enumerate_support_matrix_fillings(matrix, groups, rule, is_own_fact)
     n_least, n_most = int(sure[is_own_fact].any(axis=1).sum()), int(maybe[is_own_fact].any(axis=1).sum())
     return (linked[0], linked[1]), (max(0, n_least - linked[1]) if is_own_fact.all() else 0, n_most)
 
@@ -153,7 +153,7 @@ def _match_matrix_rows_to_columns(allowed: np.ndarray, capacity: np.ndarray) -> 
     return sum(place(row, set()) for row in range(len(choices)))
 
 
-def _enumerate_matrix_fillings(
+def _enumerate_support_matrix_fillings(
     matrix: FactEntityMatrix, groups: np.ndarray, rule: str, is_own_fact: np.ndarray
 ) -> CountRange:
     """Of ``elsewhere``, over all the fillings."""

@@ -51,17 +51,19 @@ def collect_variant_scores(
     """The scores of each dataset and evaluator, found once for both audits."""
     key = ("variant_scores", gamma, tuple(sorted((gammas or {}).items())))
     if key not in judgements.cache:
-        judgements.cache[key] = list(_score_all_variants(judgements, gamma, gammas or {}))
+        judgements.cache[key] = list(_score_responses_by_variant(judgements, gamma, gammas or {}))
     found: list[VariantScores] = judgements.cache[key]
     return found
 
 
-def _score_all_variants(judgements: Judgements, gamma: float, gammas: Mapping[str, float]) -> Iterator[VariantScores]:
+def _score_responses_by_variant(
+    judgements: Judgements, gamma: float, gammas: Mapping[str, float]
+) -> Iterator[VariantScores]:
     if "variant" not in judgements.claims:
         return
     parts = []
     for name in sorted(map(str, judgements.claims["variant"].dropna().unique())):
-        alone = _select_variant(judgements, name)
+        alone = _select_judgements_of_variant(judgements, name)
         facts = collect_response_facts(alone)
         topic = np.full(len(facts.responses), None, dtype=object)
         topic[facts.response] = alone.claims["topic"].to_numpy(dtype=object)[facts.first_rows]
@@ -93,7 +95,7 @@ def _score_all_variants(judgements: Judgements, gamma: float, gammas: Mapping[st
         )
 
 
-def _select_variant(judgements: Judgements, variant: str) -> Judgements:
+def _select_judgements_of_variant(judgements: Judgements, variant: str) -> Judgements:
     inside = (judgements.claims["variant"] == variant).fillna(False).to_numpy(dtype=bool)
     return Judgements(
         judgements.claims[inside].reset_index(drop=True),

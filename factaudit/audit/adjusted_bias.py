@@ -25,7 +25,7 @@ from factaudit.audit.adjustment import (
     METHOD_COLUMN,
     AdjustmentCalibrationLabels,
     calibrate_adjustment_on_each_system,
-    select_mean_adjustment_rows,
+    select_adjustment_means_over_calibrations,
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -49,7 +49,7 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
-from factaudit.audit.quantification_checks import explain_too_few_documents, select_significant_biases
+from factaudit.audit.quantification_checks import explain_too_few_documents_for_bias_test, select_significant_biases
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 from factaudit.stats.undefined_values import none_if_undefined
@@ -222,7 +222,7 @@ _METHOD_PHRASES = {
 }
 
 
-def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Finding]:
     """What a calibration on one system leaves of the other systems' bias, over all systems that can calibrate.
 
     Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean.
@@ -312,7 +312,7 @@ def _get_tested_rate_key(row: Row) -> tuple[str, ...]:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
-def _summarise_adjusted_bias_left(rows: RowTable) -> list[Row]:
+def _average_adjusted_bias_by_method(rows: RowTable) -> list[Row]:
     """By method, over the systems: the mean over calibrations of their bias."""
     means = rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]})
     bias = means.column("bias")
@@ -363,9 +363,9 @@ AUDIT = Audit(
     },
     options=CALIBRATION_OPTIONS | DETAIL_OPTION,
     compute=compute_adjusted_bias,
-    summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _summarise_adjusted_bias_left),
+    summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _average_adjusted_bias_by_method),
     tallies=True,
-    readable=select_mean_adjustment_rows,
+    readable=select_adjustment_means_over_calibrations,
     plots=(
         DotPlotSpec(
             what="What is left of each system's bias, by method",
@@ -380,7 +380,7 @@ AUDIT = Audit(
             "adjustment",
             "What a calibration does to the other systems",
             "systems whose error rates are still significantly wrong after a calibration on another system",
-            _find_adjusted_bias_left,
+            _find_bias_left_after_calibration,
             {
                 f"{method}_{what}": Column(
                     f"{method.replace('_', ' ')}: {'rates' if what == 'systems' else what}", "count"
@@ -392,7 +392,7 @@ AUDIT = Audit(
             "others",
             controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
             figure="bias",
-            lacks=explain_too_few_documents,  # it is for evaluators that are found off there
+            lacks=explain_too_few_documents_for_bias_test,  # it is for evaluators that are found off there
         ),
     ),
 )

@@ -268,7 +268,7 @@ def _describe_best_adjustment(rows: Sequence[Row], best: Row) -> Statement:
 # --------------------------------------------------------------------------------------------------------- the report
 
 
-def select_mean_adjustment_rows(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def select_adjustment_means_over_calibrations(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The means over calibrations, where there are any: they have no threshold, and no system, of their own."""
     if isinstance(rows, RowTable):
         rows = list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) or rows)
@@ -370,7 +370,7 @@ AUDIT = Audit(
     summary=AuditProductTableSummary(_COLUMNS, _select_means),
     counts="joint",
     tallies=True,
-    readable=select_mean_adjustment_rows,
+    readable=select_adjustment_means_over_calibrations,
     plots=(
         DotPlotSpec(
             what="|Bias| of the systems that did not calibrate, by method: mean (filled) and worst (hollow)",

@@ -29,7 +29,7 @@ def compute_biography_annotator_agreement(annotations: Sequence[Mapping[str, Any
     rows = []
     for system in [ALL_TOGETHER, *systems] if len(systems) > 1 else systems:
         own = [one for one in annotations if system in (ALL_TOGETHER, one["system"])]
-        for judgement, units in zip(_JUDGEMENT_KINDS, _group_annotator_units(own), strict=True):
+        for judgement, units in zip(_JUDGEMENT_KINDS, _group_biography_labels_by_annotator(own), strict=True):
             rows.append(
                 {
                     "system": system,
@@ -40,7 +40,7 @@ def compute_biography_annotator_agreement(annotations: Sequence[Mapping[str, Any
     return rows
 
 
-def _group_annotator_units(
+def _group_biography_labels_by_annotator(
     annotations: Sequence[Mapping[str, Any]],
 ) -> tuple[AnnotatedUnits, AnnotatedUnits, AnnotatedUnits]:
     """What each annotator said of each fact, response and biography, in the order of `_JUDGEMENT_KINDS`."""

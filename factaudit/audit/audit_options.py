@@ -43,7 +43,7 @@ def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | Non
     return chosen
 
 
-def share_levels_over_looks(chosen: Mapping[str, Mapping[str, Any]], n_looks: int) -> dict[str, dict[str, Any]]:
+def divide_audit_alpha_over_looks(chosen: Mapping[str, Mapping[str, Any]], n_looks: int) -> dict[str, dict[str, Any]]:
     """The options of audits by which ``n_looks`` looks at the same labels hold together: each ``alpha``, and 1 −
     ``confidence``, is divided by their number (Bonferroni).
     """

@@ -18,7 +18,7 @@ from factaudit.audit.core.audit_declaration import (
     Severity,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import can_warn_by_points, is_surely_above, read_decision_limits
+from factaudit.audit.core.decision_limits import can_warn_without_intervals, is_surely_above, read_decision_limits
 from factaudit.audit.core.finding_parts import (
     format_first_finding_names,
     group_finding_rows_by_keys,
@@ -148,7 +148,7 @@ def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
             agree = "agrees" if len(beyond) == 1 else "agree"
             told += f" ({{beyond}} significantly {agree} with them more than that)"
         sure = one in low
-        if sure or (one["ceiling"] < asked and can_warn_by_points(every, "ceiling")):
+        if sure or (one["ceiling"] < asked and can_warn_without_intervals(every, "ceiling")):
             severity: Severity = "fail" if sure else "warn"
             told += (
                 f": {'significantly ' if sure else ''}less than the {{asked:limit}} % that are required of an "

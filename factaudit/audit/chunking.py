@@ -13,7 +13,7 @@ from factaudit.arrays.claim_groups import group_claims_by_columns
 from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_by_points
+from factaudit.audit.core.decision_limits import can_warn_without_intervals
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
@@ -261,7 +261,7 @@ def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
     """Claims that are supported by no single chunk, and are rejected because of it."""
     every = list(audited_run.per_dataset("chunking", "flip_1_to_0"))
     n_compared = len({(row["dataset"], row["evaluator"], row["chunked_evaluator"]) for row in every})
-    audited_run.test_counts.append(n_compared * (not can_warn_by_points(every, "flip_1_to_0")))
+    audited_run.test_counts.append(n_compared * (not can_warn_without_intervals(every, "flip_1_to_0")))
     for evaluator, mine in group_finding_rows_by_evaluator(every):
         compared, bad = [], []
         for (dataset, chunked), group in group_finding_rows_by_keys(mine, "dataset", "chunked_evaluator"):
@@ -273,7 +273,7 @@ def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
             if split["flip_1_to_0"] > max(whole["flip_1_to_0"] + MAX_EXTRA_FLIPS, split["flip_0_to_1"]):
                 p_value = p_above_other_figure(audited_run, split, "flip_1_to_0", whole, "flip_1_to_0")
                 sure = p_value * n_compared < 1 - read_confidence(audited_run)
-                if not sure and not can_warn_by_points(every, "flip_1_to_0"):
+                if not sure and not can_warn_without_intervals(every, "flip_1_to_0"):
                     continue
                 bad.append((sure, split["flip_1_to_0"] - whole["flip_1_to_0"], dataset, chunked, split, whole))
         if not bad:

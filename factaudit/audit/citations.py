@@ -155,7 +155,7 @@ def _summarise_citation_scores(response_rows: Sequence[Row], n_empty: int, inter
     return told
 
 
-def _find_recall_that_leaves_out_empty_responses(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_citation_recall_without_empty_responses(audited_run: AuditedRun) -> Iterator[Finding]:
     """Recall that leaves out empty outputs."""
     for row in audited_run.rows("citations"):
         total = row["n_responses"] + row.get("n_empty", 0)
@@ -213,7 +213,7 @@ AUDIT = Audit(
             "empty_outputs",
             "Recall without empty outputs",
             f"at least {100 * MANY_EMPTY_SHARE:.0f} % of the responses are empty, and left out of citation recall",
-            _find_recall_that_leaves_out_empty_responses,
+            _find_citation_recall_without_empty_responses,
         ),
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from factaudit.arrays.count_source import CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_by_points
+from factaudit.audit.core.decision_limits import can_warn_without_intervals
 from factaudit.audit.core.evaluator_comparison import (
     explain_absence_of_evaluators_of_like_accuracy,
     list_evaluators_alike_by_bacc,
@@ -151,7 +151,7 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     ]
     p_values = [p_below_limit(audited_run, row, "iou", MIN_IOU, is_share=True) for row in rows]
     sure = select_significant_rows(audited_run, rows, p_values)
-    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and can_warn_by_points(rows, "iou")]
+    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and can_warn_without_intervals(rows, "iou")]
     if not apart:
         return
     worst = min(sure or apart, key=lambda row: row["iou"])

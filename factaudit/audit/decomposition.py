@@ -45,7 +45,7 @@ from factaudit.audit.core.statements import Statement, join_statements, make_sta
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.text.content_words import WordVocabulary
-from factaudit.text.demonstrations import read_demonstrations
+from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.display_text import join_reasons
 
 #: A decomposition is warned of where more than these shares of its facts have a fault, or less of the text is covered.
@@ -69,14 +69,16 @@ def compute_decomposition_faults(
     """
     if not has_response_texts(judgements):
         return []
-    found = _find_shared_faults(judgements, demonstrations)
+    found = _cache_decomposition_faults(judgements, demonstrations)
     rows = []
     for key, inside in found.facts.responses_by_system():
-        rows.append({**key, **_build_faults_row(found, inside & found.known, intervals)})
+        rows.append({**key, **_build_decomposition_faults_row(found, inside & found.known, intervals)})
     return rows
 
 
-def _build_faults_row(found: DecompositionFaults, in_system: np.ndarray, intervals: ClusterBootstrap | None) -> Row:
+def _build_decomposition_faults_row(
+    found: DecompositionFaults, in_system: np.ndarray, intervals: ClusterBootstrap | None
+) -> Row:
     size = len(in_system)
     owner = found.facts.response
     n_facts = np.bincount(owner, minlength=size)
@@ -107,11 +109,11 @@ def compute_decomposition_scores(
     """
     if not has_response_texts(judgements):
         return []
-    found = _find_shared_faults(judgements, demonstrations)
+    found = _cache_decomposition_faults(judgements, demonstrations)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         scores = score_response_facts(found.facts, judgements, at, gamma=0)
-        supported, least, most = _bound_fact_support(found, judgements, at)
+        supported, least, most = _bound_decomposed_fact_support(found, judgements, at)
         asked = ~np.isnan(scores.figures["init_score"])
         for key, inside in found.facts.responses_by_system():
             row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
@@ -121,12 +123,16 @@ def compute_decomposition_scores(
             kept = {name: ~found.faults[fault] for name, fault in LEFT_FACTS.items()}
             every = np.ones(len(supported), dtype=bool)
             whole = _average_fact_shares_over_responses(found, supported, every)
-            row |= _build_score_figures("init_score", found, (supported, least, most), every, some, intervals)
+            row |= _build_decomposition_score_figures(
+                "init_score", found, (supported, least, most), every, some, intervals
+            )
             for name, left in kept.items():
                 mine = _average_fact_shares_over_responses(found, supported, left)
                 both = some & ~np.isnan(mine)
                 row[f"n_{name}"] = int(both.sum())
-                row |= _build_score_figures(f"{name}_score", found, (supported, least, most), left, both, intervals)
+                row |= _build_decomposition_score_figures(
+                    f"{name}_score", found, (supported, least, most), left, both, intervals
+                )
                 row |= response_mean_with_interval(f"{name}_change", (mine - whole)[both].tolist(), intervals)
             lacking = [name for name in ("init_score", *(f"{name}_score" for name in kept)) if row[name] is None]
             why = f"no response has such facts that were judged: {', '.join(lacking)}" if lacking else ""
@@ -138,18 +144,18 @@ def compute_decomposition_scores(
     return rows
 
 
-def _find_shared_faults(judgements: Judgements, demonstrations: str | None) -> DecompositionFaults:
+def _cache_decomposition_faults(judgements: Judgements, demonstrations: str | None) -> DecompositionFaults:
     """The faults, found once for both tables."""
     key = ("decomposition_faults", demonstrations)
     if key not in judgements.cache:
-        shown = read_demonstrations(demonstrations)
+        shown = read_fact_demonstrations(demonstrations)
         words = [WordVocabulary([sentence, *facts]) for sentence, facts in shown.items()]
         judgements.cache[key] = find_decomposition_faults(judgements, words)
     result: DecompositionFaults = judgements.cache[key]
     return result
 
 
-def _bound_fact_support(
+def _bound_decomposed_fact_support(
     found: DecompositionFaults, judgements: Judgements, evaluator: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Whether each fact is supported, surely so, and possibly so: bool (F,) each."""
@@ -173,7 +179,7 @@ def _average_fact_shares_over_responses(
     return divide_or_undefined(counts[0], counts[1])
 
 
-def _build_score_figures(
+def _build_decomposition_score_figures(
     key: str,
     found: DecompositionFaults,
     support: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -233,7 +239,7 @@ def list_faulty_decomposition_rows(audited_run: AuditedRun) -> Iterator[tuple[Ro
                 yield row, fault, is_surely_above(row, fault, limit)
 
 
-def _find_faulty_facts(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_faulty_decomposed_facts(audited_run: AuditedRun) -> Iterator[Finding]:
     for row, fault, is_sure in list_faulty_decomposition_rows(audited_run):
         severity: Severity = "fail" if is_sure else "warn"
         said = make_statement("{said}.", said=state_decomposition_fault(row, fault))
@@ -241,7 +247,7 @@ def _find_faulty_facts(audited_run: AuditedRun) -> Iterator[Finding]:
         yield Finding(severity, None, row["dataset"], said, pick_finding_evidence(row, *keys))
 
 
-def _find_uncovered_text(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
     for row in audited_run.rows("decomposition"):
         if row["coverage"] is None or row["coverage"] >= MIN_COVERAGE:
             continue
@@ -321,14 +327,14 @@ AUDITS = (
                 "faulty_facts",
                 "Facts that are not of the text",
                 "more than 10 % of facts are not in the text, 2 % are from demonstrations or 20 % repeat others",
-                _find_faulty_facts,
+                _find_faulty_decomposed_facts,
                 figure="invented",
             ),
             Check(
                 "uncovered_text",
                 "Text that no fact says",
                 "facts have less than 70 % of the content words of the text",
-                _find_uncovered_text,
+                _find_text_uncovered_by_facts,
                 figure="coverage",
             ),
         ),

@@ -22,7 +22,7 @@ from factaudit.audit.dfactscore import (
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
-def list_dfactscore_facts_elsewhere(
+def list_dfactscore_facts_of_other_entities(
     judgements: Judgements,
     *,
     link: LinkRule = "argmax",
@@ -86,6 +86,6 @@ AUDIT = Audit(
         "about": Column("true of", "text", "the person whom the fact is true of"),
     },
     options=select_dfactscore_options("link", "group"),
-    compute=list_dfactscore_facts_elsewhere,
+    compute=list_dfactscore_facts_of_other_entities,
     applies=has_fact_entities,
 )

@@ -16,7 +16,7 @@ _SYSTEM_COLUMN = Column(
 )
 
 
-def _state_audit_look(row: Row) -> Statement:
+def _state_sequential_estimate_look(row: Row) -> Statement:
     """What the last look says: whether to stop, and what it costs to look as often as one likes."""
     head = "{row.dataset}, look {row.look:number}, {row.n_labels:number label}: intervals that hold at every look are "
     head += "{row.width:points} points wide on average"
@@ -75,7 +75,7 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        remarks=lambda rows, findings: [_state_audit_look(row) for row in select_last_looks(rows)],
+        remarks=lambda rows, findings: [_state_sequential_estimate_look(row) for row in select_last_looks(rows)],
     ),
     Audit(
         name="estimate_looks",

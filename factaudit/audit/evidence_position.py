@@ -11,7 +11,7 @@ from factaudit.arrays.confusion_counts import N_CONFUSION_CELLS, encode_label_pr
 from factaudit.arrays.covariate_rates import (
     RATE_CLASS_NAMES,
     RATE_LABELS,
-    compute_rates_by_group,
+    compute_covariate_rates_by_group,
     encode_task_groups,
 )
 from factaudit.arrays.judgements import Judgements
@@ -43,7 +43,7 @@ _CHUNK_WORDS = 100
 
 
 @dataclass(frozen=True)
-class _EvidencePlaces:
+class _ClaimEvidencePositions:
     """place: int64 (n,), where the evidence of a labelled claim lies (of `_PLACES`), -1 where that is open; is_short:
     bool (n,), whether the claim's document is not long; both of labelled claims alone."""
 
@@ -75,9 +75,13 @@ def compute_evidence_position(
     inside = labelled & (found.place >= 0)
     codes = np.where(inside, task_codes * len(_PLACES) + found.place, -1)
     rows: list[tuple[int, int, Row]] = []
-    each = enumerate(compute_rates_by_group(judgements, codes, len(tasks) * len(_PLACES), intervals))
+    each = enumerate(compute_covariate_rates_by_group(judgements, codes, len(tasks) * len(_PLACES), intervals))
     for at, (evaluator, counts, figures) in each:
-        tests = {} if intervals is None else _test_equal_rates(judgements, at, np.where(inside, task_codes, -1), found)
+        tests = (
+            {}
+            if intervals is None
+            else _test_rate_by_evidence_position(judgements, at, np.where(inside, task_codes, -1), found)
+        )
         for code in range(len(tasks) * len(_PLACES)):
             task, place = divmod(code, len(_PLACES))
             if not counts[task * len(_PLACES) : (task + 1) * len(_PLACES), :2].any():
@@ -96,11 +100,11 @@ def compute_evidence_position(
             }
             row |= {name: none_if_undefined(values[code]) for name, values in figures.items()}
             row |= {name: values[task] for name, values in tests.items()}
-            rows.append((code, at, row | {"reason": _explain_evidence_row(row, counts[code])}))
+            rows.append((code, at, row | {"reason": _explain_evidence_position_row(row, counts[code])}))
     return [row for *_, row in sorted(rows, key=lambda each: each[:2])]
 
 
-def _locate_evidence(judgements: Judgements, size: int) -> _EvidencePlaces:
+def _locate_evidence(judgements: Judgements, size: int) -> _ClaimEvidencePositions:
     n = len(judgements.claims)
     place, is_short = np.full(n, -1), np.zeros(n, dtype=bool)
     labelled = np.flatnonzero(judgements.label >= 0)
@@ -117,11 +121,11 @@ def _locate_evidence(judgements: Judgements, size: int) -> _EvidencePlaces:
                 np.floor(len(_PLACES) * share) for share in locate_best_rouge_chunks(claims, long_docs, size)
             )
             place[labelled[chosen]] = np.where(first == last, np.nan_to_num(first, nan=-1), -1).astype(np.int64)
-    return _EvidencePlaces(place, is_short)
+    return _ClaimEvidencePositions(place, is_short)
 
 
-def _test_equal_rates(
-    judgements: Judgements, evaluator: int, task_codes: np.ndarray, found: _EvidencePlaces
+def _test_rate_by_evidence_position(
+    judgements: Judgements, evaluator: int, task_codes: np.ndarray, found: _ClaimEvidencePositions
 ) -> dict[str, list[float | None]]:
     """Of each task the p-values of equal TPR and of equal TNR in all places; None where there is nothing to compare."""
     cells = encode_label_prediction_cells(judgements.label, judgements.prediction[evaluator])
@@ -143,7 +147,7 @@ def _test_equal_rates(
     return p_values
 
 
-def _explain_evidence_row(row: Row, counts: np.ndarray) -> str | None:
+def _explain_evidence_position_row(row: Row, counts: np.ndarray) -> str | None:
     reasons = [
         f"{rate} needs {RATE_CLASS_NAMES[rate]} claims: "
         + ("none of this place's is scored" if counts[label].sum() else "this place has none")
@@ -156,7 +160,7 @@ def _explain_evidence_row(row: Row, counts: np.ndarray) -> str | None:
     return join_reasons(reasons)
 
 
-def _has_long_documents(judgements: Judgements) -> bool:
+def _has_documents_of_several_chunks(judgements: Judgements) -> bool:
     docs = judgements.claims["doc"].iloc[np.flatnonzero(judgements.label >= 0)]
     return any(
         count_words(doc) > len(_PLACES) * _CHUNK_WORDS for _, some in iterate_document_blocks(docs) for doc in set(some)
@@ -171,7 +175,7 @@ _EVIDENCE_FAULTS = {
 }
 
 
-def _find_evidence_position(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]:
     """TPR or TNR that is not the same wherever the evidence lies."""
     tested = [
         {"task": task, "evaluator": evaluator, "rate": rate, "p": group[0][f"p_{rate}"], "places": group}
@@ -258,7 +262,7 @@ AUDIT = Audit(
     },
     options={"size": "words in a chunk; documents of up to three times as many are left out"},
     compute=compute_evidence_position,
-    applies=_has_long_documents,
+    applies=_has_documents_of_several_chunks,
     plots=(
         DotPlotSpec(
             what="TPR and TNR by the third of a long document that has the evidence, by task group",
@@ -272,7 +276,7 @@ AUDIT = Audit(
             "evidence_position",
             "Where the evidence lies",
             "TPR or TNR differs with the place of the evidence in long documents",
-            _find_evidence_position,
+            _find_evidence_position_effect,
             {
                 "rate": Column("rate", "text", values={"tpr": "TPR", "tnr": "TNR"}),
                 "worst_place": Column("worst place", "text"),

@@ -23,8 +23,8 @@ from factaudit.audit.core.decision_limits import (
     unscored_share_for_decision,
 )
 from factaudit.audit.core.evaluator_comparison import (
-    find_datasets_apart_by_bacc,
-    find_least_review_row,
+    find_datasets_of_lowest_and_highest_bacc,
+    find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_difference_open_by_unscored_claims,
     is_surely_better_evaluator,
@@ -151,12 +151,12 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
 
 
 def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
-    yield from list_score_advice(run)
-    yield from _list_evaluator_advice(run, ranked)
+    yield from list_scoring_engine_advice(run)
+    yield from _list_first_screen_evaluator_advice(run, ranked)
     yield from starmap(ScreenAdviceLine, list_invariance_advice(run))
 
 
-def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
+def list_scoring_engine_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
     """What keeps from using the scores of an engine: facts that are not of the text, and a model that is for trying."""
     yield from starmap(ScreenAdviceLine, [*list_decomposition_advice(run), *list_advice_on_sealed_test_openings(run)])
     tried = [row for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
@@ -165,7 +165,7 @@ def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
         yield ScreenAdviceLine("Beware", make_statement(text, row=tried[0]))
 
 
-def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
     overall = find_overall_evaluator_rows(run.rows("rates"))
     rows = [overall[name] for name in ranked if name not in run.floors]
     if not rows:
@@ -283,7 +283,7 @@ def _list_first_screen_error_flagging_advice(
             told = make_statement(text, who=who, mistakes=state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
             break
-    if (review := find_least_review_row(run, evaluators)) is not None:
+    if (review := find_least_review_evaluator_row(run, evaluators)) is not None:
         text = "of single verdicts, review the {review.review_share:percent} of claims that {review.evaluator} scores "
         text += "lowest: of the rest" + " in all data sets" * (review["dataset"] == ALL_TOGETHER)
         text += " at most {review.max_error:limit} % are errors (confidence {review.confidence:limit} %)."
@@ -313,7 +313,7 @@ def _list_first_screen_caveat_advice(
     for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
         if not is_said_as_share(run, best.get(key)):
             yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))
-    apart = find_datasets_apart_by_bacc(run.rows("rates"), best["evaluator"])
+    apart = find_datasets_of_lowest_and_highest_bacc(run.rows("rates"), best["evaluator"])
     if apart is not None:
         worst, top = apart
         text = "{best.evaluator} is worse on {worst.dataset} (balanced accuracy {worst.bacc:percent}) than on "
@@ -325,7 +325,7 @@ def _list_first_screen_caveat_advice(
 
 
 def _is_worse_on_same_dataset(run: AuditedRun, evaluator: str, worst: Row, top: Row) -> bool:
-    apart = find_datasets_apart_by_bacc(run.rows("rates"), evaluator)
+    apart = find_datasets_of_lowest_and_highest_bacc(run.rows("rates"), evaluator)
     return apart is not None and [row["dataset"] for row in apart] == [worst["dataset"], top["dataset"]]
 
 

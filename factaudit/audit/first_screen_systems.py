@@ -24,11 +24,11 @@ def list_first_screen_system_advice(run: AuditedRun, evaluators: Sequence[str]) 
 
     The reader may take any of them: a line names the first that has a fault, and the others that have it.
     """
-    yield from _list_error_rate_advice(run, evaluators)
-    yield from _list_ranking_advice(run, evaluators)
+    yield from _list_system_error_rate_advice(run, evaluators)
+    yield from _list_system_ranking_advice(run, evaluators)
 
 
-def _list_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
+def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
     """By the decision on error rates: “no”, or “cannot tell” where some rate is significantly off at all."""
     tested = _group_rows_of_evaluators(list_quantification_bias_rows(run), evaluators)
     answers = {name: answer.may for name in tested if (answer := decide_on_quantification(run, name)) is not None}
@@ -39,19 +39,22 @@ def _list_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Itera
     some, some_datasets = (_group_rows_of_evaluators(rows, doubtful) for rows in select_significant_biases(run))
     beyond = make_statement(" by over {most:limit} points", most=most)
     if far or far_datasets:
-        told = _state_rates_that_are_off(far, far_datasets, tested, beyond)
+        told = _state_biased_system_error_rates(far, far_datasets, tested, beyond)
         names = [name for name in doubtful if answers[name] == "cannot tell" and name in {*some, *some_datasets}]
         is_correctable = any(answers[name] == "with a correction" for name in {*far, *far_datasets})
         text = f"reporting error rates{' uncorrected' * is_correctable}: {{told}}"
         text += "; {names}: cannot tell." if names else "."
         yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
     elif some or some_datasets:
-        told = _state_rates_that_are_off(some, some_datasets, tested)
+        told = _state_biased_system_error_rates(some, some_datasets, tested)
         yield "Beware", make_statement("error rates: {told}.", told=told)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            yield "Instead", _state_what_estimates_add(run, quoted, evaluators[0], tested.get(evaluators[0], []))
+            yield (
+                "Instead",
+                _state_estimate_width_and_accuracy(run, quoted, evaluators[0], tested.get(evaluators[0], [])),
+            )
     elif far or far_datasets or some or some_datasets:
         text = "label a sample of new claims, and estimate error rates from it (factaudit sample)."
         yield "Instead", make_statement(text)
@@ -63,7 +66,7 @@ def _group_rows_of_evaluators(rows: Sequence[Row], evaluators: Sequence[str]) ->
     return {name: mine for name, mine in found.items() if mine}
 
 
-def _state_rates_that_are_off(
+def _state_biased_system_error_rates(
     off: Mapping[str, list[Row]],
     off_datasets: Mapping[str, list[Row]],
     tested: Mapping[str, list[Row]],
@@ -84,7 +87,7 @@ def _state_rates_that_are_off(
     return make_statement(text, shares=format_first_finding_names(shares), beyond=beyond, worst=worst)
 
 
-def _state_what_estimates_add(
+def _state_estimate_width_and_accuracy(
     run: AuditedRun, quoted: Sequence[Row], best: str, predicted_rows: Sequence[Row]
 ) -> Statement:
     """How wide their intervals are; where all is labelled, how near they come beside the rates as predicted."""
@@ -108,7 +111,7 @@ def _state_what_estimates_add(
     return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
 
 
-def _list_ranking_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
+def _list_system_ranking_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
     """By the criterion of the decision and of the finding."""
     reversing = _group_rows_of_evaluators(list_ranking_reversal_rows(run), evaluators)
     counts = sum_ordered_pairs(run.rows("ranking"), evaluators[0])

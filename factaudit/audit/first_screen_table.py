@@ -56,7 +56,7 @@ def build_first_screen_evaluator_table(
             _format_first_screen_mistakes_cell(run, overall[name], "tnr", "n_unattributable", limit, errors),
             _format_first_screen_mistakes_cell(run, overall[name], "tpr", "n_attributable", limit, others),
             _format_bias_cell(run, name),
-            _format_reversals_cell(run, name),
+            _format_first_screen_reversals_cell(run, name),
             *(format_variant_failures(run, name, expected) or UNDEFINED_MARK for expected in ("changed", "same")),
         ]
         for name in names
@@ -106,7 +106,7 @@ def _format_bias_cell(run: AuditedRun, evaluator: str) -> str:
     return f"{state_mean_absolute_bias(run, rows)} points" if rows else UNDEFINED_MARK
 
 
-def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
+def _format_first_screen_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
         return UNDEFINED_MARK

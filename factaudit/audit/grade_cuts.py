@@ -15,10 +15,10 @@ from factaudit.arrays.confusion_counts import (
 )
 from factaudit.arrays.graded_claims import (
     MOST_LEVELS,
+    choose_evaluator_grade_fields,
     collect_graded_claims,
     cut_grades_into_levels,
     has_people_grades,
-    name_evaluator_measures,
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
@@ -40,7 +40,7 @@ def compute_grade_cuts(
     grades but the lowest, `MOST_LEVELS` - 1 at most. n_pos, n_neg: labels 1 and 0 that the cut makes; n: the claims
     that the evaluator graded as well, n_unscored: the others.
     """
-    measures, rows, over_all = name_evaluator_measures(judgements), [], np.zeros(1, dtype=bool)
+    measures, rows, over_all = choose_evaluator_grade_fields(judgements), [], np.zeros(1, dtype=bool)
     for claims in collect_graded_claims(judgements, order):
         levels, people_cuts = cut_grades_into_levels(claims.people, MOST_LEVELS)
         pairs = GroupClusterPairs.of(np.zeros(len(levels), dtype=np.int64), claims.cluster, 1)
@@ -60,11 +60,11 @@ def compute_grade_cuts(
                     each = ClusterCounts.collapse_equal_clusters(clusters.group, flat, 1, clusters.times)
                     row: Row = {"dataset": claims.dataset, "evaluator": evaluator, "measure": measures[at]}
                     row |= {"people_cut": float(people_cuts[people_cut]), "evaluator_cut": float(its_cuts[cut])}
-                    rows.append(row | _compute_cut_rates(each, over_all, intervals))
+                    rows.append(row | _compute_grade_cut_rates(each, over_all, intervals))
     return rows
 
 
-def _compute_cut_rates(clusters: ClusterCounts, over_all: np.ndarray, intervals: ClusterBootstrap | None) -> Row:
+def _compute_grade_cut_rates(clusters: ClusterCounts, over_all: np.ndarray, intervals: ClusterBootstrap | None) -> Row:
     total = clusters.sum_by_group(clusters.counts).reshape(1, 3, 3)
     rates = confusion_rates(total, over_all)
     limits = None if intervals is None else confusion_rate_intervals(clusters, over_all, intervals.confidence)

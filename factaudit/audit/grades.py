@@ -9,10 +9,10 @@ import numpy as np
 from factaudit.arrays.graded_claims import (
     MOST_LEVELS,
     GradedClaims,
+    choose_evaluator_grade_fields,
     collect_graded_claims,
     cut_grades_into_levels,
     has_people_grades,
-    name_evaluator_measures,
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
@@ -76,7 +76,7 @@ def compute_grade_agreement(
     the lower median of the others'; room: ceiling - the evaluator's ρ with the same medians, paired. With intervals
     ``_low`` and ``_high``; mae and difference have bounds, whatever the missing grades are.
     """
-    measures, rows = name_evaluator_measures(judgements), []
+    measures, rows = choose_evaluator_grade_fields(judgements), []
     for claims in collect_graded_claims(judgements, order):
         claims.check_people_on_scale(scale)
         among_people = _compute_annotator_agreement(claims, intervals)
@@ -85,18 +85,18 @@ def compute_grade_agreement(
             row: Row = {"dataset": claims.dataset, "evaluator": evaluator, "measure": measures[at]}
             row |= {"n": int(both.sum()), "n_unscored": int((~both).sum())}
             row["n_clusters"] = len(np.unique(claims.cluster[both]))
-            row |= _compute_agreement_figures(claims, at, scale, intervals) | among_people
-            row |= _compute_room(claims, at, intervals)
-            rows.append(row | {"reason": _explain_agreement_row(claims, at, row)})
+            row |= _compute_grade_agreement_figures(claims, at, scale, intervals) | among_people
+            row |= _compute_grade_ceiling_gap(claims, at, intervals)
+            rows.append(row | {"reason": _explain_grade_agreement_row(claims, at, row)})
     return rows
 
 
-def _compute_agreement_figures(
+def _compute_grade_agreement_figures(
     claims: GradedClaims, evaluator: int, scale: tuple[float, float] | None, intervals: ClusterBootstrap | None
 ) -> Row:
     both = ~np.isnan(claims.evaluators[evaluator])
     given, people, cluster = (each[both] for each in (claims.evaluators[evaluator], claims.people, claims.cluster))
-    row = _state_coefficient("rho", spearman_rank_correlation(given, people), cluster, intervals)
+    row = _build_grade_correlation_figures("rho", spearman_rank_correlation(given, people), cluster, intervals)
     common = claims.find_common_scale(evaluator, scale)
     if common is None:
         given, people, cluster = given[:0], people[:0], cluster[:0]
@@ -105,12 +105,12 @@ def _compute_agreement_figures(
         row |= _state_ends("kappa", weighted_kappa_interval(given, people, cluster, intervals.confidence))
     unit = np.tile(np.arange(len(given)), 2)
     alpha = ordinal_krippendorff_alpha(np.concatenate([given, people]), unit, len(given))
-    row |= _state_coefficient("alpha", alpha, cluster, intervals)
+    row |= _build_grade_correlation_figures("alpha", alpha, cluster, intervals)
     lowest, highest = common or (np.nan, np.nan)
     apart, alone = given - people, claims.people[~both]
     farthest = np.maximum(alone - lowest, highest - alone)
-    row |= _state_mean("mae", np.abs(apart), cluster, np.zeros(len(alone)), farthest, intervals)
-    row |= _state_mean("difference", apart, cluster, lowest - alone, highest - alone, intervals)
+    row |= _build_grade_mean_figures("mae", np.abs(apart), cluster, np.zeros(len(alone)), farthest, intervals)
+    row |= _build_grade_mean_figures("difference", apart, cluster, lowest - alone, highest - alone, intervals)
     if row.get("mae_low") is not None:
         row["mae_low"] = max(row["mae_low"], 0.0)
     return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
@@ -121,12 +121,12 @@ def _compute_annotator_agreement(claims: GradedClaims, intervals: ClusterBootstr
     units, unit = np.unique(claims.annotated, return_inverse=True)
     alpha = ordinal_krippendorff_alpha(claims.own, unit, len(units))
     row: Row = {"n_several": len(units)}
-    row |= _state_coefficient("alpha_people", alpha, claims.cluster[units], intervals)
+    row |= _build_grade_correlation_figures("alpha_people", alpha, claims.cluster[units], intervals)
     ceiling = spearman_rank_correlation(claims.own, claims.others)
-    return row | _state_coefficient("ceiling", ceiling, claims.cluster[claims.annotated], intervals)
+    return row | _build_grade_correlation_figures("ceiling", ceiling, claims.cluster[claims.annotated], intervals)
 
 
-def _compute_room(claims: GradedClaims, evaluator: int, intervals: ClusterBootstrap | None) -> Row:
+def _compute_grade_ceiling_gap(claims: GradedClaims, evaluator: int, intervals: ClusterBootstrap | None) -> Row:
     given = claims.evaluators[evaluator][claims.annotated]
     known, cluster = ~np.isnan(given), claims.cluster[claims.annotated]
     ceiling = spearman_rank_correlation(claims.own, claims.others)
@@ -140,7 +140,7 @@ def _compute_room(claims: GradedClaims, evaluator: int, intervals: ClusterBootst
     return row
 
 
-def _state_coefficient(
+def _build_grade_correlation_figures(
     key: str, statistic: InfluenceStatistic, cluster: np.ndarray, intervals: ClusterBootstrap | None
 ) -> Row:
     row: Row = {key: none_if_undefined(statistic.point)}
@@ -153,7 +153,7 @@ def _state_ends(key: str, ends: tuple[float, float]) -> Row:
     return {f"{key}_low": none_if_undefined(ends[0]), f"{key}_high": none_if_undefined(ends[1])}
 
 
-def _state_mean(
+def _build_grade_mean_figures(
     key: str,
     values: np.ndarray,
     cluster: np.ndarray,
@@ -173,7 +173,7 @@ def _state_mean(
     return row
 
 
-def _explain_agreement_row(claims: GradedClaims, evaluator: int, row: Row) -> str | None:
+def _explain_grade_agreement_row(claims: GradedClaims, evaluator: int, row: Row) -> str | None:
     given = claims.evaluators[evaluator]
     if not row["n"]:
         return f"the evaluator gives no {row['measure']} of a claim that people graded"
@@ -209,7 +209,7 @@ def compute_grade_calibration(
     the lowest of a range), n: its claims that the evaluator graded, n_unscored: the others of them; mean_grade with its
     interval; its bounds are known where the scale of the evaluator's grades is (of scores 0 to 1).
     """
-    measures, rows = name_evaluator_measures(judgements), []
+    measures, rows = choose_evaluator_grade_fields(judgements), []
     for claims in collect_graded_claims(judgements, order):
         claims.check_people_on_scale(scale)
         levels, grades = cut_grades_into_levels(claims.people, MOST_LEVELS)
@@ -222,7 +222,7 @@ def compute_grade_calibration(
                 row: Row = {"dataset": claims.dataset, "grade": float(grade), "evaluator": evaluator}
                 row |= {"measure": measures[at], "n": int(both.sum()), "n_unscored": int((~both).sum())}
                 cluster = claims.cluster[levels == level][both]
-                row |= _state_mean("mean_grade", given[both], cluster, lowest, highest, intervals)
+                row |= _build_grade_mean_figures("mean_grade", given[both], cluster, lowest, highest, intervals)
                 reason = None if row["n"] else "the evaluator graded none of these claims"
                 rows.append(row | {"reason": reason or explain_missing_row_intervals(row, _NO_MEAN_INTERVAL) or None})
     return rows
@@ -231,7 +231,7 @@ def compute_grade_calibration(
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
-def _find_unrelated_grades(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
     """Grades that hardly follow people's; not said where so many are missing that they could."""
     most = read_decision_limits(audited_run).max_unscored
     every = [row for row in audited_run.per_dataset("grades", "rho") if unscored_share_for_decision(row) <= most]
@@ -255,7 +255,7 @@ def _find_unrelated_grades(audited_run: AuditedRun) -> Iterator[Finding]:
         yield Finding("fail", evaluator, worst["dataset"], statement, evidence)
 
 
-def _find_grade_shift(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]:
     """Grades that are higher, or lower, than people's on average."""
     every = list(audited_run.per_dataset("grades", "difference"))
     p_values = [
@@ -350,7 +350,7 @@ AUDITS = (
                 "grade_order",
                 "Grades that do not follow people's",
                 "Spearman's ρ of an evaluator's grades with people's is under 0.2",
-                _find_unrelated_grades,
+                _find_low_grade_agreement,
                 null="ρ is 0.2 or more, on every dataset",
                 controls="Holm over all evaluators[ on all datasets]",
                 figure="rho",
@@ -359,7 +359,7 @@ AUDITS = (
                 "grade_shift",
                 "Grades that are higher or lower than people's",
                 "an evaluator's mean grade is off people's by more than 5 % of the scale",
-                _find_grade_shift,
+                _find_shifted_evaluator_grades,
                 null="mean grades are off by at most 5 % of the scale, on every dataset",
                 controls="Holm over all evaluators[ on all datasets]",
                 figure="difference",

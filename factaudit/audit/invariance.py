@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_by_points, read_decision_limits
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals, read_decision_limits
 from factaudit.audit.core.finding_parts import (
     MIN_SHARE_COUNT,
     group_finding_rows_by_evaluator,
@@ -76,7 +76,7 @@ def compute_invariance(
     originals = find_claim_positions_in_table(judgements.claims, variants.claims["variant_of"])
     groups = group_claims_by_columns(judgements.claims, by or ())
     places = groups.codes[originals]
-    kinds, expected = _read_kinds_and_expectations(variants)
+    kinds, expected = _read_variant_kinds_and_expectations(variants)
     rows: list[Row] = []
     for at, group in enumerate(groups.keys):
         for outcome in ("same", "changed"):
@@ -94,7 +94,7 @@ def compute_invariance(
     return rows
 
 
-def _read_kinds_and_expectations(variants: Judgements) -> tuple[np.ndarray, np.ndarray]:
+def _read_variant_kinds_and_expectations(variants: Judgements) -> tuple[np.ndarray, np.ndarray]:
     for column in VARIANT_COLUMNS[1:]:
         if column not in variants.claims or variants.claims[column].isna().any():
             raise UsageError(f"audit 'invariance': expected {column!r} of every claim that is a variant_of another")
@@ -136,13 +136,17 @@ def _build_invariance_row(
     }
     certain = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
     row["n_guessed"] = int((is_pair & ((certain[0] == MISSING) | (certain[1] == MISSING))).sum())
-    low, high = _compute_failure_bounds(*certain, must_change)
+    low, high = _bound_invariance_failure_share(*certain, must_change)
     row |= {"failure_rate_min": none_if_undefined(low), "failure_rate_max": none_if_undefined(high)}
     shift = variants.score[evaluator, chosen] - judgements.score[evaluator, claims]
     has_scores = bool((~np.isnan(shift)).any())
     row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
     if intervals is not None:
-        ends = _compute_failure_interval(clusters[counted], failed[counted], intervals.confidence) if n else None
+        ends = (
+            _compute_invariance_failure_interval(clusters[counted], failed[counted], intervals.confidence)
+            if n
+            else None
+        )
         row |= dict(zip(("failure_rate_low", "failure_rate_high"), ends or (None, None), strict=True))
         mean = clustered_mean(shift, clusters, intervals.confidence) if has_scores else None
         row["score_shift_low"], row["score_shift_high"] = (
@@ -157,7 +161,7 @@ def _build_invariance_row(
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, cause)])}
 
 
-def _compute_failure_bounds(before: np.ndarray, after: np.ndarray, must_change: bool) -> tuple[Any, Any]:
+def _bound_invariance_failure_share(before: np.ndarray, after: np.ndarray, must_change: bool) -> tuple[Any, Any]:
     """The least and the greatest share of failures, whatever the missing predictions had been; NaN where undefined."""
     missing_before, missing_after = before == MISSING, after == MISSING
     if not must_change:
@@ -172,7 +176,7 @@ def _compute_failure_bounds(before: np.ndarray, after: np.ndarray, must_change: 
     return divide_or_undefined(sure, n + lowering), divide_or_undefined(could + raising, n + raising)
 
 
-def _compute_failure_interval(
+def _compute_invariance_failure_interval(
     clusters: np.ndarray, failed: np.ndarray, confidence: float
 ) -> tuple[float | None, float | None]:
     counts = count_codes_by_cluster(clusters, np.zeros(len(failed), dtype=np.int64), 1, failed.astype(np.int64), 2)
@@ -207,11 +211,11 @@ def _failure_limit(audited_run: AuditedRun, expected: str) -> float:
     return MAX_FLIP_RATE if expected == "same" else 1 - read_decision_limits(audited_run).min_rate
 
 
-def _select_failing_rows(audited_run: AuditedRun, expected: str) -> tuple[list[Row], list[Row]]:
+def _select_failed_invariance_rows(audited_run: AuditedRun, expected: str) -> tuple[list[Row], list[Row]]:
     """Rows significantly above the limit, and those above it that have no interval."""
     rows, limit = _list_kind_rows(audited_run, expected), _failure_limit(audited_run, expected)
     p_values = [p_above_limit(audited_run, row, "failure_rate", limit, is_share=True) for row in rows]
-    is_untested = can_warn_by_points(rows, "failure_rate")
+    is_untested = can_warn_without_intervals(rows, "failure_rate")
     untested = [row for row in rows if row["failure_rate"] > limit and is_untested]
     return select_significant_rows(audited_run, rows, p_values), untested
 
@@ -221,8 +225,8 @@ def _rank_failure(row: Row) -> tuple[float, float]:
     return row.get("failure_rate_low") or 0.0, row["failure_rate"]
 
 
-def _find_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
-    failing, untested = _select_failing_rows(audited_run, expected)
+def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
+    failing, untested = _select_failed_invariance_rows(audited_run, expected)
     for evaluator, mine in group_finding_rows_by_evaluator(_list_kind_rows(audited_run, expected)):
         sure = [row for row in failing if row["evaluator"] == evaluator]
         chosen = sure or [row for row in untested if row["evaluator"] == evaluator]
@@ -250,11 +254,11 @@ def _find_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
 
 
 def _find_flipped_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
-    yield from _find_failures(audited_run, "same")
+    yield from _find_invariance_failures(audited_run, "same")
 
 
 def _find_missed_changes(audited_run: AuditedRun) -> Iterator[Finding]:
-    yield from _find_failures(audited_run, "changed")
+    yield from _find_invariance_failures(audited_run, "changed")
 
 
 # ------------------------------------------------------------------------------------------------- the first screen
@@ -265,7 +269,7 @@ _MAX_ADVISED = 3
 
 def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, Statement]]:
     """Of the evaluators that significantly miss a kind of change, the kind that each misses most."""
-    failing, _ = _select_failing_rows(audited_run, "changed")
+    failing, _ = _select_failed_invariance_rows(audited_run, "changed")
     failing = [row for row in failing if row["evaluator"] not in audited_run.floors]
     datasets = {row["dataset"] for row in failing}
     for _, rows in list(group_finding_rows_by_evaluator(failing))[:_MAX_ADVISED]:

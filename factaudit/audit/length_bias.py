@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.covariate_rates import (
     RATE_CLASS_NAMES,
     RATE_LABELS,
-    compute_rate_slopes,
+    compute_covariate_rate_slopes,
     encode_task_groups,
 )
 from factaudit.arrays.judgements import Judgements
@@ -36,7 +36,7 @@ _LENGTH_COLUMNS = {"claim": "claim", "document": "doc"}
 
 
 @dataclass(frozen=True)
-class _TextLengths:
+class _ClaimAndDocumentLengths:
     """``by_text``: for claims and documents float64 (n,), characters; NaN where the text is missing or empty."""
 
     tasks: list[str]
@@ -65,7 +65,7 @@ def compute_length_bias(judgements: Judgements, *, intervals: ClusterBootstrap |
             lost = np.bincount(lengths.task_codes[of_class & ~is_known], minlength=n_tasks)
             # Slopes are the same from any origin; near the data sums round off less.
             doublings = np.log2(characters / np.nanmedian(characters)) if is_known.any() else characters
-            slopes = compute_rate_slopes(judgements, doublings, codes, n_tasks, label, intervals)
+            slopes = compute_covariate_rate_slopes(judgements, doublings, codes, n_tasks, label, intervals)
             for place, task in enumerate(lengths.tasks):
                 short, long = _find_length_range(characters[codes == place])
                 for at, evaluator in enumerate(judgements.evaluators):
@@ -87,17 +87,17 @@ def compute_length_bias(judgements: Judgements, *, intervals: ClusterBootstrap |
     return [row for *_, row in sorted(rows, key=lambda each: each[:2])]
 
 
-def _get_text_lengths(judgements: Judgements) -> _TextLengths:
+def _get_text_lengths(judgements: Judgements) -> _ClaimAndDocumentLengths:
     """The lengths, counted once."""
     if ("text lengths",) not in judgements.cache:
         task_codes, tasks = encode_task_groups(judgements)
-        by_text = {name: _count_characters(judgements, column) for name, column in _LENGTH_COLUMNS.items()}
-        judgements.cache["text lengths",] = _TextLengths(tasks, task_codes, by_text)
-    found: _TextLengths = judgements.cache["text lengths",]
+        by_text = {name: _count_text_column_characters(judgements, column) for name, column in _LENGTH_COLUMNS.items()}
+        judgements.cache["text lengths",] = _ClaimAndDocumentLengths(tasks, task_codes, by_text)
+    found: _ClaimAndDocumentLengths = judgements.cache["text lengths",]
     return found
 
 
-def _count_characters(judgements: Judgements, column: str) -> np.ndarray:
+def _count_text_column_characters(judgements: Judgements, column: str) -> np.ndarray:
     """float64 (n,): NaN where the text is missing, empty or only stands for one."""
     found = np.full(len(judgements.claims), np.nan)
     for rows, texts in iterate_document_blocks(judgements.claims[column]):

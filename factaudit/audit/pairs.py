@@ -10,7 +10,7 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_by_points
+from factaudit.audit.core.decision_limits import can_warn_without_intervals
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -138,7 +138,10 @@ def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Findin
     rows = [row for row in audited_run.rows("pairs") if row["told_apart"] is not None]
     whole = [row for row in rows if row["error_type"] == ALL_TOGETHER]
     p_values = [p_below_limit(audited_run, row, "told_apart", MIN_TOLD_APART, is_share=True) for row in whole]
-    missed, is_untested = select_significant_rows(audited_run, whole, p_values), can_warn_by_points(whole, "told_apart")
+    missed, is_untested = (
+        select_significant_rows(audited_run, whole, p_values),
+        can_warn_without_intervals(whole, "told_apart"),
+    )
     for evaluator, mine in group_finding_rows_by_evaluator(whole):
         untested = [row for row in mine if row["told_apart"] <= MIN_TOLD_APART and is_untested]
         sure = [row for row in missed if row["evaluator"] == evaluator]

@@ -44,7 +44,7 @@ from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
     list_system_bias_rows_to_test,
-    select_rejectable_biases,
+    select_biases_that_can_be_significant,
     select_significant_biases,
     select_single_system_bias_rows,
 )
@@ -230,7 +230,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
         return TaskDecisionAnswer(
             "no",
             figure,
-            _state_far_error_rates(far, rows, most),
+            _state_error_rates_far_from_labels(far, rows, most),
         )
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
@@ -249,7 +249,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
     )
 
 
-def _state_far_error_rates(far: Sequence[Row], rows: Sequence[Row], max_bias: float) -> Statement:
+def _state_error_rates_far_from_labels(far: Sequence[Row], rows: Sequence[Row], max_bias: float) -> Statement:
     """How many rates are significantly too far from the labelled one, and which of them is farthest."""
     worst = max(far, key=lambda row: abs(row["bias"]))
     if len(rows) == 1:
@@ -266,7 +266,7 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
     tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
-    rejectable = select_rejectable_biases(audited_run)
+    rejectable = select_biases_that_can_be_significant(audited_run)
     if not any(row in rejectable for row in unsettled):
         text = "not checked: too few documents for tests of these rates to reject after the correction for "
         return make_statement(text + "{tested:count test}", tested=tested)

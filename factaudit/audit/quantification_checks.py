@@ -13,9 +13,9 @@ from factaudit.arrays.confusion_counts import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
 from factaudit.audit.core.decision_limits import (
     has_interval,
-    interval_for_decision_limits,
     is_surely_within,
     read_decision_limits,
+    widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
@@ -66,7 +66,7 @@ def list_system_bias_rows_to_test(audited_run: AuditedRun) -> list[Row]:
     return [row for row in rows if row["system"] != ALL_TOGETHER or systems[row["dataset"], row["evaluator"]] != 1]
 
 
-def select_rejectable_biases(audited_run: AuditedRun) -> list[Row]:
+def select_biases_that_can_be_significant(audited_run: AuditedRun) -> list[Row]:
     """Those of `list_system_bias_rows_to_test` that could be significant, were each p-value the least that it can be.
 
     Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
@@ -82,9 +82,9 @@ def _least_bias_p_value(row: Row) -> float:
     return float(sign_test_p(np.array(row["n_clusters"]), np.array(0)))
 
 
-def explain_too_few_documents(audited_run: AuditedRun) -> str:
+def explain_too_few_documents_for_bias_test(audited_run: AuditedRun) -> str:
     tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
-    if not tested or select_rejectable_biases(audited_run):
+    if not tested or select_biases_that_can_be_significant(audited_run):
         return ""
     return f"too few documents: after the correction for {format_count(len(tested), 'test')} none could reject"
 
@@ -206,7 +206,7 @@ def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[
     ]
     of_responses = [row for row, _ in pairs]
     larger_rows = select_significant_rows(
-        audited_run, of_responses, [_larger_quantification_p_value(audited_run, row, other) for row, other in pairs]
+        audited_run, of_responses, [_test_larger_quantification_bias(audited_run, row, other) for row, other in pairs]
     )
     for evaluator, mine in group_finding_rows_by_evaluator(of_responses):
         larger = [row for row in larger_rows if row["evaluator"] == evaluator]
@@ -230,9 +230,9 @@ def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[
             )
 
 
-def _larger_quantification_p_value(audited_run: AuditedRun, row: Row, other: Row) -> float:
+def _test_larger_quantification_bias(audited_run: AuditedRun, row: Row, other: Row) -> float:
     """The p-value of "a bias is no farther from 0 than another one"; 1 where one has no interval."""
-    mine, its = interval_for_decision_limits(row, "bias"), interval_for_decision_limits(other, "bias")
+    mine, its = widen_interval_for_decision_limits(row, "bias"), widen_interval_for_decision_limits(other, "bias")
     if mine is None or its is None:
         return 1.0
     half, other_half = (_shorter_half_width(each) for each in (row, other))
@@ -277,7 +277,7 @@ QUANTIFICATION_CHECKS = (
         null="every predicted error rate is, over many claims, the labelled one",
         controls=_OVER_ALL_RATES,
         figure="bias",
-        lacks=explain_too_few_documents,
+        lacks=explain_too_few_documents_for_bias_test,
     ),
     Check(
         "direction",

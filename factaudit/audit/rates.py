@@ -28,7 +28,7 @@ from factaudit.audit.core.decision_limits import (
     read_decision_limits,
 )
 from factaudit.audit.core.evaluator_comparison import (
-    find_least_review_row,
+    find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
     state_review_share,
@@ -168,7 +168,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
                 least=least,
             ),
         )
-    if (review := find_least_review_row(audited_run, [evaluator])) is not None:
+    if (review := find_least_review_evaluator_row(audited_run, [evaluator])) is not None:
         return TaskDecisionAnswer("with review", figure, state_review_share(review))
     short = [key for key in rates if is_surely_below(row, key, least)]
     if short:
@@ -189,7 +189,7 @@ def _format_glance_note(row: Row) -> str:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
-def _make_rate_column(
+def _build_evaluator_rate_column(
     heading: str,
     what: str,
     unit: Unit = "percent",
@@ -209,23 +209,27 @@ RATES_COLUMNS: dict[str, Column] = {
     "n_attributable": Column("label 1", "count", "scored claims of each label"),
     "n_unattributable": Column("label 0", "count", "scored claims of each label"),
     "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
-    "tpr": _make_rate_column(
+    "tpr": _build_evaluator_rate_column(
         "TPR",
         "P(prediction 1 given label 1), P(prediction 0 given label 0)",
         claims="rejected",
         counted_in="n_attributable",
     ),
-    "tnr": _make_rate_column(
+    "tnr": _build_evaluator_rate_column(
         "TNR",
         "P(prediction 1 given label 1), P(prediction 0 given label 0)",
         claims="passed",
         counted_in="n_unattributable",
     ),
-    "fpr": _make_rate_column("FPR", "1 − TNR, 1 − TPR", shown=False, claims="passed", counted_in="n_unattributable"),
-    "fnr": _make_rate_column("FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"),
+    "fpr": _build_evaluator_rate_column(
+        "FPR", "1 − TNR, 1 − TPR", shown=False, claims="passed", counted_in="n_unattributable"
+    ),
+    "fnr": _build_evaluator_rate_column(
+        "FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"
+    ),
     "bacc": BACC_COLUMN,
-    "ppr": _make_rate_column("PPR", "share predicted 1"),
-    "gap": _make_rate_column("gap", "TPR − TNR", "points", MOVER),
+    "ppr": _build_evaluator_rate_column("PPR", "share predicted 1"),
+    "gap": _build_evaluator_rate_column("gap", "TPR − TNR", "points", MOVER),
 }
 
 AUDIT = Audit(

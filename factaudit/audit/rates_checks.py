@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding
 from factaudit.audit.core.decision_limits import (
-    can_warn_by_points,
+    can_warn_without_intervals,
     explain_undecided_decision_limit,
     is_surely_within,
 )
@@ -33,9 +33,9 @@ from factaudit.audit.core.statements import make_statement
 def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
     """TPR and TNR more than 20 points apart, on a data set or on average: the evaluator leans to one answer."""
     every = list(audited_run.per_dataset("rates", "gap"))
-    means = _list_rates_of_mean_gaps(audited_run, every)
+    means = _list_mean_gaps_of_tpr_and_tnr(audited_run, every)
     significant = select_rows_beyond_limit(audited_run, [*every, *means], "gap", MAX_TPR_TNR_GAP)
-    is_untested = can_warn_by_points(every, "gap")
+    is_untested = can_warn_without_intervals(every, "gap")
     for evaluator, rows in group_finding_rows_by_evaluator(every):
         mine = [row for row in significant if row["evaluator"] == evaluator]
         sure = [row for row in mine if row["dataset"] != MACRO_MEAN]
@@ -88,7 +88,7 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
             )
 
 
-def _list_rates_of_mean_gaps(audited_run: AuditedRun, dataset_rows: Sequence[Row]) -> list[Row]:
+def _list_mean_gaps_of_tpr_and_tnr(audited_run: AuditedRun, dataset_rows: Sequence[Row]) -> list[Row]:
     """Each evaluator's mean over data sets, where there are several and each has the gap.
 
     Few claims a data set may show nothing on any, and the same gap on all of them.
@@ -102,11 +102,11 @@ def _list_rates_of_mean_gaps(audited_run: AuditedRun, dataset_rows: Sequence[Row
     ]
 
 
-def _find_equal_bacc_of_opposite_leanings(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_like_bacc_with_opposite_tpr_tnr_gaps(audited_run: AuditedRun) -> Iterator[Finding]:
     """Two evaluators of like BAcc, one of which passes and one of which rejects too much."""
     rows = {(row["dataset"], row["evaluator"]): row for row in audited_run.per_dataset("rates", "gap")}
     found = []
-    pairs, is_untested = list_evaluators_alike_by_bacc(audited_run), can_warn_by_points(rows.values(), "gap")
+    pairs, is_untested = list_evaluators_alike_by_bacc(audited_run), can_warn_without_intervals(rows.values(), "gap")
     lopsided = select_rows_beyond_limit(audited_run, list(rows.values()), "gap", 0)
     for first, second in pairs:
         for dataset in dict.fromkeys(dataset for dataset, _ in rows):
@@ -158,7 +158,7 @@ RATES_CHECKS = (
         "Like BAcc, unlike habits",
         f"two evaluators of like BAcc (within {format_limit_in_points(ALIKE_BACC_DIFFERENCE)} points) have "
         "opposite habits",
-        _find_equal_bacc_of_opposite_leanings,
+        _find_like_bacc_with_opposite_tpr_tnr_gaps,
         null="of no two evaluators of like BAcc is TPR above TNR for one and below for the other",
         controls="Holm over the gaps of all evaluators[ on all datasets]",
         figure="gap",

@@ -14,7 +14,7 @@ from factaudit.audit.core.decision_limits import (
     unscored_share_for_decision,
 )
 from factaudit.audit.core.evaluator_comparison import (
-    find_datasets_apart_by_bacc,
+    find_datasets_of_lowest_and_highest_bacc,
     find_overall_evaluator_rows,
     is_difference_open_by_unscored_claims,
     is_surely_better_evaluator,
@@ -85,7 +85,7 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
                 floor=beaten,
             )
         )
-    if (apart := find_datasets_apart_by_bacc(rows, evaluator)) is not None:
+    if (apart := find_datasets_of_lowest_and_highest_bacc(rows, evaluator)) is not None:
         worst, top = apart
         told.append(
             make_statement(

@@ -86,7 +86,7 @@ def compute_self_preference(
     on the same claims, which finds these claims easier or harder for all. Both with ``_min`` and ``_max`` and, with
     intervals, ``_low`` and ``_high``.
     """
-    kin = _find_families(judgements, families, column)
+    kin = _find_column_model_families(judgements, families, column)
     judges = [(at, family) for at, family in enumerate(kin.of_evaluators) if family is not None]
     names = judgements.dataset_names
     rows = []
@@ -97,7 +97,7 @@ def compute_self_preference(
             if family in present and len(present) > 1:
                 others = [other for other, its in judges if its != family]
                 row: Row = {"dataset": dataset, "evaluator": judgements.evaluators[at]}
-                rows.append(row | _compare_families(judgements, kin, inside, at, family, others, intervals))
+                rows.append(row | _build_self_preference_row(judgements, kin, inside, at, family, others, intervals))
     return rows
 
 
@@ -111,7 +111,7 @@ class _KnownModelFamilies:
     of_evaluators: list[str | None]
 
 
-def _find_families(
+def _find_column_model_families(
     judgements: Judgements, families: Mapping[str, str] | None = None, column: str | None = None
 ) -> _KnownModelFamilies:
     codes, values = encode_claim_group_column(judgements.claims, "system" if column is None else column)
@@ -129,7 +129,7 @@ def _find_families(
     return _KnownModelFamilies(names, places[codes] if len(places) else codes, of_evaluators)
 
 
-def _compare_families(
+def _build_self_preference_row(
     judgements: Judgements,
     kin: _KnownModelFamilies,
     rows: np.ndarray,
@@ -149,7 +149,7 @@ def _compare_families(
         "n_systems": len(set(system[is_own])),
         "n_other_systems": len(set(system[~is_own])),
     }
-    row |= _compute_family_biases(judgements, evaluator, rows, is_own, intervals)
+    row |= _compute_own_and_other_family_biases(judgements, evaluator, rows, is_own, intervals)
     passes = _bound_passes(judgements, evaluator, rows)
     row |= _compare_pass_rates_with_own_family("preference", passes, label, is_own, clusters, intervals)
     judges = [_bound_passes(judgements, other, rows) for other in others]
@@ -160,10 +160,10 @@ def _compare_families(
     mean = divide_or_undefined(np.where(known, value, 0).sum(0), known.sum(0))
     beyond = (passes[0] - mean, passes[1] - most.mean(0), passes[2] - least.mean(0))
     row |= _compare_pass_rates_with_own_family("excess", beyond, label, is_own, clusters, intervals)
-    return row | {"reason": _explain_family_row(row, label, is_own, said)}
+    return row | {"reason": _explain_self_preference_row(row, label, is_own, said)}
 
 
-def _compute_family_biases(
+def _compute_own_and_other_family_biases(
     judgements: Judgements, evaluator: int, rows: np.ndarray, is_own: np.ndarray, intervals: ClusterBootstrap | None
 ) -> Row:
     """bias_own and bias_others, as the audit `quantification` has it of a system."""
@@ -229,7 +229,7 @@ def _compare_pass_rates_with_own_family(
     return {name: none_if_undefined(value) for name, value in figures.items()}
 
 
-def _explain_family_row(row: Row, label: np.ndarray, is_own: np.ndarray, said: np.ndarray) -> str | None:
+def _explain_self_preference_row(row: Row, label: np.ndarray, is_own: np.ndarray, said: np.ndarray) -> str | None:
     whose = {True: f"its own family ({row['family']})", False: "other families"}
     classes = {0: "unattributable", 1: "attributable"}
     reasons = [
@@ -246,9 +246,9 @@ def _explain_family_row(row: Row, label: np.ndarray, is_own: np.ndarray, said: n
     return join_reasons([*reasons, explain_missing_row_intervals(row, FEW_CLUSTERS)])
 
 
-def _has_judged_families(judgements: Judgements) -> bool:
+def _has_judges_of_system_families(judgements: Judgements) -> bool:
     """Whether some evaluator is of a family that some systems are of, and others are not."""
-    kin = _find_families(judgements)
+    kin = _find_column_model_families(judgements)
     present = {kin.names[code] for code in np.unique(kin.of_claims[judgements.label >= 0]) if code >= 0}
     return len(present) > 1 and not present.isdisjoint(kin.of_evaluators)
 
@@ -362,7 +362,7 @@ AUDIT = Audit(
         "column": "of the claims, the family of each one's system; by default the systems' names tell it",
     },
     compute=compute_self_preference,
-    applies=_has_judged_families,
+    applies=_has_judges_of_system_families,
     advice=_list_self_preference_advice,
     plots=(
         ForestPlotSpec(

@@ -113,14 +113,16 @@ def compute_system_order_sensitivity(
     """
     return [
         {"dataset": scores.dataset, "evaluator": scores.evaluator, "variant": variant}
-        | _build_order_row(scores, variant, base, intervals)
+        | _build_order_sensitivity_row(scores, variant, base, intervals)
         for scores in collect_variant_scores(judgements, gamma, gammas)
         for variant in scores.list_variants(base)
         if variant != base
     ]
 
 
-def _build_order_row(scores: VariantScores, variant: str, base: str, intervals: ClusterBootstrap | None) -> Row:
+def _build_order_sensitivity_row(
+    scores: VariantScores, variant: str, base: str, intervals: ClusterBootstrap | None
+) -> Row:
     nothing = np.full(len(scores.cluster), np.nan)
     sides = np.stack([scores.figures["score"].get(base, nothing), scores.figures["score"][variant]])
     names = [name for name in dict.fromkeys(scores.system) if name is not None]
@@ -134,7 +136,7 @@ def _build_order_row(scores: VariantScores, variant: str, base: str, intervals: 
     p = np.array(
         [
             [
-                _test_pair_of_systems(side, rows[i][at], rows[j][at], scores.cluster, confidence)
+                _test_equal_scores_of_systems(side, rows[i][at], rows[j][at], scores.cluster, confidence)
                 for i, j in zip(a, b, strict=True)
             ]
             for at, side in enumerate(sides)
@@ -161,7 +163,7 @@ def _build_order_row(scores: VariantScores, variant: str, base: str, intervals: 
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "too few topics")])}
 
 
-def _test_pair_of_systems(
+def _test_equal_scores_of_systems(
     score: np.ndarray, one: np.ndarray, other: np.ndarray, cluster: np.ndarray, confidence: float
 ) -> float:
     """The two-sided p-value of equal mean scores; 1 where nothing says how they vary."""
@@ -192,7 +194,7 @@ def _resample_system_means(
 # ------------------------------------------------------------------------------------------------------ findings
 
 
-def _find_moved_scores(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_variant_sensitive_scores(audited_run: AuditedRun) -> Iterator[Finding]:
     every = [row for row in audited_run.rows("sensitivity") if row["change"] is not None]
     beyond = select_rows_beyond_limit(audited_run, every, "change", MAX_CHANGE)
     for evaluator, rows in group_finding_rows_by_evaluator(beyond):
@@ -209,7 +211,7 @@ def _find_moved_scores(audited_run: AuditedRun) -> Iterator[Finding]:
         yield Finding("fail", evaluator, worst["dataset"], said, pick_finding_evidence(worst, *keys))
 
 
-def _find_moved_orders(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_variant_sensitive_orders(audited_run: AuditedRun) -> Iterator[Finding]:
     every = [row for row in audited_run.rows("sensitivity_order") if row["p_reversal"] is not None]
     level = 1 - read_confidence(audited_run)
     for row in select_significant_rows(audited_run, every, [row["p_reversal"] for row in every]):
@@ -283,7 +285,7 @@ AUDITS = (
                 "moved_score",
                 "Settings that move the score",
                 "a setting moves the score significantly by more than 5 points",
-                _find_moved_scores,
+                _find_variant_sensitive_scores,
                 null="no setting moves a score by more than 5 points",
                 controls="Holm over all variants of all systems and evaluators[ on all datasets]",
                 figure="change",
@@ -323,7 +325,7 @@ AUDITS = (
                 "moved_order",
                 "Settings that reverse systems",
                 "a setting significantly reverses two systems",
-                _find_moved_orders,
+                _find_variant_sensitive_orders,
                 null="no setting reverses two systems",
                 controls="Bonferroni over pairs, Holm over all variants and evaluators[ on all datasets]",
                 figure="p_reversal",

@@ -49,7 +49,7 @@ _FIGURE_NAMES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR"}
 
 
 @dataclass(frozen=True)
-class _ColumnSlices:
+class _ClaimColumnSlices:
     """names: the values, or ranges of values; codes: int64 (n,), the slice of each claim, -1 for none; left_out: why
     the column is not looked at."""
 
@@ -59,7 +59,7 @@ class _ColumnSlices:
     left_out: str = ""
 
 
-def compute_slices(
+def compute_slice_differences(
     judgements: Judgements,
     *,
     columns: Sequence[str] | None = None,
@@ -83,34 +83,34 @@ def compute_slices(
     rows: list[Row] = []
     for place, dataset in enumerate(judgements.dataset_names):
         inside = np.flatnonzero((judgements.dataset_codes == place) & (judgements.label >= 0))
-        made = _cut_columns(judgements.claims.iloc[inside], columns, bins)
+        made = _slice_claim_columns(judgements.claims.iloc[inside], columns, bins)
         found = _leave_out_columns_of_most_rows(made, len(judgements.evaluators))
         for slices in found:
             for at, evaluator in enumerate(judgements.evaluators):
                 about: Row = {"dataset": dataset, "column": slices.column}
-                each = _compare_slices(judgements, inside, at, slices, min_labels, intervals)
+                each = _compare_slice_with_others(judgements, inside, at, slices, min_labels, intervals)
                 rows += [about | {"value": row.pop("value"), "evaluator": evaluator} | row for row in each]
     return sorted(rows, key=lambda row: (row["dataset"], row["column"], row["value"] or ""))
 
 
-def _cut_columns(claims: pd.DataFrame, columns: Sequence[str] | None, bins: int) -> list[_ColumnSlices]:
+def _slice_claim_columns(claims: pd.DataFrame, columns: Sequence[str] | None, bins: int) -> list[_ClaimColumnSlices]:
     asked = [str(name) for name in claims if name not in _NO_SLICES] if columns is None else columns
     for column in asked:
         if column not in claims:
             raise UsageError(
                 f"the claims have no column {column!r}{suggest_known_name(column, [str(c) for c in claims])}"
             )
-    made = (_cut_column(claims, column, bins) for column in sorted(asked))
+    made = (_slice_claim_column(claims, column, bins) for column in sorted(asked))
     return [slices for slices in made if slices is not None]
 
 
-def _cut_column(claims: pd.DataFrame, column: str, bins: int) -> _ColumnSlices | None:
+def _slice_claim_column(claims: pd.DataFrame, column: str, bins: int) -> _ClaimColumnSlices | None:
     """The slices of a column; None where it has one value at most."""
     nothing = np.full(len(claims), -1)
     try:
         n_values = claims[column].nunique(dropna=True)
     except TypeError:
-        return _ColumnSlices(column, [], nothing, "left out: it holds lists or objects")
+        return _ClaimColumnSlices(column, [], nothing, "left out: it holds lists or objects")
     if n_values < 2:
         return None
     values, known = claims[column], claims[column].notna().to_numpy()
@@ -121,28 +121,28 @@ def _cut_column(claims: pd.DataFrame, column: str, bins: int) -> _ColumnSlices |
         used, codes = np.unique(codes, return_inverse=True)
         names = [f"{numbers[codes == at].min():g} to {numbers[codes == at].max():g}" for at in range(len(used))]
     elif n_values > MOST_VALUES:
-        return _ColumnSlices(column, [], nothing, f"left out: {n_values:,} different values")
+        return _ClaimColumnSlices(column, [], nothing, f"left out: {n_values:,} different values")
     else:
         codes, found = encode_claim_group_column(claims[known], column)
         names = [f"{name:g}" if isinstance(name, float) else str(name) for name in found]
     nothing[known] = codes
-    return _ColumnSlices(column, names, nothing) if len(names) > 1 else None
+    return _ClaimColumnSlices(column, names, nothing) if len(names) > 1 else None
 
 
-def _leave_out_columns_of_most_rows(columns: list[_ColumnSlices], n_evaluators: int) -> list[_ColumnSlices]:
+def _leave_out_columns_of_most_rows(columns: list[_ClaimColumnSlices], n_evaluators: int) -> list[_ClaimColumnSlices]:
     kept = list(columns)
     while sum(len(each.names) for each in kept) * n_evaluators > MOST_ROWS:
         most = max(range(len(kept)), key=lambda at: len(kept[at].names))
         why = f"left out: {len(kept[most].names)} values for {n_evaluators} evaluators are too many rows"
-        kept[most] = _ColumnSlices(kept[most].column, [], kept[most].codes, why)
+        kept[most] = _ClaimColumnSlices(kept[most].column, [], kept[most].codes, why)
     return kept
 
 
-def _compare_slices(
+def _compare_slice_with_others(
     judgements: Judgements,
     rows: np.ndarray,
     evaluator: int,
-    slices: _ColumnSlices,
+    slices: _ClaimColumnSlices,
     min_labels: int,
     intervals: ClusterBootstrap | None,
 ) -> Iterator[Row]:
@@ -223,7 +223,7 @@ def _select_proportions(found: ClusteredProportions, group: int, columns: Sequen
 
 def _has_slices(judgements: Judgements) -> bool:
     some = judgements.claims[judgements.label >= 0]
-    return any(not slices.left_out for slices in _cut_columns(some, None, 4))
+    return any(not slices.left_out for slices in _slice_claim_columns(some, None, 4))
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
@@ -278,7 +278,7 @@ def _list_slice_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -> It
 # ------------------------------------------------------------------------------------------------------- what is shown
 
 
-def _select_readable_slices(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def _select_worst_slices_for_report(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The worst slices, those whose interval is below 0 first."""
     tested = _list_tested_slices(rows)
     below = [row for row in tested if row["difference_high"] < 0]
@@ -291,7 +291,7 @@ def _select_readable_slices(rows: Sequence[Row]) -> tuple[list[Row], str]:
     return shown, f"The {len(shown)} worst of {format_count(len(tested), 'comparison')}; all rows are in the CSV."
 
 
-def _remark_on_slices(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+def _list_slice_test_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
     """How many slices were tested, which columns were left out, and which slices have too few labels."""
     del findings
     every = {_place_slice(row): row for row in rows if row["value"] is not None}
@@ -366,11 +366,11 @@ AUDIT = Audit(
         "bins": "ranges that numbers are cut into",
         "min_labels": "of a class, in the slice and outside of it",
     },
-    compute=compute_slices,
+    compute=compute_slice_differences,
     applies=_has_slices,
     advice=_list_slice_advice,
-    readable=_select_readable_slices,
-    remarks=_remark_on_slices,
+    readable=_select_worst_slices_for_report,
+    remarks=_list_slice_test_remarks,
     plots=(
         ForestPlotSpec(
             what="How much worse an evaluator is on a slice than on the other claims: the worst slices",

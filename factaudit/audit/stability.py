@@ -21,7 +21,7 @@ from factaudit.audit.core.audit_declaration import (
     TaskDecisionColumn,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_by_points
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -124,7 +124,7 @@ def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
         most = max([most, *(max(row["flip_rate_max"], row.get("flip_rate_high") or 1) for row in rows)])
         severity: Severity
         advice, severity = ", and no more elsewhere", "fail" if sure else "warn"
-        if sure or (worst["flip_rate"] > MAX_FLIP_RATE and can_warn_by_points(every, "flip_rate")):
+        if sure or (worst["flip_rate"] > MAX_FLIP_RATE and can_warn_without_intervals(every, "flip_rate")):
             advice = ": no figure of it is surer than that; ask several times and take the majority"
         elif most > MAX_FLIP_RATE:  # these repeats cannot tell
             continue

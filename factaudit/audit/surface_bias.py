@@ -15,8 +15,8 @@ import numpy as np
 from factaudit.arrays.covariate_rates import (
     RATE_CLASS_NAMES,
     RATE_LABELS,
-    compute_rate_slopes,
-    compute_rates_by_group,
+    compute_covariate_rate_slopes,
+    compute_covariate_rates_by_group,
     encode_task_groups,
 )
 from factaudit.arrays.judgements import Judgements
@@ -88,7 +88,7 @@ def compute_surface_bias(
         codes[inside] = at * bins + np.searchsorted(inner[1:-1], overlap.rouge2[inside], side="left")
     size = len(overlap.tasks) * bins
     rows: list[tuple[int, Row]] = []
-    for evaluator, counts, figures in compute_rates_by_group(judgements, codes, size, intervals):
+    for evaluator, counts, figures in compute_covariate_rates_by_group(judgements, codes, size, intervals):
         for place in range(size):
             task, position = divmod(place, bins)
             scored_of = counts[place, :2, :2].sum(-1)
@@ -125,7 +125,7 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
     rows: list[tuple[int, Row]] = []
     for rate, label in RATE_LABELS.items():
         task, lost = overlap.group_by_task(judgements.label == label)
-        slopes = compute_rate_slopes(judgements, overlap.rouge2, task, len(overlap.tasks), label, intervals)
+        slopes = compute_covariate_rate_slopes(judgements, overlap.rouge2, task, len(overlap.tasks), label, intervals)
         for at, evaluator in enumerate(judgements.evaluators):
             for place, name in enumerate(overlap.tasks):
                 row: Row = {

@@ -143,15 +143,16 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 evaluator,
                 worst["dataset"],
                 make_statement(
-                    "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the test "
-                    f"would miss {_state_missable_difference(worst)}. Adjusted counts by one system rest on it.",
+                    "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the "
+                    f"test would miss {_state_undetectable_rate_difference(worst)}. "
+                    "Adjusted counts by one system rest on it.",
                     worst=worst,
                 ),
                 pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
             )
 
 
-def _state_missable_difference(row: Row) -> str:
+def _state_undetectable_rate_difference(row: Row) -> str:
     """No rate can be farther from the others than the nearer end of [0, 1] lets it."""
     possible, rate = max(row["highest"], 1 - row["lowest"]), row["rate"].upper()
     if row["missable"] >= possible:

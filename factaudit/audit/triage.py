@@ -51,11 +51,11 @@ def compute_review_shares(
     return [
         row
         for name, inside in parts
-        for row in _list_review_rows(judgements, name, np.flatnonzero(inside), max_error, confidence)
+        for row in _build_triage_review_rows(judgements, name, np.flatnonzero(inside), max_error, confidence)
     ]
 
 
-def _list_review_rows(
+def _build_triage_review_rows(
     judgements: Judgements, dataset: str, claims: np.ndarray, max_error: float, confidence: float
 ) -> Iterator[Row]:
     asked = [

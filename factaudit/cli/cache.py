@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, ModalCommand, format_help_example
+from factaudit.cli.options import PATH_TYPE, FlagSwitchedCommand, format_help_example
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
@@ -18,7 +18,7 @@ _CACHE_FILE_OPTION = click.option(
 
 @click.command(
     "cache",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "path": "string: the cache",
         "bytes": "integer: its size",
@@ -52,11 +52,11 @@ def cache_command(file: Path | None) -> None:
 @_CACHE_FILE_OPTION
 def cache_export_command(out: Path, file: Path | None) -> None:
     """Write every reply as a line of JSON."""
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.llm import reply_cache as store
 
     file = file or store.default_cache_path()
-    check_outputs_spare_inputs([file], out)
+    check_outputs_do_not_replace_inputs([file], out)
     replies = store.export_cached_replies(file, out)
     print_line(f"{out}: {replies:,} replies")
     print_json_output({"out": out, "replies": replies})

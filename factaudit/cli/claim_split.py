@@ -49,7 +49,7 @@ def sample_split_command(
     the test once (`--open-test`): each time is written down, and widens what the report claims.
     """
     from factaudit.estimate.sealed_split import SPLITS, find_seal_folder, write_sealed_split
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_tables
     from factaudit.tables.annotations import (
         list_annotator_judgements,
@@ -60,7 +60,7 @@ def sample_split_command(
     if out.suffix.lower() != ".parquet":
         raise UsageError(f"{out}: expected a name that ends in .parquet")
     parts = _parse_shares_option(shares)
-    check_outputs_spare_inputs([claims, *labels], out)
+    check_outputs_do_not_replace_inputs([claims, *labels], out)
     table = load_input_tables([claims], mapping, print_line).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")

@@ -59,11 +59,11 @@ def estimate_combine_command(
     evaluator: `judge CLAIMS --evaluator learned:rule=ensemble.json`.
     """
     from factaudit.estimate.learned_ensemble import learn_ensemble
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.annotations import read_annotations
 
-    check_outputs_spare_inputs([claims, *verdicts, *labels], out)
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels], out)
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
     annotations = read_annotations(*labels, claims=loaded.claims) if labels else loaded.annotations
     found = learn_ensemble(

@@ -57,7 +57,7 @@ def convert_command(
     import pandas as pd
 
     from factaudit.datasets import convert as convert_sources
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.unreadable_rows import MAX_SHOWN_REASONS
     from factaudit.text.display_text import format_count
@@ -66,7 +66,7 @@ def convert_command(
     for path in (out, verdicts, annotations, problems):
         if path is not None:
             parse_table_suffix(path)
-    check_outputs_spare_inputs(
+    check_outputs_do_not_replace_inputs(
         [*sources, *(one.partition(":")[2] for one in join)], out, verdicts, annotations, problems
     )
     # A format's option is text unless it is a list: `attributable=yes` is no truth value, `dataset=007` no number.

@@ -56,14 +56,14 @@ def estimate_calibrate_command(
     import pandas as pd
 
     from factaudit.audit.error_rate_correction import correct_system_error_rates as adjust_rates
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
     from factaudit.stats.cluster_bootstrap import ClusterBootstrap
     from factaudit.tables import list_plain_rows, parse_table_suffix, write_table
 
     if out is not None:
         parse_table_suffix(out)  # a wrong name is said before the work, not after
-    check_outputs_spare_inputs([claims, *verdicts], out)
+    check_outputs_do_not_replace_inputs([claims, *verdicts], out)
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
     rows = pd.DataFrame(
         adjust_rates(

@@ -11,7 +11,13 @@ import click
 
 from factaudit.cli.drift import diff_drift_command
 from factaudit.cli.json_output import is_answer_format, print_json_output
-from factaudit.cli.options import PATH_TYPE, REPLICATES_TYPE, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.options import (
+    PATH_TYPE,
+    REPLICATES_TYPE,
+    FlagSwitchedCommand,
+    add_mapping_options,
+    format_help_example,
+)
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "diff",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "before": "string: a run folder",
         "after": "string: a run folder",
@@ -139,10 +145,10 @@ def _diff_runs_or_files_for_command(
     from dataclasses import replace
     from tempfile import TemporaryDirectory
 
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.run_diff import diff_runs
 
-    check_outputs_spare_inputs([before, after], out)
+    check_outputs_do_not_replace_inputs([before, after], out)
     with TemporaryDirectory() as folder:
         runs = [
             _audit_file_for_diff_command(path, Path(folder) / side, mapping) if path.is_file() else path

@@ -74,13 +74,13 @@ def diff_drift_command(
     from dataclasses import asdict
 
     from factaudit.errors import FactauditError, UsageError
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_tables
     from factaudit.run_drift import detect_drift, read_drift_dates
 
     with exit_command_with_two_on_errors():
         figure = None if out is None else out.with_suffix(".svg")
-        check_outputs_spare_inputs([anchors, *dates], out, figure)
+        check_outputs_do_not_replace_inputs([anchors, *dates], out, figure)
         loaded = load_input_tables([anchors], mapping, print_line)
         if loaded.claims is None:
             raise UsageError(
@@ -103,13 +103,13 @@ def diff_drift_command(
 def _write_drift_files(run_drift: RunDrift, out: Path, figure: Path) -> None:
     import pandas as pd
 
-    from factaudit.report.plots.drift_plot import draw_drift
+    from factaudit.report.plots.drift_plot import draw_run_drift_plot
     from factaudit.report.plots.figure_files import write_report_figure_files
     from factaudit.report.plots.panel_layout import DrawnAuditFigure
     from factaudit.tables import write_table
 
     write_table(pd.DataFrame([*run_drift.judge, *run_drift.system]), out)
-    drawn = DrawnAuditFigure(draw_drift(run_drift.judge, run_drift.system))
+    drawn = DrawnAuditFigure(draw_run_drift_plot(run_drift.judge, run_drift.system))
     write_report_figure_files(drawn, figure.with_suffix(""), "Judges and systems over dates")
     print_line(f"{out}, {figure}")
 
@@ -127,10 +127,12 @@ def _display_drift(run_drift: RunDrift, moves: dict[str, list[str]]) -> None:
     sentences = [*moves["judge"], *moves["system"]]
     print_line(f"MOVED: {'; '.join(sentences)}" if sentences else "PASS: nothing moved, as far as these dates can tell")
     for name in dict.fromkeys(row["evaluator"] for row in run_drift.judge):
-        _display_drift_rows([row for row in run_drift.judge if row["evaluator"] == name], f"judge {name}", _judge_cells)
+        _display_drift_rows(
+            [row for row in run_drift.judge if row["evaluator"] == name], f"judge {name}", _format_judge_drift_cells
+        )
     for name in dict.fromkeys(row["system"] for row in run_drift.system):
         rows = [row for row in run_drift.system if row["system"] == name]
-        _display_drift_rows(rows, "system" if name is None else f"system {name}", _system_cells)
+        _display_drift_rows(rows, "system" if name is None else f"system {name}", _format_system_drift_cells)
     if run_drift.left_out:
         print_line(f"left out: {', '.join(run_drift.left_out)}, which did not judge at every date")
 
@@ -144,7 +146,7 @@ def _display_drift_rows(rows: Sequence[dict[str, Any]], title: str, cells: Any) 
         print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _judge_cells(row: dict[str, Any] | None) -> list[str]:
+def _format_judge_drift_cells(row: dict[str, Any] | None) -> list[str]:
     if row is None:
         return ["date", "anchors", "unscored", "flips", "TPR", "TNR", "BAcc", "PPR", "change", "evidence", ""]
     rates = [_format_share(row[key]) for key in ("tpr", "tnr", "bacc", "ppr")]
@@ -152,7 +154,7 @@ def _judge_cells(row: dict[str, Any] | None) -> list[str]:
     return [row["date"], *counts, *rates, _format_drift_change(row), f"{row['evidence']:.3g}", row["moved"] or ""]
 
 
-def _system_cells(row: dict[str, Any] | None) -> list[str]:
+def _format_system_drift_cells(row: dict[str, Any] | None) -> list[str]:
     if row is None:
         return ["date", "labels", "errors", "interval", "evidence", ""]
     low, high = row["error_rate_low"], row["error_rate_high"]

@@ -29,7 +29,7 @@ from factaudit.cli.options import (
     PATH_TYPE,
     RUN_FOLDER_OPTION,
     SEED_OPTION,
-    ModalCommand,
+    FlagSwitchedCommand,
     add_mapping_options,
     format_help_example,
 )
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "estimate",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         **RUN_JSON_KEYS,
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
@@ -200,7 +200,7 @@ def estimate_command(
 
 @click.command(
     "sample",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "out": "string: the sample",
         "pages": "array: pages to label on",
@@ -270,7 +270,7 @@ def sample_command(
     """
     from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
     from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.tables.schema import is_text_placeholder
 
     if (budget is None) == (then is None):
@@ -279,7 +279,7 @@ def sample_command(
         raise UsageError("expected --at-random or --same-documents, not both")
     if more is not None and then is None:
         raise UsageError("--more extends a sample: name it with --then")
-    check_outputs_spare_inputs([claims, *verdicts, *labels, *([then] if then else [])], out, page)
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, *([then] if then else [])], out, page)
     table, judgements, annotations = read_claims_for_label_plan_command([claims, *verdicts], labels, mapping)
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
         raise UsageError(

@@ -64,11 +64,11 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 
 def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
     from factaudit.results import Results
-    from factaudit.run_folder import hold_run_folder
+    from factaudit.run_folder import lock_run_folder_for_writing
     from factaudit.run_reuse import refresh_report_of_reused_run
 
     Results.load(run_dir)  # says what is wrong, where something is
-    with hold_run_folder(run_dir):
+    with lock_run_folder_for_writing(run_dir):
         return refresh_report_of_reused_run(run_dir, png=png, redraw_all=True)
 
 

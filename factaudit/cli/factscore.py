@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from factaudit.cli.options import MAX_COST_OPTION, RUN_FOLDER_OPTION, SYSTEM_OPTION, ModalCommand, format_help_example
+from factaudit.cli.options import (
+    MAX_COST_OPTION,
+    RUN_FOLDER_OPTION,
+    SYSTEM_OPTION,
+    FlagSwitchedCommand,
+    format_help_example,
+)
 from factaudit.cli.result_display import (
     RUN_JSON_KEYS,
     check_displayed_run_has_predictions,
@@ -53,7 +59,7 @@ def _add_engine_options(command_function: Any) -> Any:
     return command_function
 
 
-def _parse_engine_options(
+def _parse_scoring_engine_options(
     model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], options: dict[str, Any]
 ) -> EngineExperiment:
     """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
@@ -69,7 +75,7 @@ def _parse_engine_options(
     return check_yaml_settings(model, whole)
 
 
-def _display_engine_run(results: Results, out: Path) -> None:
+def _display_scoring_engine_run(results: Results, out: Path) -> None:
     display_score_warnings(results)
     display_cached_calls(results.calls)
     display_run_json(results, out)
@@ -78,7 +84,7 @@ def _display_engine_run(results: Results, out: Path) -> None:
 
 @click.command(
     "score",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Compute FActScore.",
     epilog=format_help_example(
@@ -108,13 +114,13 @@ def score_command(out: Path, max_cost: float | None, settings: Sequence[str], **
     """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
     from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
 
-    experiment = _parse_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
-    _display_engine_run(run_factscore_experiment(experiment, out, progress=True, say=print_line), out)
+    experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
+    _display_scoring_engine_run(run_factscore_experiment(experiment, out, progress=True, say=print_line), out)
 
 
 @click.command(
     "score --people",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Compute D-FActScore.",
     epilog=format_help_example(
@@ -138,8 +144,8 @@ def score_people_command(out: Path, max_cost: float | None, settings: Sequence[s
     """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
     from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, run_dfactscore_experiment
 
-    experiment = _parse_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
-    _display_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
+    experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
+    _display_scoring_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
 
 
 def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
@@ -151,7 +157,7 @@ def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings:
     model, block = (
         (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
     )
-    experiment = _parse_engine_options(model, block, max_cost, settings, options)
+    experiment = _parse_scoring_engine_options(model, block, max_cost, settings, options)
     display_expected_costs(estimate_scoring_cost(experiment, prices))
 
 

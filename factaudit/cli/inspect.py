@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, SETTINGS_OPTION, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.options import (
+    PATH_TYPE,
+    SETTINGS_OPTION,
+    FlagSwitchedCommand,
+    add_mapping_options,
+    format_help_example,
+)
 from factaudit.cli.result_display import TABLE_JSON_KEYS, count_claims_and_verdicts_for_display
 from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "inspect",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "files": "array: path, format (of a known one) or n_rows, and columns: name, kind,"
         " n_different, n_missing, words, low, high, mean_length",
@@ -47,7 +53,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     Nothing but the mapping is written. Of a knowledge source (.db): what it holds, and how it was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
-    from factaudit.files import check_outputs_spare_inputs, replace_file_atomically
+    from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
     from factaudit.input_tables import load_input_tables
     from factaudit.intake.column_profiles import profile_column_for_mapping
     from factaudit.intake.foreign_files import read_foreign_file
@@ -55,7 +61,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
-    check_outputs_spare_inputs(files, write)
+    check_outputs_do_not_replace_inputs(files, write)
     if page is not None or (len(files) == 1 and is_docdb_sqlite_file(files[0])):
         if len(files) > 1:
             raise UsageError("--page is of one knowledge source: give it alone")

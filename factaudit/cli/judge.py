@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.json_output import print_json_output
-from factaudit.cli.options import PATH_TYPE, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.options import PATH_TYPE, FlagSwitchedCommand, add_mapping_options, format_help_example
 from factaudit.cli.result_display import display_cached_calls, display_expected_costs
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError, UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "judge",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "out": "string: the verdicts' file",
         "evaluators": "array: evaluator, n_verdicts, and statuses: how many of each",
@@ -115,14 +115,14 @@ def _read_claims_for_judge_command(
     )
     from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
     from factaudit.experiment_inputs import select_claims_of_split
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_tables
 
     parsed = None if share is None else parse_claim_shard(share)
     named = [make_named_evaluator(spec, repeats, orders) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
-        check_outputs_spare_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
+        check_outputs_do_not_replace_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
     table = load_input_tables([claims], mapping, print_line).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")

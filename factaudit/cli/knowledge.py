@@ -14,7 +14,7 @@ from factaudit.cli.options import (
     PATH_TYPE,
     SYSTEM_OPTION,
     CommandGroup,
-    ModalCommand,
+    FlagSwitchedCommand,
     format_help_example,
 )
 from factaudit.cli.terminal import print_line
@@ -32,7 +32,7 @@ def knowledge_group() -> None:
 
 @click.command(
     "build",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={
         "out": "string: the knowledge source",
         "n_pages": "integer",
@@ -54,12 +54,12 @@ def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokeni
     """
     from tqdm import tqdm
 
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.knowledge.hub_pages import HUB_WIKIPEDIA, find_wikipedia_snapshot
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
     from factaudit.publications.fetching import MAX_UNASKED_BYTES, confirm_download
 
-    check_outputs_spare_inputs([source], out, f"{out}.partial")
+    check_outputs_do_not_replace_inputs([source], out, f"{out}.partial")
     snapshot = None
     if source.as_posix() == HUB_WIKIPEDIA and not source.exists():
         snapshot = find_wikipedia_snapshot(out.parent)
@@ -118,7 +118,7 @@ def ambigbio_collect_command(n: int, seed: int, api: str | None, pause: float, o
 
 @click.command(
     "knowledge build --ambigbio",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={"out": "string: the file", "n_biographies": "integer"},
     short_help="Write biographies of ambiguous names.",
     epilog=format_help_example(
@@ -150,12 +150,12 @@ def knowledge_ambigbio_command(
     `--collect` gathers such names from Wikipedia (MF §2.1).
     """
     from factaudit.engines.ambigbio import generate_ambigbio_biographies, read_ambigbio_names
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.knowledge.docdb import DocDB
     from factaudit.llm.batch_client import make_llm_client
     from factaudit.llm.settings import LLMSettings
 
-    check_outputs_spare_inputs([names, knowledge, demos], out)
+    check_outputs_do_not_replace_inputs([names, knowledge, demos], out)
     client = make_llm_client(LLMSettings.from_value(llm), max_cost)
     with DocDB(knowledge) as source:
         rows = generate_ambigbio_biographies(

@@ -31,12 +31,12 @@ def display_label_looks(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> N
                 f"price: {100 * about['width']:.1f} points wide on average; the labels alone, for one look, "
                 f"{100 * about['width_one_look']:.1f}"
             )
-        print_line(_format_stop_rule(about))
+        print_line(_format_label_stop_rule(about))
         if about["reason"]:
             print_line(f"note: {about['reason']}")
 
 
-def _format_stop_rule(about: Mapping[str, Any]) -> str:
+def _format_label_stop_rule(about: Mapping[str, Any]) -> str:
     if about["best"] is not None:
         return f"stop: {about['best']} is known to have the lowest rate"
     if about["stop"] == "yes":

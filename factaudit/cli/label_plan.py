@@ -109,7 +109,7 @@ def sample_plan_command(
         plan_label_budgets,
     )
     from factaudit.estimate.label_sample import read_sample
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.tables import parse_table_suffix, write_table
 
     if (tpr is None) != (tnr is None):
@@ -117,7 +117,7 @@ def sample_plan_command(
     figure = None if out is None else out.with_suffix(".svg")
     if out is not None:
         parse_table_suffix(out)
-    check_outputs_spare_inputs([claims, *verdicts, *labels, *([sample] if sample else [])], out, figure)
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, *([sample] if sample else [])], out, figure)
     table, judgements, annotations = read_claims_for_label_plan_command([claims, *verdicts], labels, mapping)
     rows = plan_label_budgets(
         table,
@@ -136,11 +136,11 @@ def sample_plan_command(
     )
     if out is not None and figure is not None:
         from factaudit.report.plots.figure_files import write_report_figure_files
-        from factaudit.report.plots.label_plan_plot import draw_label_plan
+        from factaudit.report.plots.label_plan_plot import draw_label_plan_plot
         from factaudit.report.plots.panel_layout import DrawnAuditFigure
 
         write_table(pd.DataFrame(rows), out)
-        drawn = DrawnAuditFigure(draw_label_plan(rows, width))
+        drawn = DrawnAuditFigure(draw_label_plan_plot(rows, width))
         write_report_figure_files(drawn, figure.with_suffix(""), "The width of intervals by the number of labels")
         print_line(f"{out}, {figure}")
     display_label_plan(rows, width, seconds_per_label, has_pilot=tpr is None)

@@ -63,7 +63,7 @@ def labels_command(
 ) -> None:
     """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_annotations
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.annotations import (
@@ -73,7 +73,7 @@ def labels_command(
     )
 
     parse_table_suffix(out)
-    check_outputs_spare_inputs([*annotations, *([claims] if claims else [])], out, page)
+    check_outputs_do_not_replace_inputs([*annotations, *([claims] if claims else [])], out, page)
     if page is not None and claims is None:
         raise UsageError("--page shows the claims: name them with --claims")
     table, together = load_input_annotations(annotations, claims, mapping, print_line)

@@ -232,7 +232,7 @@ class CommandGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class ModalCommand(JsonOutputCommand):
+class FlagSwitchedCommand(JsonOutputCommand):
     """A command that a flag turns into another one, with options and JSON of its own (``sample --plan``)."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:

@@ -45,7 +45,7 @@ def perturb_command(
     Judge the file as any claims: the audit `invariance` says which verdicts do not follow.
     """
     from factaudit.errors import UsageError
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_tables
     from factaudit.perturb.rule_list import PERTURBATION_RULES
     from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
@@ -53,7 +53,7 @@ def perturb_command(
     from factaudit.text.display_text import format_count
 
     parse_table_suffix(out)
-    check_outputs_spare_inputs([claims], out)
+    check_outputs_do_not_replace_inputs([claims], out)
     table = load_input_tables([claims], mapping, print_line).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")

@@ -15,7 +15,7 @@ import click
 from factaudit.cli.app import cli
 from factaudit.cli.export import RUN_EXPORT_FORMS
 from factaudit.cli.json_output import JSON_FLAG, JsonOutputCommand, make_json_schema_name
-from factaudit.cli.options import ModalCommand
+from factaudit.cli.options import FlagSwitchedCommand
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import list_builtin_evaluators
 from factaudit.export import EXPORT_FORMS
@@ -90,7 +90,7 @@ def render_command_reference_page() -> str:
 
 
 def _render_command_sections(group: click.Group, command_path: str) -> Iterator[str]:
-    for path, command in list_command_forms(group, command_path):
+    for path, command in list_subcommands_and_flag_forms(group, command_path):
         text = cleandoc((command.help or "").replace("\b", ""))
         given = [one.metavar or str(one.name).upper() for one in command.params if isinstance(one, click.Argument)]
         yield f"### `{' '.join([path, *given])}`\n\n{text}\n"
@@ -109,15 +109,15 @@ def _render_command_sections(group: click.Group, command_path: str) -> Iterator[
             yield ""
 
 
-def list_command_forms(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+def list_subcommands_and_flag_forms(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
     """Every command under one, and the forms that flags give it (``sample --plan``), each after what it is called."""
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
-            yield from list_command_forms(inner, f"{path} {name}".lstrip())
+            yield from list_subcommands_and_flag_forms(inner, f"{path} {name}".lstrip())
         return
     yield path, command
-    for flag, mode in command.modes.items() if isinstance(command, ModalCommand) else ():
-        yield from list_command_forms(mode, f"{path} {flag}")
+    for flag, mode in command.modes.items() if isinstance(command, FlagSwitchedCommand) else ():
+        yield from list_subcommands_and_flag_forms(mode, f"{path} {flag}")
 
 
 def _render_command_option_row(option: click.Option) -> str:

@@ -12,7 +12,7 @@ from factaudit.cli.first_screen_text import format_terminal_first_screen, wrap_t
 from factaudit.cli.json_output import is_answer_format, print_json_output
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
-from factaudit.text.display_text import format_cache_dates, format_count
+from factaudit.text.display_text import format_cached_reply_dates, format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,9 +66,9 @@ def display_run_json(results: Results, out: Path, **more: Any) -> None:
     """Give a run as JSON, where JSON is asked for: what it holds is not computed in vain."""
     if not is_answer_format("json"):
         return
-    from factaudit.report.summary import build_evaluator_uses_table
+    from factaudit.report.summary import build_report_evaluator_uses_table
 
-    table = build_evaluator_uses_table(results.to_dict())
+    table = build_report_evaluator_uses_table(results.to_dict())
     tasks, rows = ([], []) if table is None else (table.columns[1:], table.rows)
     costs = [row.get("cost") for row in results.calls]
     print_json_output(
@@ -106,9 +106,9 @@ def display_run_results(results: Results, out: Path) -> None:
 def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run
-    from factaudit.audit.first_screen import list_score_advice
+    from factaudit.audit.first_screen import list_scoring_engine_advice
 
-    for advice in list_score_advice(make_audited_run(results.audits, results.about)):
+    for advice in list_scoring_engine_advice(make_audited_run(results.audits, results.about)):
         for line in wrap_terminal_paragraph(advice.sentence, f"{advice.word:<12}"):
             print_line(line)
 
@@ -117,7 +117,7 @@ def display_cached_calls(call_rows: Sequence[Mapping[str, Any]]) -> None:
     """How many replies came from the cache and from when; nothing where none did."""
     if count := sum(row.get("cached_calls") or 0 for row in call_rows):
         calls = sum(row.get("calls") or 0 for row in call_rows)
-        dated = format_cache_dates(call_rows)
+        dated = format_cached_reply_dates(call_rows)
         of = f" ({dated})" if dated else ""
         print_line(f"replies   {count:,} from the cache{of}, {format_count(calls, 'call')} sent")
 

@@ -13,7 +13,7 @@ from factaudit.cli.options import (
     PATH_TYPE,
     PNG_OPTION,
     SETTINGS_OPTION,
-    ModalCommand,
+    FlagSwitchedCommand,
     format_help_example,
 )
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_expected_costs, display_run_results
@@ -22,7 +22,7 @@ from factaudit.cli.terminal import print_line
 
 @click.command(
     "run",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Run an experiment YAML into a run folder.",
     epilog=format_help_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.options import PATH_TYPE, FlagSwitchedCommand, add_mapping_options, format_help_example
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
@@ -42,7 +42,7 @@ def demo_command(out: Path) -> None:
 
 @click.command(
     "init",
-    cls=ModalCommand,
+    cls=FlagSwitchedCommand,
     json_keys={"yaml": "string: the experiment YAML", "editor_schema": "string: the JSON schema beside it"},
     short_help="Write an experiment YAML for your files.",
     epilog=format_help_example("factaudit init answers.csv judges.csv"),
@@ -56,11 +56,11 @@ def init_command(files: tuple[Path, ...], out: Path, force: bool, mapping: Colum
 
     Without files: a blank one, with every kind of input as a comment.
     """
-    from factaudit.files import check_outputs_spare_inputs, write_json, write_text
+    from factaudit.files import check_outputs_do_not_replace_inputs, write_json, write_text
     from factaudit.start.experiment_schema import make_experiment_schema
     from factaudit.start.starter_yaml import EDITOR_SCHEMA_NAME, make_blank_starter_yaml, make_starter_yaml
 
-    check_outputs_spare_inputs(files, out, out.parent / EDITOR_SCHEMA_NAME)
+    check_outputs_do_not_replace_inputs(files, out, out.parent / EDITOR_SCHEMA_NAME)
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give another with --out, or write over it with --force")
     text = make_starter_yaml(files, out, mapping, print_line) if files else make_blank_starter_yaml(out)

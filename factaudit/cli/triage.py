@@ -116,7 +116,7 @@ def triage_command(
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
     from factaudit.evaluators.triage_rule import TriageRule
-    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.annotations import read_annotations
 
@@ -126,7 +126,7 @@ def triage_command(
         raise UsageError(f"--by {by}: a cascade makes one promise over all claims")
 
     inputs = [claims, *verdicts, *labels, *([sample] if sample else [])]
-    check_outputs_spare_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
+    check_outputs_do_not_replace_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
     annotations = read_annotations(*labels, claims=loaded.claims) if labels else loaded.annotations
     given: dict[str, Any] = {

@@ -14,8 +14,8 @@ from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
+    describe_grade_to_label_mapping,
     expand_dataset_source_folders,
-    note_grades_read_as_labels,
     parse_dataset_source_rows,
     parse_split_name,
 )
@@ -83,7 +83,7 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     )
     if judgements:
         said = [one.source_supports_statement for _, one in judgements]
-        notes.append(note_grades_read_as_labels((grade, int(grade == "complete_support")) for grade in said))
+        notes.append(describe_grade_to_label_mapping((grade, int(grade == "complete_support")) for grade in said))
     if without := sum(row["system"] is None for row in rows):
         told = "their response is not among the annotations" if responses else "give human_evaluation_annotations.jsonl"
         notes.append(f"{format_count(without, 'claim')} without a system: {told}")

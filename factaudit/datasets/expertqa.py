@@ -15,8 +15,8 @@ from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
+    describe_grade_to_label_mapping,
     expand_dataset_source_folders,
-    note_grades_read_as_labels,
     read_dataset_source_rows,
 )
 from factaudit.intake.vocabulary import normalise_vocabulary_words
@@ -82,4 +82,4 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
         notes.append(
             f"{path.name}: {format_count(len(questions), 'question')}, {format_count(len(rows) - before, 'claim')}"
         )
-    return Conversion.from_rows(rows, source="expertqa", notes=[*notes, note_grades_read_as_labels(graded)])
+    return Conversion.from_rows(rows, source="expertqa", notes=[*notes, describe_grade_to_label_mapping(graded)])

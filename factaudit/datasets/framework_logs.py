@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 
 from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
-from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certainly_peoples_label
+from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import parse_json_file_text
 from factaudit.intake.vocabulary import has_vocabulary_word_in_column_name, normalise_vocabulary_words, parse_label_word
@@ -170,7 +170,7 @@ def _convert_framework_log_samples(
             if name not in {*fields.values(), *known} and not name.startswith(_JUDGEMENT_FIELDS)
         }
     )
-    if "label" not in fields and [*map(is_certainly_peoples_label, judged.values())] == [True]:
+    if "label" not in fields and [*map(is_certain_human_label_column, judged.values())] == [True]:
         fields["label"] = next(iter(judged))
     unread = [name for name in judged if name not in fields.values()]
     # What people said is the label, and no evaluator's besides (`scores.human`).

@@ -16,7 +16,7 @@ from factaudit.datasets.source_files import (
 from factaudit.intake.vocabulary import parse_label_word
 
 
-class OpenFactCheckStep(DatasetSourceRow):
+class OpenFactCheckSolverStep(DatasetSourceRow):
     """What the state was after a solver: ``state`` has the response, its claims, their evidence and the verdicts."""
 
     idx: int
@@ -31,7 +31,7 @@ def convert_openfactcheck_results(sources: Sequence[Path], *, system: str | None
     """
     responses, names = [], set()
     for path in expand_dataset_source_folders(sources, "*.jsonl"):
-        steps = sorted(read_dataset_source_rows(path, OpenFactCheckStep), key=lambda step: step.idx)
+        steps = sorted(read_dataset_source_rows(path, OpenFactCheckSolverStep), key=lambda step: step.idx)
         state = steps[-1].state
         details = state.get("detail") or state.get("log") or []
         verdicts = {str(one["claim"]): one for one in details if isinstance(one, Mapping) and "claim" in one}

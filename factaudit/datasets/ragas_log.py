@@ -16,7 +16,7 @@ from factaudit.datasets.framework_logs import (
     make_framework_log_converter,
     parse_framework_log_python_cell,
 )
-from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certainly_evaluators_verdict
+from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certain_evaluator_verdict_column
 from factaudit.intake.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
 from factaudit.tables import list_plain_rows, read_table
 
@@ -60,7 +60,7 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
     scores = {name: values.tolist() for name, values in numbers.items() if values.notna().any()}
     worded = find_columns_of_judgements({str(name): table[name].tolist() for name in numbers.keys() - scores.keys()})
     scores |= {
-        name: [math.nan] * len(table) for name, column in worded.items() if is_certainly_evaluators_verdict(column)
+        name: [math.nan] * len(table) for name, column in worded.items() if is_certain_evaluator_verdict_column(column)
     }
     samples = [
         FrameworkLogSample(

@@ -12,8 +12,8 @@ from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
+    describe_grade_to_label_mapping,
     expand_dataset_source_folders,
-    note_grades_read_as_labels,
     read_dataset_source_rows,
 )
 from factaudit.intake.vocabulary import normalise_vocabulary_words
@@ -23,7 +23,7 @@ from factaudit.text.display_text import format_count
 _LABEL_STARTS = {"full": 1, "partial": 0, "unsupported": 0, "not ": 0, "no ": 0, "contradict": 0}
 
 
-class RevealStep(DatasetSourceRow):
+class RevealReasoningStep(DatasetSourceRow):
     answer_id: str
     answer_model: str
     step_idx: str
@@ -43,7 +43,7 @@ def convert_reveal(sources: Sequence[Path]) -> Conversion:
     """
     rows, notes, graded = [], [], list[tuple[str | None, int | None]]()
     for path in expand_dataset_source_folders(sources, "reveal_*.csv"):
-        steps = read_dataset_source_rows(path, RevealStep)
+        steps = read_dataset_source_rows(path, RevealReasoningStep)
         for one in steps:
             response = f"reveal:{one.answer_id}"
             graded.append((one.attribution_label, _parse_attribution_label(one.attribution_label)))
@@ -62,7 +62,7 @@ def convert_reveal(sources: Sequence[Path]) -> Conversion:
                 }
             )
         notes.append(f"{path.name}: {format_count(len(steps), 'step')} with evidence")
-    return Conversion.from_rows(rows, source="reveal", notes=[*notes, note_grades_read_as_labels(graded)])
+    return Conversion.from_rows(rows, source="reveal", notes=[*notes, describe_grade_to_label_mapping(graded)])
 
 
 def _parse_attribution_label(label: str | None) -> int | None:

@@ -63,10 +63,10 @@ class Conversion:
         return cls(claims, verdicts, list(notes))
 
 
-def note_grades_read_as_labels(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
+def describe_grade_to_label_mapping(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
     """Which grade of a source was read as which label, of how many claims.
 
-    >>> note_grades_read_as_labels([("full", 1), ("partial", 0), ("full", 1), (None, None)])
+    >>> describe_grade_to_label_mapping([("full", 1), ("partial", 0), ("full", 1), (None, None)])
     'labels: full = 1 (2 claims), partial = 0 (1 claim), none = no label (1 claim)'
     """
     counts = Counter(graded_labels)
@@ -160,11 +160,11 @@ def parse_numbered_dataset_source_rows(
             [row for row in numbered_rows if row[0] not in bad], path, model, unit
         )
     leave_out_unreadable_rows(path, [], len(numbered_rows))
-    leave_out_columns_of_judgements(path, _list_columns_of_judgements_beside(values, model))
+    leave_out_columns_of_judgements(path, _list_unread_judgement_columns(values, model))
     return rows
 
 
-def _list_columns_of_judgements_beside(rows: Sequence[Any], model: type[DatasetSourceRow]) -> list[str]:
+def _list_unread_judgement_columns(rows: Sequence[Any], model: type[DatasetSourceRow]) -> list[str]:
     """The columns of judgements that rows have and their model has not."""
     if model.model_config.get("extra") == "allow" or not all(isinstance(row, Mapping) for row in rows):
         return []

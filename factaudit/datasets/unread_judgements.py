@@ -12,7 +12,7 @@ from factaudit.intake.judgement_columns import classify_judgement_column_by_name
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
 )
 
@@ -30,16 +30,18 @@ def find_columns_of_judgements(columns: Mapping[str, Sequence[Any]]) -> dict[str
     return found
 
 
-def is_certainly_peoples_label(column: ColumnProfile) -> bool:
+def is_certain_human_label_column(column: ColumnProfile) -> bool:
     """Whether a column of judgements is people's label, 1 or a word such as "supported" for what is supported."""
     is_named_label = has_vocabulary_word_in_column_name("labels", column.name)
     is_named_label = is_named_label or extract_evaluator_name(column.name) != column.name
     said_by = classify_judgement_column_by_name(column)
-    return said_by == "people" and column.kind == "binary" and is_named_label and not is_reversed_name(column.name)
+    return (
+        said_by == "people" and column.kind == "binary" and is_named_label and not is_reversed_column_name(column.name)
+    )
 
 
-def is_certainly_evaluators_verdict(column: ColumnProfile) -> bool:
+def is_certain_evaluator_verdict_column(column: ColumnProfile) -> bool:
     """Whether a column holds an evaluator's words for what is supported and what is not."""
     said_by = classify_judgement_column_by_name(column)
     is_worded = column.kind == "binary" and not {*column.words} <= {"0", "1", "0.0", "1.0"}
-    return said_by == "judge" and is_worded and not is_reversed_name(column.name)
+    return said_by == "judge" and is_worded and not is_reversed_column_name(column.name)

@@ -52,7 +52,7 @@ class Conversation(BaseModel):
     system: str | None = None
 
 
-def make_turn_responses(
+def list_assistant_turn_responses(
     conversation: Conversation, id_prefix: str, default_topic: str | None = None
 ) -> tuple[list[Response], list[int]]:
     """The assistant's turns as responses ``NAME.1``, ...; and the numbers of those too short to say anything.
@@ -107,7 +107,7 @@ def read_conversations(
                 ]
                 continue
             talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
-            turns, short = make_turn_responses(talk, talk.id or hash_texts(path.name, str(number)), topic)
+            turns, short = list_assistant_turn_responses(talk, talk.id or hash_texts(path.name, str(number)), topic)
             found += turns
             n_short += len(short)
         if not problems and len(found) == before:

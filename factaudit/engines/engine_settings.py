@@ -28,7 +28,7 @@ from factaudit.run_folder import (
     RunSettings,
     check_run_audit_specs,
     check_run_spares_inputs,
-    hold_run_folder,
+    lock_run_folder_for_writing,
     resolve_run_evaluator_paths,
 )
 from factaudit.signature import hash_texts
@@ -237,7 +237,7 @@ def open_engine_knowledge_source(
         told += [] if passage_tokens is None else [f"{passage_tokens} tokens"]
         made = work / f"knowledge-{hash_texts(*told)}.db"
         if not made.is_file():
-            with hold_run_folder(Path(out)):
+            with lock_run_folder_for_writing(Path(out)):
                 build_knowledge_source(source, made, passage_tokens=passage_tokens or PASSAGE_TOKENS)
         source = made
     elif passage_tokens is not None:

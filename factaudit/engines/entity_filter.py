@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factaudit.errors import FactauditError, first_line_of_error
+from factaudit.errors import FactauditError, format_error_first_line
 from factaudit.signature import make_signature
 
 #: What the original loads.
@@ -38,7 +38,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass
-class EntityFilter:
+class SpacyEntityFactFilter:
     """The filter, with the entities that a pipeline of spaCy finds. Safe to use from several threads.
 
     pipeline: the name of an installed one, or a folder. Raises `FactauditError` without spaCy (extra ``[entities]``) or
@@ -58,7 +58,7 @@ class EntityFilter:
             # Of the rest of a pipeline nothing is read.
             loaded = spacy.load(self.pipeline, exclude=["parser", "lemmatizer", "attribute_ruler"])
         except (OSError, ValueError) as error:
-            told = first_line_of_error(error)
+            told = format_error_first_line(error)
             raise FactauditError(
                 f"no spaCy pipeline at {self.pipeline!r} (python -m spacy download {SPACY_PIPELINE}): {told}"
             ) from None

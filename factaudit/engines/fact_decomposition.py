@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.engines.records import DecompositionRecord, GroupingRecord, SentenceRecord
+from factaudit.engines.records import DecompositionRecord, FactGroupingRecord, SentenceDecomposition
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.reply_formats import JSON_PROMPTS, ORIGINAL_PROMPTS, make_json_reply_params
 from factaudit.engines.responses import AtomicFact
@@ -23,7 +23,7 @@ from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
 from factaudit.text.core_facts import select_core_facts
-from factaudit.text.demonstrations import read_demonstrations
+from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.sentences import split_sentences
 
 #: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
@@ -60,11 +60,11 @@ def split_sentences_for_decomposition(text: str) -> list[str]:
         sentence
         for paragraph in text.split("\n")
         if paragraph.strip()
-        for sentence in _mend_decomposition_splits(split_sentences(paragraph.strip()))
+        for sentence in _merge_wrongly_split_sentences(split_sentences(paragraph.strip()))
     ]
 
 
-def _mend_decomposition_splits(punkt_sentences: Sequence[str]) -> list[str]:
+def _merge_wrongly_split_sentences(punkt_sentences: Sequence[str]) -> list[str]:
     joined: list[str] = []
     for sentence in punkt_sentences:
         if joined and _ENDS_WITH_INITIAL.search(joined[-1]) and _STARTS_WITH_INITIAL.match(sentence):
@@ -98,8 +98,8 @@ class DecompositionDemonstrations:
     def load(
         cls, path: str | Path | None = None, decontextualize: bool = False, style: str = ORIGINAL_PROMPTS
     ) -> DecompositionDemonstrations:
-        """Read a file as `read_demonstrations` does; raises `InputError`."""
-        return cls(read_demonstrations(path), decontextualize, style)
+        """Read a file as `read_fact_demonstrations` does; raises `InputError`."""
+        return cls(read_fact_demonstrations(path), decontextualize, style)
 
     @property
     def signature(self) -> str:
@@ -177,8 +177,8 @@ def remove_repeated_decomposed_facts(
 
 
 def remove_facts_repeated_in_groups(
-    record: DecompositionRecord, groupings: dict[str, GroupingRecord]
-) -> tuple[DecompositionRecord, dict[str, GroupingRecord]]:
+    record: DecompositionRecord, groupings: dict[str, FactGroupingRecord]
+) -> tuple[DecompositionRecord, dict[str, FactGroupingRecord]]:
     """Without the facts that their group has already, by the first grouper; of no groups all stay.
 
     A fact that stands for a sentence which was not decomposed stays.
@@ -218,9 +218,9 @@ def keep_core_facts(record: DecompositionRecord, topic: str) -> DecompositionRec
 def make_undecomposed_record(text: str, status: str, reason: str | None) -> DecompositionRecord:
     """A text that nobody is asked to decompose: each sentence but boilerplate stands for its facts, unscored."""
     told = tuple(
-        SentenceRecord(one, "boilerplate")
+        SentenceDecomposition(one, "boilerplate")
         if is_boilerplate_reply_sentence(one, is_first_sentence=not number)
-        else SentenceRecord(one, status, error=reason)
+        else SentenceDecomposition(one, status, error=reason)
         for number, one in enumerate(split_sentences_for_decomposition(strip_thoughts(text)))
     )
     facts = (
@@ -249,21 +249,21 @@ async def decompose_into_facts(
     None: all stay. unique_by_sentence: as of `remove_repeated_decomposed_facts`.
     """
 
-    async def one(numbered: tuple[int, str]) -> tuple[SentenceRecord, list[str], int]:
+    async def one(numbered: tuple[int, str]) -> tuple[SentenceDecomposition, list[str], int]:
         number, sentence = numbered
         if is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
-            return SentenceRecord(sentence, "boilerplate"), [], 0
+            return SentenceDecomposition(sentence, "boilerplate"), [], 0
         reply = await ask(demonstrations.make_request(sentence))
         answer = extract_llm_answer(reply, is_whole=lambda text: "\n" in text.strip())
         cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
         if answer.status != "ok":
-            return SentenceRecord(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
+            return SentenceDecomposition(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
         found = parse_reply_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
         if not found.facts and not found.says_no_facts:
             error = "no facts, and no word that there are none"
-            return SentenceRecord(sentence, "unparsed", reply.text, error, cut), [], 0
+            return SentenceDecomposition(sentence, "unparsed", reply.text, error, cut), [], 0
         left = found.facts if filter_facts is None else await asyncio.to_thread(filter_facts, sentence, found.facts)
-        return SentenceRecord(sentence, "ok", reply.text, None, cut), left, len(found.facts) - len(left)
+        return SentenceDecomposition(sentence, "ok", reply.text, None, cut), left, len(found.facts) - len(left)
 
     made = await run_coroutines_concurrently(
         map(one, enumerate(split_sentences_for_decomposition(strip_thoughts(text))))

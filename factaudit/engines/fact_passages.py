@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from factaudit.engines.records import DecompositionRecord, FoundCandidatesRecord, ResponseRecord
+from factaudit.engines.records import CandidatePageSearchRecord, DecompositionRecord, ResponseRecord
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 
 
 def retrieve_fact_passages(
-    retriever: PassageRetriever, topic: str, decomposed: DecompositionRecord, found: FoundCandidatesRecord
+    retriever: PassageRetriever, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord
 ) -> ResponseRecord:
     """The record with the passages of each fact and candidate: texts once, in the order of first use.
 

@@ -109,12 +109,12 @@ def parse_verification_reply(reply: ChatReply, parser: str = "original") -> Fact
     prediction, parsed = parse_true_or_false_verification(answer.text)
     if parsed:
         return FactVerificationRecord(
-            prediction, verification_true_probability(answer.tokens, prediction), "ok", reply.text
+            prediction, compute_true_token_probability(answer.tokens, prediction), "ok", reply.text
         )
     return FactVerificationRecord(prediction if parser == "original" else None, None, "unparsed", reply.text)
 
 
-def verification_true_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
+def compute_true_token_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
     """P(True) / (P(True) + P(False)) at the first token that says what was predicted.
 
     None where the server gave none, and where it would say the opposite of the prediction (a token that was drawn

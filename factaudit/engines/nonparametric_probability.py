@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.errors import FactauditError, InputError, Problem, first_line_of_error
+from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.signature import make_signature
@@ -76,7 +76,9 @@ class NonparametricModel:
             tokenizer = AutoTokenizer.from_pretrained(self.model, revision=self.revision or "main")
             model = AutoModelForMaskedLM.from_pretrained(self.model, revision=self.revision or "main")
         except (OSError, ValueError) as error:
-            raise FactauditError(f"no masked language model at {self.model!r}: {first_line_of_error(error)}") from None
+            raise FactauditError(
+                f"no masked language model at {self.model!r}: {format_error_first_line(error)}"
+            ) from None
         if tokenizer.mask_token_id is None:
             raise FactauditError(f"{self.model!r} has no mask token: it is no masked language model")
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")

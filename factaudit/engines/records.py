@@ -13,7 +13,7 @@ from factaudit.knowledge.docdb import KnowledgePage
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceRecord:
+class SentenceDecomposition:
     """A sentence and what became of it: ``given``, ``boilerplate`` (nothing was asked), else the reply's status.
 
     truncated: the reply broke off at the limit of tokens.
@@ -40,7 +40,7 @@ class DecompositionRecord:
     """
 
     abstained: bool = False
-    sentences: tuple[SentenceRecord, ...] = ()
+    sentences: tuple[SentenceDecomposition, ...] = ()
     facts: tuple[AtomicFact, ...] = ()
     n_duplicates: int = 0
     n_cut: int = 0
@@ -48,7 +48,7 @@ class DecompositionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupingRecord:
+class FactGroupingRecord:
     """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
 
     groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
@@ -66,7 +66,7 @@ class GroupingRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateRecord:
+class CandidatePageRecord:
     """A page that a response may be about.
 
     title: None where nothing was found, or looked for. status: that of a fact's verdict where there is no page, with
@@ -83,13 +83,13 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCandidatesRecord:
+class CandidatePageSearchRecord:
     """The pages that a response may be about, None where a candidate has none, and where they are from.
 
     n_left_out: pages that were found as well, and left out because there were too many.
     """
 
-    candidates: tuple[CandidateRecord, ...]
+    candidates: tuple[CandidatePageRecord, ...]
     pages: tuple[KnowledgePage | None, ...]
     source: str | None = None
     n_left_out: int = 0
@@ -114,15 +114,15 @@ class FactVerificationRecord:
 class ResponseRecord:
     """Everything about one response that cost calls or a search; the journal keeps it.
 
-    source, n_left_out: as in `FoundCandidatesRecord`. passages: each text once, in the order of first use.
+    source, n_left_out: as in `CandidatePageSearchRecord`. passages: each text once, in the order of first use.
     passage_numbers: of each fact and each candidate, best first; None without a page. supports: of each built-in
     verifier a verdict per fact and candidate, the candidates of a fact together. needs_retry: some of its calls should
     be made again when the run is resumed.
     """
 
     decomposed: DecompositionRecord
-    groupings: dict[str, GroupingRecord] = field(default_factory=dict)
-    candidates: tuple[CandidateRecord, ...] = ()
+    groupings: dict[str, FactGroupingRecord] = field(default_factory=dict)
+    candidates: tuple[CandidatePageRecord, ...] = ()
     source: str | None = None
     n_left_out: int = 0
     passages: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class ResponseRecord:
 
 
 @dataclass(frozen=True)
-class VerifiedRecords:
+class VerifiedResponseRecords:
     """What an engine makes: the two tables, and the record of each response, in order."""
 
     responses: tuple[Response, ...]
@@ -166,7 +166,7 @@ class VerifiedRecords:
 
 
 @dataclass(frozen=True)
-class ScoredRecords:
+class ScoredResponseRecords:
     """The scores of responses: the two tables, a row per response (with its sentences and facts), and the summary.
 
     audit_tables: the claims and verdicts that audits of evaluators read.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.signature import make_signature
-from factaudit.text.clauses import split_statements
+from factaudit.text.clauses import split_sentence_into_statements
 
 #: What settings call it.
 RULE_DECOMPOSER = "rules"
@@ -23,4 +23,4 @@ class RuleDecomposer:
     async def ask(self, request: ChatRequest) -> ChatReply:
         """The statements of the sentence that ends the prompt, one a line."""
         line = request.messages[-1]["content"].rstrip("\n").rpartition("\n")[2]
-        return ChatReply("ok", "\n".join(f"- {one}" for one in split_statements(line.partition(": ")[2])))
+        return ChatReply("ok", "\n".join(f"- {one}" for one in split_sentence_into_statements(line.partition(": ")[2])))

@@ -18,7 +18,11 @@ from factaudit.engines.fact_decomposition import (
     split_sentences_for_decomposition,
     strip_thoughts,
 )
-from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings, make_variant_scorers
+from factaudit.engines.factscore.experiment import (
+    FactScoreExperiment,
+    FactScoreSettings,
+    build_factscore_variant_scorers,
+)
 from factaudit.engines.factscore.variant_cost import VariantCostForecast
 from factaudit.engines.responses import Response, read_response_files, remove_response_citation_marks
 from factaudit.llm.chat_types import ChatRequest
@@ -93,7 +97,7 @@ def _estimate_variant_costs(
     """A row for the base and each variant, by a rehearsal; facts that nobody has made yet are those of the rules."""
     responses = _read_responses_for_scoring_cost(experiment.factscore)
     with TemporaryDirectory() as folder:
-        scorer, scorers = make_variant_scorers(experiment, folder, lambda text: None)
+        scorer, scorers = build_factscore_variant_scorers(experiment, folder, lambda text: None)
         if price_table_path is not None:
             for one in (scorer, *scorers.values()):
                 for _, client in one.counted_clients:

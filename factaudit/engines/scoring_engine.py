@@ -21,7 +21,7 @@ from factaudit.arrays.response_means import DEFAULT_GAMMA, response_length_penal
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.abstention import ABSTENTION_DETECTORS, does_response_abstain
 from factaudit.engines.decontextualization import check_decontextualization, decontextualize_facts
-from factaudit.engines.entity_filter import EntityFilter
+from factaudit.engines.entity_filter import SpacyEntityFactFilter
 from factaudit.engines.fact_decomposition import (
     MAX_FACTS,
     DecompositionDemonstrations,
@@ -37,14 +37,14 @@ from factaudit.engines.fact_verification import RETRIEVAL, FactVerifierSet
 from factaudit.engines.nonparametric_probability import NonparametricModel
 from factaudit.engines.progress import FactProgressBar, ResponseCallCounter
 from factaudit.engines.records import (
-    CandidateRecord,
+    CandidatePageRecord,
+    CandidatePageSearchRecord,
     DecompositionRecord,
-    FoundCandidatesRecord,
-    GroupingRecord,
+    FactGroupingRecord,
     ResponseRecord,
-    ScoredRecords,
-    SentenceRecord,
-    VerifiedRecords,
+    ScoredResponseRecords,
+    SentenceDecomposition,
+    VerifiedResponseRecords,
 )
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
 from factaudit.engines.reply_formats import JSON_PROMPTS, ORIGINAL_PROMPTS, PROMPT_STYLES
@@ -139,7 +139,7 @@ class ScoringEngine:
         self._verifiers = FactVerifierSet(self.verifiers, self.llm, *told)
         check_decontextualization(self.decontextualize, self.llm, self._verifiers.builtin_verifiers)
         self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize is True, self.prompts)
-        self._filter = None if self.entity_filter is None else EntityFilter(self.entity_filter)
+        self._filter = None if self.entity_filter is None else SpacyEntityFactFilter(self.entity_filter)
         given = isinstance(self.knowledge, str | Path)
         if given or (self.knowledge is None and self.needs_knowledge and self._verifiers.need_passages):
             self.knowledge = TopicLookup(DocDB(find_knowledge_database(self.knowledge)))  # type: ignore[arg-type]
@@ -158,16 +158,16 @@ class ScoringEngine:
 
     async def group_facts(
         self, response: Response, decomposed: DecompositionRecord, calls: ResponseCallCounter
-    ) -> dict[str, GroupingRecord]:
+    ) -> dict[str, FactGroupingRecord]:
         """The groups of a response's facts, by grouper."""
         return {}
 
-    def find_hopeless_reason(self, response: Response) -> CandidateRecord | None:
+    def find_hopeless_reason(self, response: Response) -> CandidatePageRecord | None:
         """Why none of a response's facts could be verified, whatever they are: it is then not decomposed, which costs
         calls; None where they may."""
         return None
 
-    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> FoundCandidatesRecord:
+    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> CandidatePageSearchRecord:
         """The pages that a response may be about."""
         raise NotImplementedError
 
@@ -177,7 +177,7 @@ class ScoringEngine:
 
     def score_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> ScoredRecords:
+    ) -> ScoredResponseRecords:
         """`verify_responses`, and the figures of each response and of all."""
         raise NotImplementedError
 
@@ -186,11 +186,11 @@ class ScoringEngine:
         shown = {} if self.demos is None else {"demonstrations": str(self.demos)}
         return {"decomposition": dict(shown), "decomposition_scores": dict(shown)}
 
-    def sections(self, scored: ScoredRecords) -> list[Row]:
+    def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         """What the report says besides the audits (`factaudit.results.Results.sections`)."""
         return []
 
-    def tables(self, scored: ScoredRecords) -> dict[str, list[Row]]:
+    def tables(self, scored: ScoredResponseRecords) -> dict[str, list[Row]]:
         """Rows of tables that only the engine can make, by name."""
         return {}
 
@@ -229,7 +229,7 @@ class ScoringEngine:
 
     def verify_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> VerifiedRecords:
+    ) -> VerifiedResponseRecords:
         """Make the rows of responses, many at once.
 
         Args:
@@ -248,7 +248,7 @@ class ScoringEngine:
         records = self.make_records(responses, journal, progress)
         claims = build_fact_claims_table(responses, records, self.dataset, self.irrelevant)
         verdicts = build_fact_verdicts_table(claims, records, self._verifiers, journal, progress)
-        return VerifiedRecords(tuple(responses), tuple(records), claims, verdicts)
+        return VerifiedResponseRecords(tuple(responses), tuple(records), claims, verdicts)
 
     def make_records(
         self, responses: Sequence[Response], journal: str | Path | None = None, progress: bool = False
@@ -326,13 +326,13 @@ class ScoringEngine:
     async def _decompose_response(self, response: Response, calls: ResponseCallCounter) -> DecompositionRecord:
         text = self.get_scored_text(response)
         if does_response_abstain(response, self.abstain):
-            return DecompositionRecord(True, tuple(map(SentenceRecord, split_sentences_for_decomposition(text))))
+            return DecompositionRecord(True, tuple(map(SentenceDecomposition, split_sentences_for_decomposition(text))))
         if response.facts is not None:
             given = response.sentences if response.sentences is not None else self.split_given_sentences(response)
             facts = response.facts
             if len(given) == 1:
                 facts = tuple(replace(fact, sentence=0) for fact in facts)
-            return DecompositionRecord(False, tuple(map(SentenceRecord, given)), facts)
+            return DecompositionRecord(False, tuple(map(SentenceDecomposition, given)), facts)
         if (hopeless := await asyncio.to_thread(self.find_hopeless_reason, response)) is not None:
             return make_undecomposed_record(text, hopeless.status, hopeless.reason)
         llm = self.decomposer or self.llm
@@ -350,7 +350,7 @@ class ScoringEngine:
         )
 
     async def _retrieve_in_turn(
-        self, topic: str, decomposed: DecompositionRecord, found: FoundCandidatesRecord
+        self, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord
     ) -> ResponseRecord:
         """The record with its passages; one response's are ranked at a time, and in between calls are sent and read.
 
@@ -364,7 +364,7 @@ class ScoringEngine:
             return self._retrieve_passages(topic, decomposed, found)
 
     def _retrieve_passages(
-        self, topic: str, decomposed: DecompositionRecord, found: FoundCandidatesRecord
+        self, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord
     ) -> ResponseRecord:
         return retrieve_fact_passages(self.retriever, topic, decomposed, found)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.audit.audit_options import read_audit_names_and_options
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES, Response, read_response_files
 from factaudit.engines.scoring_engine import ScoringEngine
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
@@ -17,8 +17,8 @@ from factaudit.results import Results
 from factaudit.run_folder import (
     compare_run_tables,
     count_run_llm_calls,
-    hold_run_folder,
     list_file_checksums,
+    lock_run_folder_for_writing,
     sum_run_call_costs,
 )
 from factaudit.run_reuse import write_run_results_and_report
@@ -28,7 +28,7 @@ from factaudit.tables import write_table
 Say = Callable[[str], None]
 #: Called with the responses, their scores and the folder of journals while calls are counted; what it returns is
 #: called with the results and the run folder, to add to them.
-ResultsExtension = Callable[[Sequence[Response], ScoredRecords, Path], Callable[[Results, Path], None]]
+ResultsExtension = Callable[[Sequence[Response], ScoredResponseRecords, Path], Callable[[Results, Path], None]]
 
 
 def score_response_files(
@@ -71,7 +71,7 @@ def score_response_files(
         responses = read_response_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
     read = [*paths, *(Path(one) for one in (facts, *inputs) if one is not None and one not in ANNOTATED_FACT_SOURCES)]
-    with hold_run_folder(folder, read) as work:
+    with lock_run_folder_for_writing(folder, read) as work:
         add = None
         with count_run_llm_calls([*scorer.counted_clients, *callers], work / "calls.json", max_cost) as calls:
             start = time.monotonic()

@@ -25,18 +25,18 @@ EXPLANATION_PROMPT_END = (
 _ANSWER = re.compile(rf"\W*(?:answer|output)?\W*({'|'.join(EXPLANATION_ANSWERS)})\b", re.IGNORECASE)
 
 
-def make_explanation_prompt(topic: str, title: str, page_text: str, fact_input: str) -> str:
+def make_unsupported_fact_prompt(topic: str, title: str, page_text: str, fact_input: str) -> str:
     """The prompt with the whole page. fact_input: the fact as the verifier was given it
     (`factaudit.engines.fact_verification.make_fact_input`)."""
     task = f"Answer the question about {topic} based on the given context."
     return f"{task}\n\nTitle: {title}\nText: {page_text.strip()}\n\n{fact_input}{EXPLANATION_PROMPT_END}"
 
 
-def parse_explanation_reply(reply: ChatReply) -> str:
+def parse_unsupported_fact_reply(reply: ChatReply) -> str:
     """What the page says of an unsupported fact; `UNEXPLAINED` where the reply does not begin with an answer.
 
-    >>> parse_explanation_reply(ChatReply("ok", "Not mentioned.")), parse_explanation_reply(ChatReply("ok", "No."))
-    ('not in the page', 'unexplained')
+    >>> [parse_unsupported_fact_reply(ChatReply("ok", text)) for text in ("Not mentioned.", "No.")]
+    ['not in the page', 'unexplained']
     """
     answer = extract_llm_answer(reply)
     found = _ANSWER.match(answer.text) if answer.status == "ok" else None
@@ -58,9 +58,9 @@ async def explain_unsupported_fact(
     text = "\n\n".join(map(remove_special_tokens, page.passages))
     if approximate_token_count(text) > MAX_PAGE_TOKENS:
         return UNEXPLAINED
-    prompt = make_explanation_prompt(topic, page.title, text, fact_input)
+    prompt = make_unsupported_fact_prompt(topic, page.title, text, fact_input)
     params = {"temperature": 0.0, "max_tokens": 50}
     params |= make_json_answer_params([*EXPLANATION_ANSWERS]) if in_json else {}
     request = ChatRequest(({"role": "user", "content": prompt},), params)
-    reason = parse_explanation_reply(await ask(request))
+    reason = parse_unsupported_fact_reply(await ask(request))
     return UNEXPLAINED if reason == NOT_IN_PASSAGES and len(passages) == len(page.passages) else reason

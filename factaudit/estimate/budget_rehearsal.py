@@ -12,7 +12,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 from factaudit.estimate.comparison_draws import COMPARED_WAYS
-from factaudit.estimate.estimation_case import EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationOptions
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_budget_plan import simulate_compared_way, simulate_labelling_budget
 from factaudit.estimate.label_sample import LabelSample, draw_label_sample, draw_next_sample_phase
@@ -42,14 +42,14 @@ def rehearse_label_budget(
     judgements = Judgements.join(hidden, verdicts)
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
     sample = draw_label_sample(judgements, evaluators, budget, seed=seed)
-    annotations = _look_up_rehearsed_labels(claims, sample)
+    annotations = _find_labels_of_sampled_claims(claims, sample)
     if any(sample.plan.count_remaining_labels(name) for name in sample.plan.shares):
         sample = draw_next_sample_phase(sample, join_claims_for_estimation(hidden, verdicts, annotations), seed=seed)
-        annotations = _look_up_rehearsed_labels(claims, sample)
+        annotations = _find_labels_of_sampled_claims(claims, sample)
     return annotations, sample
 
 
-def _look_up_rehearsed_labels(claims: pd.DataFrame, sample: LabelSample) -> pd.DataFrame:
+def _find_labels_of_sampled_claims(claims: pd.DataFrame, sample: LabelSample) -> pd.DataFrame:
     ids = sample.rows["claim_id"]
     label = claims.set_index("claim_id")["label"].reindex(ids)
     if label.isna().any():
@@ -61,7 +61,7 @@ def _look_up_rehearsed_labels(claims: pd.DataFrame, sample: LabelSample) -> pd.D
     )
 
 
-def rehearse_label_budget_by_ways(
+def rehearse_sampling_designs_by_dataset(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
     budget: int,
@@ -71,20 +71,20 @@ def rehearse_label_budget_by_ways(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> list[Row]:
-    """`rehearse_compared_ways` of each dataset whose claims are all labelled; the budget is of each."""
+    """`rehearse_sampling_designs` of each dataset whose claims are all labelled; the budget is of each."""
     judgements = Judgements.join(claims, verdicts)
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
-    options = EstimationOptions(seed=seed, confidence=confidence)
+    options = RateEstimationOptions(seed=seed, confidence=confidence)
     return [
         row
         for corpus in build_scored_corpora(judgements, "claim", evaluators)
         if corpus.is_labelled.all() and 2 * len(corpus.systems) <= budget < len(corpus.error)
-        for row in rehearse_compared_ways(corpus, budget, options)
+        for row in rehearse_sampling_designs(corpus, budget, options)
     ]
 
 
-def rehearse_compared_ways(
-    world: ScoredCorpus, budget: int, options: EstimationOptions, n_draws: int = N_REHEARSALS
+def rehearse_sampling_designs(
+    world: ScoredCorpus, budget: int, options: RateEstimationOptions, n_draws: int = N_REHEARSALS
 ) -> list[Row]:
     """What a budget buys on a corpus whose labels are all known, by this sample and by other ways: a row per way.
 

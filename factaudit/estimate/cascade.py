@@ -17,7 +17,7 @@ from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
 from factaudit.estimate.label_sample import LabelSample
 from factaudit.estimate.triage import (
-    CertifiedRisk,
+    CertifiedRiskLimits,
     TriagePromise,
     certify_risk_of_claims,
     format_triage_promise,
@@ -111,7 +111,7 @@ def certify_cascade(
         share = float(certified.passes.mean()) if is_complete else _share_of_labels(certified.passes, rows, weight)
         ways.append({"way": way, "n_asked": int(asked.sum()), "n_passing": round(share * len(risk)), "limit": limit})
         ways[-1]["is_estimated"] = not is_complete
-    _add_costs_of_cascade_options(ways, len(risk), call_cost, _average_label_seconds(annotations))
+    _add_costs_of_cascade_options(ways, len(risk), call_cost, _compute_mean_label_seconds(annotations))
     queue = order_review_queue(judgements, risk, mine.passes)
     waits = judgements.claims["claim_id"][~mine.passes & ~is_asked & (cascade.limit is not None)]
     queue["decision"] = queue["decision"].mask(queue["claim_id"].isin(waits) & (queue["decision"] == "review"), "ask")
@@ -126,7 +126,7 @@ def _certify_risk_of_cascade_option(
     weight: np.ndarray,
     promise: TriagePromise,
     is_complete: bool,
-) -> CertifiedRisk:
+) -> CertifiedRiskLimits:
     """Where the second judge has not seen all claims, how many pass is not known: labels are then taken as drawn from
     infinitely many, which is strict.
     """
@@ -148,7 +148,7 @@ def _describe_promise_settings(promise: TriagePromise, target: str) -> Row:
     return {name: getattr(promise, name) for name in names} | {"target": target}
 
 
-def _average_label_seconds(annotations: pd.DataFrame | None) -> float | None:
+def _compute_mean_label_seconds(annotations: pd.DataFrame | None) -> float | None:
     """Of a person's time a claim; a claim with several spans has its seconds in each row."""
     if annotations is None or "seconds" not in annotations:
         return None

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
+from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
 from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
-from factaudit.estimate.budget_rehearsal import rehearse_label_budget, rehearse_label_budget_by_ways
+from factaudit.estimate.budget_rehearsal import rehearse_label_budget, rehearse_sampling_designs_by_dataset
 from factaudit.estimate.estimation_methods import DEFAULT_METHODS
 from factaudit.estimate.label_sample import read_sample
 from factaudit.estimate.rate_estimation import (
@@ -96,7 +96,7 @@ class EstimateSettings(BaseModel):
         )
         more: dict[str, list[Row]] = {}
         if self.budget is not None:
-            more["estimate_rehearsal"] = rehearse_label_budget_by_ways(
+            more["estimate_rehearsal"] = rehearse_sampling_designs_by_dataset(
                 claims,
                 verdicts,
                 self.budget,
@@ -119,7 +119,7 @@ class EstimateSettings(BaseModel):
         return replace(found, more=more | looks)
 
     def estimate_past_memory(
-        self, stored_claims: EstimationUnitsPastMemory, seed: int, confidence: float
+        self, stored_claims: EstimationUnitsInDatabase, seed: int, confidence: float
     ) -> EstimationResults:
         """The same of claims that are not in memory."""
         if self.sequential:

@@ -9,12 +9,12 @@ import numpy as np
 import scipy
 
 from factaudit.audit.core.result_rows import Row
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.estimation_methods import (
     MIN_INTERVAL_LABELS,
     MIN_LABELS,
     RateEstimate,
-    estimate_by_hierarchical_model,
+    estimate_rates_by_hierarchical_model,
 )
 from factaudit.estimate.system_comparison import extreme_system_rates
 from factaudit.stats.hierarchical_regression import MIN_EFFECTIVE_PROPOSALS
@@ -43,7 +43,7 @@ def find_systems_whose_methods_contradict(estimates_by_method: EstimatesByMethod
     return found
 
 
-def summarise_estimates(estimation: EstimationCase, orders: Sequence[str]) -> Row:
+def summarise_estimates(estimation: RateEstimationCase, orders: Sequence[str]) -> Row:
     """What was estimated, the share of pairs of systems told apart (``orders``), the lowest, highest and best rate."""
     corpus = estimation.corpus
     return {
@@ -60,7 +60,7 @@ def summarise_estimates(estimation: EstimationCase, orders: Sequence[str]) -> Ro
 
 
 def compare_interval_widths_with_and_without_scores(
-    estimation: EstimationCase, estimates_by_method: EstimatesByMethod
+    estimation: RateEstimationCase, estimates_by_method: EstimatesByMethod
 ) -> Row:
     """Mean widths of the intervals with the scores, with shuffled scores and by labels alone, over the systems that
     have all.
@@ -68,7 +68,11 @@ def compare_interval_widths_with_and_without_scores(
     worth: how many times as many labels the labels alone would need for the same width; worth_shuffled: the same of
     scores that tell nothing, which is what the model's pooling of systems and its prior do.
     """
-    shuffled = estimate_by_hierarchical_model(_shuffle_scores(estimation)) if estimation.labelled_rows.size else []
+    shuffled = (
+        estimate_rates_by_hierarchical_model(_shuffle_scores_across_claims(estimation))
+        if estimation.labelled_rows.size
+        else []
+    )
     widths = [
         [one.high - one.low for one in ones]
         for ones in (estimates_by_method("hierarchical"), shuffled, estimates_by_method("labels"))
@@ -85,7 +89,7 @@ def compare_interval_widths_with_and_without_scores(
     }
 
 
-def _shuffle_scores(estimation: EstimationCase) -> EstimationCase:
+def _shuffle_scores_across_claims(estimation: RateEstimationCase) -> RateEstimationCase:
     """The same labels with the scores of other claims."""
     corpus = estimation.corpus
     order = estimation.random_generator("shuffled scores").permutation(len(corpus.error))
@@ -93,7 +97,7 @@ def _shuffle_scores(estimation: EstimationCase) -> EstimationCase:
 
 
 def recommend_estimation_method(
-    estimation: EstimationCase, contradicting_systems: Sequence[int], refusal_reason: str
+    estimation: RateEstimationCase, contradicting_systems: Sequence[int], refusal_reason: str
 ) -> Row:
     """``quote``: the method to quote, or None; ``why``: the sentence that says why."""
     labelled_systems = int((estimation.n_labels > 0).sum())
@@ -121,14 +125,14 @@ def recommend_estimation_method(
     return {"quote": "hierarchical", "why": why}
 
 
-def has_uninformative_scores(estimation: EstimationCase) -> bool:
+def has_uninformative_scores(estimation: RateEstimationCase) -> bool:
     """Whether the labels leave it open that scores are no higher for correct claims than for errors."""
     if "shared" not in estimation.covariates.names:
         return True
     return bool(np.quantile(estimation.posterior.slopes[:, 0], 0.05) <= 0)
 
 
-def list_estimation_caveats(estimation: EstimationCase, has_sample: bool) -> list[str]:
+def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) -> list[str]:
     """What a reader of one corpus's estimates should know: about labels, scores, the fit and what was left out."""
     corpus = estimation.corpus
     notes = []

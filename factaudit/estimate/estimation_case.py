@@ -38,7 +38,7 @@ _N_BURN_IN = 5
 
 
 @dataclass(frozen=True)
-class EstimationOptions:
+class RateEstimationOptions:
     """How rates are estimated.
 
     target: ``corpus`` (the claims at hand) or ``population`` (what they were drawn from, documents at random).
@@ -54,7 +54,7 @@ class EstimationOptions:
 
 
 @dataclass(frozen=True)
-class EstimationCase:
+class RateEstimationCase:
     """A corpus, the draw that its labels came from, and options; what is fitted to the labels is computed once.
 
     ``draw`` may hold claims that got no label. All arrays are over the corpus's rows, in its order.
@@ -62,7 +62,7 @@ class EstimationCase:
 
     corpus: ScoredCorpus
     draw: StratifiedDraw
-    options: EstimationOptions = field(default_factory=EstimationOptions)
+    options: RateEstimationOptions = field(default_factory=RateEstimationOptions)
     n_draws: int = N_DRAWS
 
     def random_generator(self, purpose: str) -> np.random.Generator:
@@ -121,7 +121,7 @@ class EstimationCase:
         )
 
     @cached_property
-    def imputed_cases(self) -> tuple[EstimationCase, ...]:
+    def imputed_cases(self) -> tuple[RateEstimationCase, ...]:
         """The case with true labels, drawn `N_IMPUTATIONS` times from those of annotators who err (Dawid & Skene 1979);
         empty where too few claims have two labels, or none has both."""
         corpus, labels = self.corpus, self.corpus.annotator_labels
@@ -137,7 +137,7 @@ class EstimationCase:
             filled = corpus.error.copy()
             filled[rows] = error
             undecided = corpus.undecided & np.isnan(filled)
-            case = EstimationCase(
+            case = RateEstimationCase(
                 replace(corpus, error=filled, undecided=undecided, annotator_labels=None),
                 self.draw,
                 replace(self.options, seed=int(random.integers(1 << 62))),
@@ -215,7 +215,7 @@ class EstimationCase:
         """Whether there are undecided claims, and rates are of them too."""
         return self.options.undecided == "keep" and bool(self.corpus.undecided.any())
 
-    def fill_undecided(self, error: float) -> EstimationCase:
+    def fill_undecided(self, error: float) -> RateEstimationCase:
         """The case in which all undecided claims are errors (1), or none is (0)."""
         corpus = self.corpus
         filled = np.where(corpus.undecided, error, corpus.error)

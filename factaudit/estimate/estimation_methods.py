@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.transferability import explain_transferability
 from factaudit.stats.active_inference import active_inference_mean
 from factaudit.stats.cross_fitting import cross_fit_error_probabilities
@@ -44,7 +44,7 @@ class RateEstimate:
     greatest: float | None = None
 
 
-def estimate_by_hierarchical_model(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_hierarchical_model(estimation: RateEstimationCase) -> list[RateEstimate]:
     """The default: the mean and the quantiles of the draws of `factaudit.stats.hierarchical_regression`."""
     refused = _refuse_estimate_of_unlabelled_systems(estimation)
     if not len(estimation.labelled_rows):
@@ -63,7 +63,7 @@ def estimate_by_hierarchical_model(estimation: EstimationCase) -> list[RateEstim
     return found
 
 
-def estimate_by_regression_ppi(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_regression_ppi(estimation: RateEstimationCase) -> list[RateEstimate]:
     """A cross-fitted regression on the scores, corrected by the residuals of the labels."""
     found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
     if len(estimation.labelled_rows) < 2:
@@ -99,7 +99,7 @@ def estimate_by_regression_ppi(estimation: EstimationCase) -> list[RateEstimate]
     return found
 
 
-def estimate_by_labels_alone(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_labels_alone(estimation: RateEstimationCase) -> list[RateEstimate]:
     """The labels alone."""
     found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
     corpus = estimation.corpus
@@ -121,7 +121,7 @@ def estimate_by_labels_alone(estimation: EstimationCase) -> list[RateEstimate]:
     return found
 
 
-def estimate_by_pooled_threshold(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_pooled_threshold(estimation: RateEstimationCase) -> list[RateEstimate]:
     """The main evaluator with one threshold that has zero bias on all labels: it uses the same labels as the others."""
     corpus, rows = estimation.corpus, estimation.labelled_rows
     found = _refuse_estimate_of_unlabelled_systems(estimation)
@@ -138,7 +138,7 @@ def estimate_by_pooled_threshold(estimation: EstimationCase) -> list[RateEstimat
     return found
 
 
-def estimate_by_raw_predictions(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_raw_predictions(estimation: RateEstimationCase) -> list[RateEstimate]:
     """What the main evaluator predicts."""
     corpus = estimation.corpus
     rates = pooled_prediction_error_rates(corpus.prediction[0], corpus.system, len(corpus.systems))
@@ -151,17 +151,17 @@ def estimate_by_raw_predictions(estimation: EstimationCase) -> list[RateEstimate
     ]
 
 
-def estimate_by_ppi(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_by_ppi(estimation: RateEstimationCase) -> list[RateEstimate]:
     """PPI with the main evaluator's predictions, each system by itself."""
-    return _estimate_by_either_ppi(estimation, power_tuning=False)
+    return _estimate_rates_by_ppi_variant(estimation, power_tuning=False)
 
 
-def estimate_by_tuned_ppi(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_by_tuned_ppi(estimation: RateEstimationCase) -> list[RateEstimate]:
     """PPI++."""
-    return _estimate_by_either_ppi(estimation, power_tuning=True)
+    return _estimate_rates_by_ppi_variant(estimation, power_tuning=True)
 
 
-def _estimate_by_either_ppi(estimation: EstimationCase, power_tuning: bool) -> list[RateEstimate]:
+def _estimate_rates_by_ppi_variant(estimation: RateEstimationCase, power_tuning: bool) -> list[RateEstimate]:
     found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
     corpus = estimation.corpus
     weight = np.zeros(len(corpus.error))
@@ -183,10 +183,10 @@ def _estimate_by_either_ppi(estimation: EstimationCase, power_tuning: bool) -> l
     return found
 
 
-def estimate_by_stratified_ppi(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_stratified_ppi(estimation: RateEstimationCase) -> list[RateEstimate]:
     """PPI++ within thirds of the main evaluator's score, each system by itself."""
     found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
-    corpus, guess = estimation.corpus, _guess_errors_by_score(estimation)
+    corpus, guess = estimation.corpus, _predict_errors_from_scores(estimation)
     weight = np.zeros(len(corpus.error))
     weight[estimation.labelled_rows] = estimation.claims_per_label
     for at in np.flatnonzero(estimation.n_labels):
@@ -214,10 +214,10 @@ def estimate_by_stratified_ppi(estimation: EstimationCase) -> list[RateEstimate]
     return found
 
 
-def estimate_by_active_inference(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_active_inference(estimation: RateEstimationCase) -> list[RateEstimate]:
     """Active inference: the main evaluator's scores, corrected by labels weighted as they were drawn."""
     found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
-    corpus, rows, guess = estimation.corpus, estimation.labelled_rows, _guess_errors_by_score(estimation)
+    corpus, rows, guess = estimation.corpus, estimation.labelled_rows, _predict_errors_from_scores(estimation)
     for at in np.flatnonzero(estimation.n_labels):
         mine = corpus.system[rows] == at
         interval = active_inference_mean(
@@ -232,14 +232,14 @@ def estimate_by_active_inference(estimation: EstimationCase) -> list[RateEstimat
     return found
 
 
-def _guess_errors_by_score(estimation: EstimationCase) -> np.ndarray:
+def _predict_errors_from_scores(estimation: RateEstimationCase) -> np.ndarray:
     """float64 (N,): one minus the main evaluator's score; its mean where there is none."""
     guess = 1 - estimation.corpus.score[0]
     known = ~np.isnan(guess)
     return np.where(known, guess, guess[known].mean() if known.any() else 0.5)
 
 
-def estimate_by_rogan_gladen(estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_rogan_gladen(estimation: RateEstimationCase) -> list[RateEstimate]:
     """Rogan & Gladen with TPR and TNR from the labels of all systems; refused where they may be those of guessing."""
     corpus, rows = estimation.corpus, estimation.labelled_rows
     prediction = corpus.prediction[0]
@@ -263,23 +263,23 @@ def estimate_by_rogan_gladen(estimation: EstimationCase) -> list[RateEstimate]:
     return found
 
 
-ESTIMATION_METHODS: dict[str, Callable[[EstimationCase], list[RateEstimate]]] = {
-    "hierarchical": estimate_by_hierarchical_model,
-    "regression-ppi": estimate_by_regression_ppi,
-    "labels": estimate_by_labels_alone,
-    "pooled-threshold": estimate_by_pooled_threshold,
-    "raw": estimate_by_raw_predictions,
+ESTIMATION_METHODS: dict[str, Callable[[RateEstimationCase], list[RateEstimate]]] = {
+    "hierarchical": estimate_rates_by_hierarchical_model,
+    "regression-ppi": estimate_rates_by_regression_ppi,
+    "labels": estimate_rates_by_labels_alone,
+    "pooled-threshold": estimate_rates_by_pooled_threshold,
+    "raw": estimate_rates_by_raw_predictions,
     "ppi": estimate_by_ppi,
     "ppi++": estimate_by_tuned_ppi,
-    "stratified-ppi": estimate_by_stratified_ppi,
-    "active": estimate_by_active_inference,
-    "rogan-gladen": estimate_by_rogan_gladen,
+    "stratified-ppi": estimate_rates_by_stratified_ppi,
+    "active": estimate_rates_by_active_inference,
+    "rogan-gladen": estimate_rates_by_rogan_gladen,
 }
 #: Those that are given side by side; the others on demand, to compare with.
 DEFAULT_METHODS = tuple(ESTIMATION_METHODS)[:5]
 
 
-def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstimate]:
+def estimate_rates_by_method(name: str, estimation: RateEstimationCase) -> list[RateEstimate]:
     """The estimates of a method, undecided claims included.
 
     The hierarchical model knows them. Any other method is run twice, with none and with all of them as errors: its
@@ -310,7 +310,9 @@ def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstima
     return found
 
 
-def _refuse_estimate_of_unlabelled_systems(estimation: EstimationCase, can_borrow: bool = True) -> list[RateEstimate]:
+def _refuse_estimate_of_unlabelled_systems(
+    estimation: RateEstimationCase, can_borrow: bool = True
+) -> list[RateEstimate]:
     """An empty estimate per system; ``can_borrow``: the method could take a rate from other systems' labels."""
     borrows = can_borrow and len(estimation.labelled_rows)
     way = "; --transfer gives the rate that other systems' labels suggest" if borrows else ""
@@ -331,7 +333,7 @@ def _make_design_based_estimate(rate: float, low: float, high: float, n_labels: 
     return RateEstimate(float(rate), float(low), float(high))
 
 
-def _flag_unscored_claims(estimation: EstimationCase, system: int) -> str:
+def _flag_unscored_claims(estimation: RateEstimationCase, system: int) -> str:
     corpus = estimation.corpus
     n = int((corpus.prediction[0, corpus.system == system] < 0).sum())
     return f"{format_count(n, corpus.level)} unscored" if n else ""

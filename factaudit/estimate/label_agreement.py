@@ -31,7 +31,10 @@ def compute_label_agreement(annotator_labels: pd.DataFrame, seed: int = 0) -> li
         groups.append(("__all__", None, values))
     if len(names) > 2:
         groups += [(names[a], names[b], values[:, [a, b]]) for a, b in combinations(range(len(names)), 2)]
-    return [{"annotator_a": a, "annotator_b": b, **_label_agreement_figures(labels, random)} for a, b, labels in groups]
+    return [
+        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, random)}
+        for a, b, labels in groups
+    ]
 
 
 def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
@@ -40,7 +43,7 @@ def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
     return labels.index[labels > 1]
 
 
-def _label_agreement_figures(labels: np.ndarray, random: np.random.Generator) -> Row:
+def _compute_label_agreement_figures(labels: np.ndarray, random: np.random.Generator) -> Row:
     """labels: (claims, annotators), NaN where missing."""
     n, coefficients = nominal_agreement(labels, random)
     row: Row = {"n": n} | {f"{key}{end}": None for key in COEFFICIENTS for end in ("", "_low", "_high")}

@@ -21,7 +21,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
 from factaudit.estimate.comparison_draws import COMPARED_WAYS
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
@@ -63,8 +63,8 @@ class BudgetPlanAccuracy:
 @use_one_blas_thread()
 def simulate_budget_interval_widths(
     corpus: ScoredCorpus,
-    pilot: EstimationCase | BudgetPlanAccuracy,
-    options: EstimationOptions,
+    pilot: RateEstimationCase | BudgetPlanAccuracy,
+    options: RateEstimationOptions,
     budgets: Sequence[int] = BUDGETS,
     n_worlds: int = N_WORLDS,
     seconds_per_label: float = 60.0,
@@ -90,12 +90,12 @@ def simulate_budget_interval_widths(
             for way, (_, method) in COMPARED_WAYS.items():
                 case = simulate_compared_way(way, world, budget, replace(options, seed=options.seed + at))
                 widths[budget, way].append(_interval_widths(method, case))
-        if isinstance(pilot, EstimationCase):
-            again = reveal_drawn_labels(replace(corpus, error=drawn), pilot.draw, options)
+        if isinstance(pilot, RateEstimationCase):
+            again = reveal_labels_of_drawn_claims(replace(corpus, error=drawn), pilot.draw, options)
             for method in PLANNED_METHODS:
                 imagined[method].append(float(_interval_widths(method, again).mean()))
     scales = dict.fromkeys(PLANNED_WAYS, 1.0)
-    if isinstance(pilot, EstimationCase):
+    if isinstance(pilot, RateEstimationCase):
         for method in PLANNED_METHODS:
             scale = float(_interval_widths(method, pilot).mean()) / float(np.mean(imagined[method]))
             if np.isfinite(scale):  # from too few labels there is no interval, and no scale
@@ -147,7 +147,7 @@ def plan_label_budgets(
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule)
     if sample is not None:
         check_label_sample_matches(sample, judgements, annotations, rule)
-    options = EstimationOptions(target=target, seed=seed)
+    options = RateEstimationOptions(target=target, seed=seed)
     rows: list[Row] = []
     for corpus in build_scored_corpora(
         judgements, level, choose_estimation_covariates(judgements, verdicts, main, covariates), strata
@@ -157,7 +157,7 @@ def plan_label_budgets(
             if sample is None
             else sample.corpus_draw(corpus, judgements)
         )
-        pilot = EstimationCase(corpus, draw, options)
+        pilot = RateEstimationCase(corpus, draw, options)
         if stated_accuracy is None and not len(pilot.labelled_rows):
             raise UsageError(f"{corpus.dataset}: no label to plan by: give a pilot's labels, or state TPR and TNR")
         rows += simulate_budget_interval_widths(
@@ -194,38 +194,42 @@ def list_planned_label_budgets_for_width(budget_rows: Sequence[Row], width: floa
     return found
 
 
-def simulate_labelling_budget(world: ScoredCorpus, budget: int, options: EstimationOptions) -> EstimationCase:
+def simulate_labelling_budget(world: ScoredCorpus, budget: int, options: RateEstimationOptions) -> RateEstimationCase:
     """Draw a budget from a corpus whose labels are all known, in the phases that `sample` would, and label it."""
     random = np.random.default_rng([options.seed, budget])
     first = allocate_first_phase_budget(budget, len(world.systems))
     draw = allocate_first_phase(1 - world.score[0], world.system, first, random, world.stratum, first < budget)
-    case = reveal_drawn_labels(world, draw, options)
+    case = reveal_labels_of_drawn_claims(world, draw, options)
     if first < budget:
         draw = draw.append(allocate_further_phase(case.error_probabilities, world.system, draw, budget - first, random))
-        case = reveal_drawn_labels(world, draw, options)
+        case = reveal_labels_of_drawn_claims(world, draw, options)
     return case
 
 
-def simulate_compared_way(way: str, world: ScoredCorpus, budget: int, options: EstimationOptions) -> EstimationCase:
+def simulate_compared_way(
+    way: str, world: ScoredCorpus, budget: int, options: RateEstimationOptions
+) -> RateEstimationCase:
     """A corpus whose labels are all known, with the labels that another way draws (`COMPARED_WAYS`)."""
     random = np.random.default_rng([options.seed, budget, list(COMPARED_WAYS).index(way)])
-    return reveal_drawn_labels(world, COMPARED_WAYS[way][0](world, budget, random), options)
+    return reveal_labels_of_drawn_claims(world, COMPARED_WAYS[way][0](world, budget, random), options)
 
 
-def reveal_drawn_labels(world: ScoredCorpus, draw: StratifiedDraw, options: EstimationOptions) -> EstimationCase:
+def reveal_labels_of_drawn_claims(
+    world: ScoredCorpus, draw: StratifiedDraw, options: RateEstimationOptions
+) -> RateEstimationCase:
     """A corpus whose labels are all known, with those of the drawn claims alone."""
     known = np.full(len(world.error), np.nan)
     known[draw.rows] = world.error[draw.rows]
-    return EstimationCase(replace(world, error=known), draw, options)
+    return RateEstimationCase(replace(world, error=known), draw, options)
 
 
-def _interval_widths(method: str, estimation: EstimationCase) -> np.ndarray:
+def _interval_widths(method: str, estimation: RateEstimationCase) -> np.ndarray:
     """float64 (S,): the width of each system's interval; NaN where the method gives none."""
     return np.array([one.high - one.low for one in ESTIMATION_METHODS[method](estimation)])
 
 
 def _simulate_budget_worlds(
-    corpus: ScoredCorpus, pilot: EstimationCase | BudgetPlanAccuracy, options: EstimationOptions, n_worlds: int
+    corpus: ScoredCorpus, pilot: RateEstimationCase | BudgetPlanAccuracy, options: RateEstimationOptions, n_worlds: int
 ) -> Iterator[np.ndarray]:
     """Labels (N,) of every claim, also of those with a label of their own, ``n_worlds`` times."""
     random = np.random.default_rng([options.seed, 7])

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.files import replace_file_atomically
 from factaudit.signature import hash_texts
@@ -250,7 +250,7 @@ def draw_next_sample_phase(
         )
         if size < 1:
             continue
-        case = EstimationCase(corpus, before)
+        case = RateEstimationCase(corpus, before)
         if not len(case.labelled_rows):
             raise UsageError(f"{corpus.dataset}: no label yet: a further phase is drawn by what the labels so far say")
         random = _seed_phase_generator(seed, corpus, len(plan.drawn))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.stats.confidence_sequences import LabelBlock
 from factaudit.stats.hierarchical_regression import error_probabilities_at_mode
 
@@ -23,7 +23,7 @@ SHARE_PRIOR_LABELS = 2.0
 
 
 @dataclass(frozen=True)
-class SequencePart:
+class LabelSequencePart:
     """Labels of one part of a phase, and what was known before it.
 
     phase: the look that it belongs to, from 0; at: int (n,), places in the draw; probability: float64 (n,), the share
@@ -45,11 +45,11 @@ class SequencePart:
 class LabelSequence:
     """The parts of a case's draw. n_phases: the first phases, whose claims people have all judged; others wait."""
 
-    case: EstimationCase
+    case: RateEstimationCase
     n_phases: int
 
     @cached_property
-    def parts(self) -> list[SequencePart]:
+    def parts(self) -> list[LabelSequencePart]:
         """Those that have any label, in their order."""
         return list(self._iterate_parts())
 
@@ -75,7 +75,9 @@ class LabelSequence:
             if not len(rows) or not part.is_covered[np.unique(corpus.system[inside])].all():
                 continue
             left = part.is_left & inside
-            least, greatest = (_spread_over_systems(part.predictions, left, corpus.system, end) for end in (0, 1))
+            least, greatest = (
+                _find_extreme_values_by_system(part.predictions, left, corpus.system, end) for end in (0, 1)
+            )
             rest = part.predictions[:, left]
             p = float(np.clip(rest[0].mean(), 0.02, 0.5))
             yield (
@@ -93,7 +95,7 @@ class LabelSequence:
                 ),
             )
 
-    def _iterate_parts(self) -> Iterator[SequencePart]:
+    def _iterate_parts(self) -> Iterator[LabelSequencePart]:
         corpus, draw = self.case.corpus, self.case.draw
         is_left = np.ones(len(corpus.error), dtype=bool)
         n_systems = len(corpus.systems)
@@ -115,7 +117,7 @@ class LabelSequence:
                 inside = part_of == number
                 before = np.bincount(code, part_of < number)[code]
                 taken = np.bincount(code, inside)[code]
-                yield SequencePart(
+                yield LabelSequencePart(
                     phase,
                     here[inside],
                     (taken / (frame - before))[inside],
@@ -138,7 +140,7 @@ class LabelSequence:
         errors = np.bincount(corpus.system[labelled], error[labelled], n_systems)
         labels = np.bincount(corpus.system[labelled], minlength=n_systems)
         share = (errors + SHARE_PRIOR_LABELS * pooled) / (labels + SHARE_PRIOR_LABELS)
-        case = EstimationCase(replace(corpus, error=error), self.case.draw, self.case.options)
+        case = RateEstimationCase(replace(corpus, error=error), self.case.draw, self.case.options)
         mode = case.fit_mode(PREDICTION_EFFECT_SCALE, 1.0)
         model = error_probabilities_at_mode(mode, self.case.covariates, corpus.system)
         return _mix_predictions(share[corpus.system], np.clip(model, PREDICTION_MARGIN, 1 - PREDICTION_MARGIN))
@@ -148,7 +150,7 @@ def _mix_predictions(share: np.ndarray, model: np.ndarray) -> np.ndarray:
     return np.stack([share, (share + model) / 2, model])
 
 
-def _spread_over_systems(values: np.ndarray, mask: np.ndarray, system: np.ndarray, end: int) -> np.ndarray:
+def _find_extreme_values_by_system(values: np.ndarray, mask: np.ndarray, system: np.ndarray, end: int) -> np.ndarray:
     """The least (``end`` 0) or greatest value of each system's claims in a mask: float64 (V, S)."""
     found = np.full((len(values), int(system.max(initial=0)) + 1), (np.inf, -np.inf)[end])
     for at, row in enumerate(values):

@@ -9,8 +9,8 @@ import numpy as np
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.estimate.estimate_summary import EstimatesByMethod
-from factaudit.estimate.estimation_case import EstimationCase
-from factaudit.estimate.estimation_methods import estimate_by_hierarchical_model
+from factaudit.estimate.estimation_case import RateEstimationCase
+from factaudit.estimate.estimation_methods import estimate_rates_by_hierarchical_model
 from factaudit.stats.annotator_errors import MIN_OVERLAP, count_overlapping_claims
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.annotations import DISAGREEMENT_REASON, UNDECIDED_MARK
@@ -21,7 +21,7 @@ MAX_UNDECIDED_SHARE = 0.05
 
 
 def describe_label_uncertainty(
-    estimation: EstimationCase, estimates_by_method: EstimatesByMethod, undecided_reasons: Mapping[str, int]
+    estimation: RateEstimationCase, estimates_by_method: EstimatesByMethod, undecided_reasons: Mapping[str, int]
 ) -> tuple[Row, list[str]]:
     """Keys of the summary row, and sentences: what undecided claims and annotators' errors do to the rates.
 
@@ -38,7 +38,7 @@ def describe_label_uncertainty(
         # As the rule has it, claims on which annotators split evenly have no label.
         without_ties = estimation.imputed_cases[0].corpus.undecided
         corpus = replace(estimation.corpus, annotator_labels=None, undecided=without_ties)
-        by_majority = estimate_by_hierarchical_model(replace(estimation, corpus=corpus))
+        by_majority = estimate_rates_by_hierarchical_model(replace(estimation, corpus=corpus))
         width, width_majority = (
             float(np.nanmean([one.high - one.low for one in ones])) for ones in (kept, by_majority)
         )
@@ -57,7 +57,7 @@ def describe_label_uncertainty(
 
 
 def _describe_undecided_claims(
-    estimation: EstimationCase, estimates_by_method: EstimatesByMethod, undecided_reasons: Mapping[str, int]
+    estimation: RateEstimationCase, estimates_by_method: EstimatesByMethod, undecided_reasons: Mapping[str, int]
 ) -> list[str]:
     corpus = estimation.corpus
     # Claims on which annotators split evenly are no longer undecided where their errors are estimated.
@@ -82,7 +82,7 @@ def _describe_undecided_claims(
     spans = [np.nan if one.least is None or one.greatest is None else one.greatest - one.least for one in kept]
     at = int(np.nanargmax(spans))
     leaves_out = replace(estimation, options=replace(estimation.options, undecided="leave-out"))
-    rates = kept[at].least, kept[at].greatest, estimate_by_hierarchical_model(leaves_out)[at].rate
+    rates = kept[at].least, kept[at].greatest, estimate_rates_by_hierarchical_model(leaves_out)[at].rate
     least, most, without = (f"{100 * (np.nan if rate is None else rate):.1f} %" for rate in rates)
     return [
         f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no claim "

@@ -75,7 +75,7 @@ def learn_ensemble(
         raise UsageError(
             f"expected {_MIN_LABELS_OF_A_KIND} labelled errors and as many correct claims, found {n_least}"
         )
-    predicted = _predict_left_out_claims(score, label, cluster, np.random.default_rng(seed))
+    predicted = _cross_validate_ensemble_predictions(score, label, cluster, np.random.default_rng(seed))
     ensemble = LearnedEnsembleRule.fit(names, score, label)
     own = [ensemble.threshold, None, *(find_best_bacc_threshold(label, one) for one in score)]
     labels = ["ensemble", "best member", *names]
@@ -90,12 +90,12 @@ def learn_ensemble(
         found[0][key] = none_if_undefined(float(value[0]))
     best = max(found[2:], key=lambda row: row["bacc"])["evaluator"]
     is_better = (found[0]["gain_low"] or 0) > 0
-    told = _describe_gain(found[0], best, is_better, confidence, int((~is_scored).sum()))
+    told = _describe_ensemble_gain(found[0], best, is_better, confidence, int((~is_scored).sum()))
     about = {key: found[0][key] for key in ("bacc", "gain", "gain_low", "gain_high")}
     return LearnedEnsemble(ensemble.with_measured_figures({**about, "is_recommended": is_better}), found, told)
 
 
-def _predict_left_out_claims(
+def _cross_validate_ensemble_predictions(
     score: np.ndarray, label: np.ndarray, cluster: np.ndarray, random: np.random.Generator
 ) -> np.ndarray:
     """Predictions of claims whose documents were left out: float64 (E + 2, n), ensemble, best member, each member."""
@@ -123,7 +123,9 @@ def _describe_predictions(name: str, label: np.ndarray, predicted: np.ndarray, t
     return row | rates | {"threshold": threshold}
 
 
-def _describe_gain(row: Mapping[str, Any], best: str, is_better: bool, confidence: float, n_unscored: int) -> str:
+def _describe_ensemble_gain(
+    row: Mapping[str, Any], best: str, is_better: bool, confidence: float, n_unscored: int
+) -> str:
     low, high = row["gain_low"], row["gain_high"]
     interval = "" if low is None else f", {100 * confidence:g} % CI {100 * low:+.1f} to {100 * high:+.1f}"
     gain = f"(balanced accuracy {100 * row['gain']:+.1f} points{interval})".replace("-", "−")

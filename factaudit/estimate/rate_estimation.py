@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
+from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
@@ -24,12 +24,12 @@ from factaudit.estimate.estimate_summary import (
     recommend_estimation_method,
     summarise_estimates,
 )
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
-from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS, estimate_by_method
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
+from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS, estimate_rates_by_method
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.label_uncertainty import describe_label_uncertainty
 from factaudit.estimate.scored_corpus import (
-    PeoplesLabels,
+    CorpusAnnotatorLabels,
     ScoredCorpus,
     build_scored_corpora,
     build_scored_corpora_past_memory,
@@ -138,21 +138,21 @@ def estimate_rates(
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule, grades)
     if sample is not None:
         check_label_sample_matches(sample, judgements, annotations, rule)
-    people = None if annotations is None else PeoplesLabels.join(judgements, annotations, rule, grades)
+    people = None if annotations is None else CorpusAnnotatorLabels.join(judgements, annotations, rule, grades)
     if main is None and sample is not None and sample.plan.evaluators[0] in judgements.evaluators:
         main = sample.plan.evaluators[0]
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
     present = [column for column in strata if column in judgements.claims]
-    options = EstimationOptions(target, confidence, seed, transfer, undecided)
+    options = RateEstimationOptions(target, confidence, seed, transfer, undecided)
     corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora(judgements, level, evaluators, present, people)
     )
-    return _estimate_corpora(corpora, options, methods, judgements, sample, people)
+    return _estimate_rates_of_corpora(corpora, options, methods, judgements, sample, people)
 
 
 @use_one_blas_thread()
 def estimate_rates_past_memory(
-    stored_claims: EstimationUnitsPastMemory,
+    stored_claims: EstimationUnitsInDatabase,
     *,
     annotations: pd.DataFrame | None = None,
     rule: str = "majority",
@@ -190,11 +190,11 @@ def estimate_rates_past_memory(
                 "claims are estimated; say --undecided leave-out"
             )
         stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
-    options = EstimationOptions(target=target, confidence=confidence, seed=seed, transfer=transfer)
+    options = RateEstimationOptions(target=target, confidence=confidence, seed=seed, transfer=transfer)
     corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora_past_memory(stored_claims, level, names, strata)
     )
-    return _estimate_corpora(corpora, options, methods)
+    return _estimate_rates_of_corpora(corpora, options, methods)
 
 
 def _make_corpora_of_estimate_levels(
@@ -268,13 +268,13 @@ def choose_estimation_covariates(
     return names
 
 
-def _estimate_corpora(
+def _estimate_rates_of_corpora(
     corpora: Iterable[ScoredCorpus],
-    options: EstimationOptions,
+    options: RateEstimationOptions,
     methods: Sequence[str],
     judgements: Judgements | None = None,
     sample: LabelSample | None = None,
-    people: PeoplesLabels | None = None,
+    people: CorpusAnnotatorLabels | None = None,
 ) -> EstimationResults:
     if not 0 < options.confidence < 1:
         raise UsageError(f"expected a confidence between 0 and 1, found {options.confidence}")
@@ -290,9 +290,9 @@ def _append_corpus_estimates(
     corpus: ScoredCorpus,
     judgements: Judgements | None,
     sample: LabelSample | None,
-    options: EstimationOptions,
+    options: RateEstimationOptions,
     methods: Sequence[str],
-    people: PeoplesLabels | None,
+    people: CorpusAnnotatorLabels | None,
 ) -> None:
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
     refused = ""
@@ -309,8 +309,8 @@ def _append_corpus_estimates(
         unknown = np.full(len(corpus.error), np.nan)
         corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None)
         draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
-    case = EstimationCase(corpus, draw, options)
-    estimated = cache(lambda name: estimate_by_method(name, case))
+    case = RateEstimationCase(corpus, draw, options)
+    estimated = cache(lambda name: estimate_rates_by_method(name, case))
     apart = find_systems_whose_methods_contradict(estimated, options.confidence)
     for at, system in enumerate(corpus.systems):
         for name in methods:
@@ -345,7 +345,7 @@ def _append_corpus_estimates(
             options=replace(options, undecided="leave-out"),
         )
         of_sure = compare_interval_widths_with_and_without_scores(
-            sure, cache(lambda name: estimate_by_method(name, sure))
+            sure, cache(lambda name: estimate_rates_by_method(name, sure))
         )
         summary |= {key: of_sure[key] for key in ("worth", "worth_shuffled")}
     of_labels, caveats = describe_label_uncertainty(case, estimated, reasons)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
 from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsPastMemory
+from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsInDatabase
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.tables.annotations import (
     find_undecided_claims,
@@ -94,7 +94,7 @@ class ScoredCorpus:
 
 
 @dataclass(frozen=True)
-class PeoplesLabels:
+class CorpusAnnotatorLabels:
     """What annotators said of the n claims of `Judgements`, beyond the labels that a rule made of it.
 
     reason: (n,) object, why people could not decide on a claim, None where they could or did not look; labels: (n, A),
@@ -108,7 +108,7 @@ class PeoplesLabels:
     @classmethod
     def join(
         cls, judgements: Judgements, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
-    ) -> PeoplesLabels:
+    ) -> CorpusAnnotatorLabels:
         by_annotator = list_annotator_judgements(annotations, grades)
         reasons = find_undecided_claims(rule, annotations, label_claims_by_annotations(rule, by_annotator))
         ids = judgements.claims["claim_id"]
@@ -134,7 +134,7 @@ def build_scored_corpora(
     level: str,
     evaluators: Sequence[str],
     strata: Sequence[str] = (),
-    people: PeoplesLabels | None = None,
+    people: CorpusAnnotatorLabels | None = None,
 ) -> Iterator[ScoredCorpus]:
     """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
 
@@ -199,7 +199,7 @@ def build_scored_corpora(
 
 
 def build_scored_corpora_past_memory(
-    stored_claims: EstimationUnitsPastMemory, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
+    stored_claims: EstimationUnitsInDatabase, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
 ) -> Iterator[ScoredCorpus]:
     """`build_scored_corpora` of claims that are not in memory: one dataset at a time is."""
     check_count_source_evaluators(evaluators, stored_claims.evaluators)

@@ -77,7 +77,7 @@ def write_sealed_split(
     labels = claims.loc[is_test, ["claim_id", "label"]].sort_values("claim_id", ignore_index=True)
     sealed = claims.assign(split=split, label=claims["label"].mask(is_test))
     header: Row = {"schema": SEAL_SCHEMA, "at": _format_time_now(), "seed": seed, "shares": list(shares)}
-    header |= {"n_claims": split.value_counts().to_dict(), "labels": _checksum_sealed_labels(labels)}
+    header |= {"n_claims": split.value_counts().to_dict(), "labels": _compute_sealed_labels_checksum(labels)}
     with hold_folder_lock(folder, str(folder)):
         ledger = folder / "ledger.jsonl"
         is_sealed = ledger.exists() and b"\n" in ledger.read_bytes()
@@ -94,7 +94,9 @@ def write_sealed_split(
     return sealed
 
 
-def open_sealed_test(claims: pd.DataFrame, path: str | Path, about: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
+def open_sealed_test_split(
+    claims: pd.DataFrame, path: str | Path, about: Mapping[str, object]
+) -> tuple[pd.DataFrame, int]:
     """The claims of the test with their labels, and how often it has been opened, this time included.
 
     claims: the table of the file at ``path``, or its test; about: what the ledger keeps of this look, beside the time.
@@ -107,7 +109,7 @@ def open_sealed_test(claims: pd.DataFrame, path: str | Path, about: Mapping[str,
     with _wait_for_folder_lock(folder):
         header, looks = _read_seal_ledger(folder)
         labels = read_table(folder / "labels.parquet")
-        if _checksum_sealed_labels(labels) != header["labels"]:
+        if _compute_sealed_labels_checksum(labels) != header["labels"]:
             raise InputError(str(folder), [Problem("the labels are not those that were sealed")])
         test = claims[(claims["split"] == "test").fillna(False)].reset_index(drop=True)
         if set(test["claim_id"]) != set(labels["claim_id"]):
@@ -140,7 +142,7 @@ def _read_seal_ledger(folder: Path) -> tuple[Row, list[str]]:
     return first, looks
 
 
-def _checksum_sealed_labels(labels: pd.DataFrame) -> str:
+def _compute_sealed_labels_checksum(labels: pd.DataFrame) -> str:
     # Label None where a claim of the test has none.
     rows = zip(
         labels["claim_id"].astype(str), labels["label"].astype(object).where(labels["label"].notna(), None), strict=True

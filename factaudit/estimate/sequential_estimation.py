@@ -13,8 +13,8 @@ from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
-from factaudit.estimate.estimation_methods import estimate_by_labels_alone
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
+from factaudit.estimate.estimation_methods import estimate_rates_by_labels_alone
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.label_sequence import LabelSequence
 from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
@@ -76,26 +76,26 @@ def estimate_rates_at_every_look(
         waiting[corpus.unit_of_claim[(corpus.unit_of_claim >= 0) & ~is_judged]] = True
         n_phases = int(draw.phase.max(initial=-1)) + 1
         n_waiting = int(waiting[draw.rows[draw.phase == n_phases - 1]].sum())
-        case = EstimationCase(corpus, draw, EstimationOptions(confidence=confidence, seed=seed))
+        case = RateEstimationCase(corpus, draw, RateEstimationOptions(confidence=confidence, seed=seed))
         sequence = LabelSequence(case, n_phases - (n_waiting > 0))
-        for name, rows in tabulate_looks(sequence, stop_width, n_waiting).items():
+        for name, rows in build_label_look_rows(sequence, stop_width, n_waiting).items():
             found[name] += rows
     return found
 
 
-def tabulate_looks(sequence: LabelSequence, stop_width: float, n_waiting: int = 0) -> dict[str, list[Row]]:
+def build_label_look_rows(sequence: LabelSequence, stop_width: float, n_waiting: int = 0) -> dict[str, list[Row]]:
     """The rows of one corpus; n_waiting: the claims of the last phase that nobody judged yet."""
     corpus, confidence = sequence.case.corpus, sequence.case.options.confidence
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
     n_systems, n_looks = len(corpus.systems), sequence.n_phases
     unit = np.eye(n_systems)
-    labels = [_count_labels_until(sequence, look) for look in range(n_looks)]
-    rates = [_follow_figure(sequence, row, 0.0, confidence) for row in unit]
+    labels = [_count_system_labels_until_look(sequence, look) for look in range(n_looks)]
+    rates = [_compute_interval_at_looks(sequence, row, 0.0, confidence) for row in unit]
     pairs = {
-        (a, b): _follow_figure(sequence, unit[a] - unit[b], -1.0, confidence)
+        (a, b): _compute_interval_at_looks(sequence, unit[a] - unit[b], -1.0, confidence)
         for a, b in combinations(range(n_systems), 2)
     }
-    leads = _follow_leads(sequence) if n_systems > 1 else np.empty((n_looks, 0, 0))
+    leads = _compute_lead_log_capital(sequence) if n_systems > 1 else np.empty((n_looks, 0, 0))
     rows: list[Row] = []
     differences: list[Row] = []
     summary: list[Row] = []
@@ -113,9 +113,9 @@ def tabulate_looks(sequence: LabelSequence, stop_width: float, n_waiting: int = 
             row |= {"difference_low": float(low[look]), "difference_high": float(high[look])}
             differences.append(row | {"order": "<" if high[look] < 0 else ">" if low[look] > 0 else "?"})
         width = np.array([high[look] - low[look] for _, low, high in rates])
-        best = _find_best_system(leads[look], confidence)
+        best = _find_best_system_by_leads(leads[look], confidence)
         row = at | {"n_labels": int(labels[look].sum()), "width": float(width.mean()), "widest": float(width.max())}
-        row |= {"width_one_look": _mean_width_at_one_look(sequence, look), "n_pairs": len(pairs)}
+        row |= {"width_one_look": _compute_single_look_mean_width(sequence, look), "n_pairs": len(pairs)}
         row |= {"n_apart": sum(bool(high[look] < 0 or low[look] > 0) for _, low, high in pairs.values())}
         row |= {"best": None if best is None else corpus.systems[best]}
         row |= {"stop": "yes" if width.max() <= stop_width or best is not None else "no", "stop_width": stop_width}
@@ -125,7 +125,7 @@ def tabulate_looks(sequence: LabelSequence, stop_width: float, n_waiting: int = 
     return {"estimate_look_summary": summary, "estimate_looks": rows, "estimate_look_differences": differences}
 
 
-def _follow_figure(
+def _compute_interval_at_looks(
     sequence: LabelSequence, coefficient: np.ndarray, least: float, confidence: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate, low and high of a rate or a difference after each look: float64 (J,); NaN, least, 1 before any."""
@@ -141,7 +141,7 @@ def _follow_figure(
     return estimate, found[0][1], found[-1][2]
 
 
-def _follow_leads(sequence: LabelSequence) -> np.ndarray:
+def _compute_lead_log_capital(sequence: LabelSequence) -> np.ndarray:
     """After each look the log of the capital of bets that system a has a lower rate than b: float64 (J, S, S)."""
     n_systems = len(sequence.case.corpus.systems)
     unit = np.eye(n_systems)
@@ -159,7 +159,7 @@ def _find_last_blocks(sequence: LabelSequence, blocks: Sequence[tuple[int, Label
     return np.searchsorted([phase for phase, _ in blocks], np.arange(sequence.n_phases), side="right") - 1
 
 
-def _find_best_system(lead: np.ndarray, confidence: float) -> int | None:
+def _find_best_system_by_leads(lead: np.ndarray, confidence: float) -> int | None:
     """The system whose rate is below each other's, wrongly with a probability of at most 1 − confidence at any look.
 
     Another one than the best is named only where one of its S − 1 comparisons with the best is wrong, so that each
@@ -172,20 +172,22 @@ def _find_best_system(lead: np.ndarray, confidence: float) -> int | None:
     return sure.index(True) if any(sure) else None
 
 
-def _count_labels_until(sequence: LabelSequence, look: int) -> np.ndarray:
+def _count_system_labels_until_look(sequence: LabelSequence, look: int) -> np.ndarray:
     """int (S,): the labels of each system up to a look."""
     corpus, draw = sequence.case.corpus, sequence.case.draw
     rows = draw.rows[draw.phase <= look]
     return np.bincount(corpus.system[rows[corpus.is_labelled[rows]]], minlength=len(corpus.systems))
 
 
-def _mean_width_at_one_look(sequence: LabelSequence, look: int) -> float | None:
+def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> float | None:
     """The mean width of the labels' intervals that hold at one look only; None where a system has none."""
     corpus, draw = sequence.case.corpus, sequence.case.draw
     part = draw.select(draw.phase <= look)
     known = np.full(len(corpus.error), np.nan)
     known[part.rows] = corpus.error[part.rows]
-    alone = estimate_by_labels_alone(EstimationCase(replace(corpus, error=known), part, sequence.case.options))
+    alone = estimate_rates_by_labels_alone(
+        RateEstimationCase(replace(corpus, error=known), part, sequence.case.options)
+    )
     return none_if_undefined(float(np.mean([one.high - one.low for one in alone])))
 
 

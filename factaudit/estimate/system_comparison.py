@@ -9,7 +9,7 @@ from string import ascii_lowercase
 import numpy as np
 
 from factaudit.audit.core.result_rows import Row
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.stats.posterior_comparison import (
     compact_letter_display,
     lowest_rate_interval,
@@ -25,14 +25,14 @@ from factaudit.stats.undefined_values import none_if_undefined
 MAX_WRONG_PAIR_SHARE = 0.01
 
 
-def list_compared_systems(estimation: EstimationCase) -> list[int]:
+def list_compared_systems(estimation: RateEstimationCase) -> list[int]:
     """The systems that have a rate of the model: those with labels, or all under transfer."""
     if not len(estimation.labelled_rows):
         return []
     return [at for at, n in enumerate(estimation.n_labels) if n or estimation.options.transfer]
 
 
-def pairwise_rate_differences(estimation: EstimationCase) -> list[Row]:
+def pairwise_rate_differences(estimation: RateEstimationCase) -> list[Row]:
     """A row per pair of systems: difference = the error rate of system_a minus that of system_b, with its interval.
 
     p_wrong: the model's probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of the pairs
@@ -55,7 +55,7 @@ def pairwise_rate_differences(estimation: EstimationCase) -> list[Row]:
     return [row | {"order": row["order"] if apart else "?"} for row, apart in zip(rows, called, strict=True)]
 
 
-def posterior_system_ranks(estimation: EstimationCase, pairs: Sequence[Row]) -> list[Row]:
+def posterior_system_ranks(estimation: RateEstimationCase, pairs: Sequence[Row]) -> list[Row]:
     """A row per system: p_best, the probability of the lowest error rate, its rank (1 is best) with an interval, and
     the letters of its groups: systems with a letter in common are not told apart.
 
@@ -82,7 +82,7 @@ def posterior_system_ranks(estimation: EstimationCase, pairs: Sequence[Row]) -> 
     ]
 
 
-def extreme_system_rates(estimation: EstimationCase) -> Row:
+def extreme_system_rates(estimation: RateEstimationCase) -> Row:
     """The lowest error rate among the systems (headroom), the highest, and that of the system that looks best, each
     with an interval that allows for the choice; null without labels."""
     members = list_compared_systems(estimation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.stats.group_score_test import group_score_test
 from factaudit.stats.hierarchical_regression import error_probabilities_at_mode
 
@@ -15,7 +15,7 @@ SIGNIFICANCE_LEVEL = 0.05
 _NO_EFFECT_SCALE = 0.01
 
 
-def explain_transferability(estimation: EstimationCase) -> str:
+def explain_transferability(estimation: RateEstimationCase) -> str:
     """A sentence for a borrowed rate: the test that, given the scores, all labelled systems have the same rate."""
     corpus, rows = estimation.corpus, estimation.labelled_rows
     mode = estimation.fit_mode(_NO_EFFECT_SCALE, estimation.label_weight)

@@ -151,7 +151,7 @@ def read_labelled_judgements(
 
 
 @dataclass(frozen=True)
-class CertifiedRisk:
+class CertifiedRiskLimits:
     """Of a risk of N claims: the limit of each group (None: nothing passes), which claims pass, and as `TriageResults`
     the promises and the curve.
     """
@@ -164,13 +164,13 @@ class CertifiedRisk:
 
 def certify_risk_of_claims(
     judgements: Judgements, risk: np.ndarray, rows: np.ndarray, weight: np.ndarray, promise: TriagePromise, by: str
-) -> CertifiedRisk:
+) -> CertifiedRiskLimits:
     """The loosest limit on ``risk`` that the labels certify, in each group of claims.
 
     risk: float64 (N,), NaN for a claim that never passes; rows: int (n,), the claims with labels; weight: float64 (n,),
     how many claims each stands for.
     """
-    found = CertifiedRisk({}, np.zeros(len(risk), dtype=bool), [], [])
+    found = CertifiedRiskLimits({}, np.zeros(len(risk), dtype=bool), [], [])
     error = 1.0 - judgements.label[rows]
     cluster = judgements.cluster_codes
     for group, inside in _iterate_triage_groups(judgements, by):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
 from factaudit.evaluators.transformers_models import (
@@ -107,7 +107,7 @@ class AlignScoreEvaluator:
             tokenizer = transformers.AutoTokenizer.from_pretrained(self._backbone)
         except Exception as error:  # transformers and the hub raise as they please
             raise FactauditError(
-                f"no RoBERTa at {self._backbone!r} (a folder or a name on the hub): {first_line_of_error(error)}"
+                f"no RoBERTa at {self._backbone!r} (a folder or a name on the hub): {format_error_first_line(error)}"
             ) from error
         if config.model_type != "roberta":
             raise FactauditError(f"alignscore: expected a RoBERTa as the backbone, found {config.model_type!r}")
@@ -191,7 +191,7 @@ def read_alignscore_weights(path: Path) -> dict[str, Any]:
             f"{path} holds more than weights, which is not read (a pickle can run anything): convert it to .safetensors"
         ) from error
     except Exception as error:  # torch and safetensors have no common kind for a file that is cut off
-        raise FactauditError(f"{path} cannot be read as a checkpoint: {first_line_of_error(error)}") from error
+        raise FactauditError(f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}") from error
     weights = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else {}
     return {name: values for name, values in weights.items() if isinstance(values, torch.Tensor)}
 
@@ -204,7 +204,7 @@ def _download_alignscore_checkpoint(model: str, revision: str | None) -> Path:
         return Path(hf_hub_download(HUB_REPOSITORY, file, revision=revision))
     except Exception as error:  # the hub's client raises as it pleases
         raise FactauditError(
-            f"{HUB_REPOSITORY}/{file} could not be downloaded: {first_line_of_error(error)}"
+            f"{HUB_REPOSITORY}/{file} could not be downloaded: {format_error_first_line(error)}"
         ) from error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.evaluators.error_odds import ErrorOdds, make_rule_file_error, read_rule_data
+from factaudit.evaluators.error_odds import ErrorOdds, make_rule_file_error, read_evaluator_rule_json
 from factaudit.files import write_json
 
 CASCADE_RULE_SCHEMA = "factaudit.cascade_rule/1"
@@ -64,7 +64,7 @@ class CascadeRule:
 
 def read_cascade_rule(path: str | Path) -> CascadeRule:
     """Read a rule that `factaudit triage --then` wrote. Raises `InputError` where the file is none."""
-    data = read_rule_data(path, CASCADE_RULE_SCHEMA, "triage --then")
+    data = read_evaluator_rule_json(path, CASCADE_RULE_SCHEMA, "triage --then")
     try:
         rule = CascadeRule(**data | {"odds": ErrorOdds.from_json(data["odds"])})
         if not isinstance(rule.then, str) or not (rule.limit is None or np.isfinite(rule.limit)):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Annotated, Any, Literal
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.transformers_models import import_transformers
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
-from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.scripts import OTHER_SCRIPT_REASON
 from factaudit.yaml_paths import NameOrPath, YamlPathKind
 
@@ -75,7 +75,7 @@ class ChunkedEvaluator:
         count = self._make_length_counter()
         for doc, group in groupby(claims, key=lambda claim: claim.doc):
             # A claim without a document goes to the inner evaluator as it is: what that means is its to say.
-            chunks = [doc] if doc is None else [*split_into_chunks(doc, self.size, count)] or [doc]
+            chunks = [doc] if doc is None else [*split_document_into_chunks(doc, self.size, count)] or [doc]
             while block := list(islice(group, _CLAIMS_PER_BLOCK)):
                 if part_counts is not None:
                     part_counts |= {claim.claim_id: len(chunks) for claim in block}
@@ -90,7 +90,7 @@ class ChunkedEvaluator:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(self.tokenizer)
         except (OSError, ValueError) as error:
-            reason = first_line_of_error(error)
+            reason = format_error_first_line(error)
             raise FactauditError(f"chunked: no tokenizer could be loaded from {self.tokenizer!r}: {reason}") from error
         return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 

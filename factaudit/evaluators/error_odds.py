@@ -66,7 +66,7 @@ class ErrorOdds:
         return probabilities
 
 
-def read_rule_data(path: str | Path, schema: str, written_by: str) -> dict[str, Any]:
+def read_evaluator_rule_json(path: str | Path, schema: str, written_by: str) -> dict[str, Any]:
     """The JSON of a rule's file, without its schema. Raises `InputError` where it is of another schema."""
     try:
         data = parse_json_file_text(Path(path).read_bytes())

@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.judging_progress import JudgingProgressBar
 from factaudit.evaluators.passage_order import ReorderedPassagesEvaluator
@@ -274,7 +274,7 @@ def _iterate_judged_verdicts(
         if not any(is_user_evaluator(part) for part, _ in walk_evaluator_members(named_evaluator.evaluator)):
             raise
         raise FactauditError(
-            f"evaluator {named_evaluator.name!r} failed: {type(error).__name__}: {first_line_of_error(error)}"
+            f"evaluator {named_evaluator.name!r} failed: {type(error).__name__}: {format_error_first_line(error)}"
             " (factaudit --debug ... shows where)"
         ) from error
 

@@ -18,7 +18,7 @@ from factaudit.evaluators.error_odds import (
     collect_member_support,
     make_evaluators_of_rule,
     make_rule_file_error,
-    read_rule_data,
+    read_evaluator_rule_json,
 )
 from factaudit.files import write_json
 from factaudit.signature import compute_file_checksum, make_signature
@@ -59,7 +59,7 @@ class LearnedEnsembleRule:
 
 def read_learned_ensemble(path: str | Path) -> LearnedEnsembleRule:
     """Read what `factaudit estimate --combine` wrote. Raises `InputError` where the file is something else."""
-    data = read_rule_data(path, LEARNED_ENSEMBLE_SCHEMA, "estimate --combine")
+    data = read_evaluator_rule_json(path, LEARNED_ENSEMBLE_SCHEMA, "estimate --combine")
     try:
         rule = LearnedEnsembleRule(**data | {"odds": ErrorOdds.from_json(data["odds"])})
         if not np.isfinite(rule.threshold):

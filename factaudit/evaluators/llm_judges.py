@@ -15,7 +15,7 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.llm.answer_extraction import extract_llm_answer
-from factaudit.llm.batch_api import ask_in_batches
+from factaudit.llm.batch_api import ask_through_batch_api
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
@@ -129,7 +129,7 @@ class _BaseLLMJudge(LLMSettings):
         if self.batch:
             # A job without its request is small: of those that wait for a batch, no prompt stays in memory.
             pairs = ((_JudgeJob(job.serial, job.claim_id, None), job.request) for job in jobs)
-            yield from ask_in_batches(client, pairs, reply_without_request=_NO_DOCUMENT_REPLY)
+            yield from ask_through_batch_api(client, pairs, reply_without_request=_NO_DOCUMENT_REPLY)
             return
 
         async def ask(job: _JudgeJob) -> ChatReply:

@@ -18,7 +18,7 @@ from factaudit.evaluators.transformers_models import (
     transformers_signature_settings,
 )
 from factaudit.signature import make_signature
-from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.sentences import split_sentences
 from factaudit.yaml_paths import NameOrPath
 
@@ -147,7 +147,7 @@ class _MiniCheckModel:
                 continue
             if problem := find_transformers_length_problem(self.model, said, length(""), self.max_length):
                 return problem
-            cut = [self._encode_pair(part, said) for part in split_into_chunks(text, self.max_length, length)]
+            cut = [self._encode_pair(part, said) for part in split_document_into_chunks(text, self.max_length, length)]
             if any(len(part["input_ids"]) > self.max_length for part in cut):
                 return "the document has a word that is longer than the model reads"
             inputs += cut
@@ -175,8 +175,8 @@ def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int
     """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at most ``size``.
 
     Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a chunk of its own.
-    (`factaudit.text.chunks.split_into_chunks` cuts the document as it stands and never passes ``size``; the models
-    were published with this.)
+    (`factaudit.text.chunks.split_document_into_chunks` cuts the document as it stands and never passes ``size``; the
+    models were published with this.)
     """
     parts: list[str] = []
     for number, line in enumerate(doc.split("\n")):

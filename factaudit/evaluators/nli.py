@@ -18,7 +18,7 @@ from factaudit.evaluators.transformers_models import (
     transformers_signature_settings,
 )
 from factaudit.signature import make_signature
-from factaudit.text.chunks import split_into_chunks
+from factaudit.text.chunks import split_document_into_chunks
 from factaudit.yaml_paths import NameOrPath
 
 #: A model that states no length reads so many tokens.
@@ -98,7 +98,7 @@ class NLIEvaluator:
         # Claims come document by document.
         @lru_cache(maxsize=8)
         def cut(doc: str, size: int) -> list[str]:
-            return split_into_chunks(doc, size, model.count_tokens)
+            return split_document_into_chunks(doc, size, model.count_tokens)
 
         target = find_nli_entailment_label(config.id2label, self.label, self.model)
         return _NLIModel(model, target, self.max_length or limit, self.size, cut if self.chunks else None)

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.llm.settings import LLMSettings
 
@@ -177,7 +177,9 @@ def _connect_ray_cluster(address: str) -> Iterator[None]:
             ray.init(os.environ.get("RAY_ADDRESS", "auto") if address == "ray" else address, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
             if address != "ray" or "RAY_ADDRESS" in os.environ:
-                raise FactauditError(f"on {address}: no Ray cluster answers: {first_line_of_error(error)}") from error
+                raise FactauditError(
+                    f"on {address}: no Ray cluster answers: {format_error_first_line(error)}"
+                ) from error
             folder = tempfile.mkdtemp(prefix="ray-")
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             stack.callback(ray.shutdown)

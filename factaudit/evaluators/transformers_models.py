@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.signature import compute_file_checksum, hash_texts
 
@@ -92,7 +92,7 @@ def load_transformers_model(
         raise
     except Exception as error:  # transformers, safetensors and the hub raise as they please
         raise FactauditError(
-            f"no model at {model_name!r} (a local folder or a name on the hub): {first_line_of_error(error)}"
+            f"no model at {model_name!r} (a local folder or a name on the hub): {format_error_first_line(error)}"
         ) from error
     if report["missing_keys"]:
         # transformers fills these with random numbers and goes on.
@@ -183,7 +183,7 @@ def choose_torch_device(device_name: str) -> str:
     try:
         torch.zeros(1, device=device_name)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UsageError(f"the device {device_name!r} cannot be used here: {first_line_of_error(error)}") from None
+        raise UsageError(f"the device {device_name!r} cannot be used here: {format_error_first_line(error)}") from None
     return device_name
 
 

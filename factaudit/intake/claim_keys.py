@@ -18,14 +18,14 @@ def list_claim_key_columns(source_columns: Mapping[str, str]) -> list[str]:
 
 def join_claim_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
     """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the first.)"""
-    parts = [table[column].map(join_passages) for column in key_columns]
+    parts = [table[column].map(join_passages_into_document) for column in key_columns]
     joined = (
         "\x1f".join("" if is_missing_value(value) else str(value) for value in row) for row in zip(*parts, strict=True)
     )
     return pd.Series(list(joined), dtype="object")
 
 
-def join_passages(passages: Any) -> Any:
+def join_passages_into_document(passages: Any) -> Any:
     """Several passages as one document."""
     if isinstance(passages, list | tuple | np.ndarray):
         return "\n\n".join(str(item.get("text", item) if isinstance(item, dict) else item) for item in passages) or None

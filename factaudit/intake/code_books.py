@@ -10,7 +10,7 @@ from factaudit.intake.column_mapping import ColumnMapping
 from factaudit.intake.column_profiles import ColumnProfile
 from factaudit.intake.judgement_columns import TableReading
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.vocabulary import find_code_direction, normalise_vocabulary_words, parse_stated_codes
+from factaudit.intake.vocabulary import find_direction_of_label_codes, normalise_vocabulary_words, parse_stated_codes
 
 #: In the ``attrs`` of a table: what its file says of codes (``label: 1 = hallucinated, 0 = faithful``).
 CODE_BOOK = "code_book"
@@ -59,7 +59,7 @@ def find_code_book_of_sheet(rows: Sequence[Sequence[Any]]) -> str | None:
     return line if is_code_book_text(line) else None
 
 
-def read_code_books(
+def apply_code_book_directions(
     readings: Sequence[TableReading], chosen: ColumnMapping
 ) -> tuple[ColumnMapping, list[OpenQuestion]]:
     """What the user chose, with the directions of the columns of codes that files say; and questions where a file does
@@ -70,7 +70,7 @@ def read_code_books(
         if text is None:
             continue
         codes = parse_stated_codes(text)
-        direction = find_code_direction(codes)
+        direction = find_direction_of_label_codes(codes)
         labels = [*([one.roles["label"]] if "label" in one.roles else []), *(one.profiles[name] for name in one.people)]
         judges = [one.profiles[name] for pair in one.evaluators.values() for name in pair.values()]
         judges += [one.roles[kind] for kind in ("score", "prediction") if kind in one.roles]

@@ -13,7 +13,7 @@ from factaudit.intake.vocabulary import (
     ATTRIBUTABLE_WORDS,
     INTERMEDIATE_WORDS,
     UNATTRIBUTABLE_WORDS,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -90,7 +90,7 @@ class ColumnProfile:
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
     values = values.iloc[:_MAX_PROFILED_ROWS]
-    reverse = is_reversed_name(column_name)  # an error of the kind "none" is no error
+    reverse = is_reversed_column_name(column_name)  # an error of the kind "none" is no error
     present = [
         one
         for one in values.tolist()

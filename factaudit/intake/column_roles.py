@@ -14,7 +14,7 @@ from factaudit.intake.vocabulary import (
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
-    strip_values_hint,
+    strip_column_name_values_hint,
 )
 from factaudit.tables.plain_values import is_missing_value
 
@@ -71,7 +71,9 @@ def find_column_roles(
     return found
 
 
-def ask_which_answer(profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+def ask_which_column_is_answer(
+    profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]
+) -> list[OpenQuestion]:
     """Asks where a table has a column ``answer``, which may be the key, beside the answer of a model."""
     claim = roles.get("claim")
     if claim is None or list_searchable_forms_of_column_name(claim.name)[-1] not in _GIVEN_NAMES:
@@ -95,7 +97,9 @@ def ask_which_answer(profiles: Sequence[ColumnProfile], roles: Mapping[str, Colu
     ]
 
 
-def ask_which_document(profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+def ask_which_column_is_document(
+    profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]
+) -> list[OpenQuestion]:
     """Asks where a table has references, which may be reference answers, and a longer text that nothing reads."""
     doc, claim = roles.get("doc"), roles.get("claim")
     if doc is None or claim is None or normalise_vocabulary_words(doc.name) not in ("reference", "references"):
@@ -116,7 +120,7 @@ def ask_which_document(profiles: Sequence[ColumnProfile], roles: Mapping[str, Co
     ]
 
 
-def ask_whether_systems_are_verdicts(roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+def ask_whether_system_column_has_verdicts(roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
     """Asks where a column of systems holds 0 and 1, or letters for yes and no, which a model may have said."""
     column = roles.get("system")
     if column is None or not _has_both_verdicts(column):
@@ -148,7 +152,9 @@ def demote_repeated_claim_ids_to_doc_ids(rows: pd.DataFrame, roles: dict[str, Co
 
 def list_searchable_forms_of_column_name(column_name: str) -> list[str]:
     """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a mere "text"."""
-    column_name = re.sub(r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", strip_values_hint(column_name))  # Toloka's
+    column_name = re.sub(
+        r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", strip_column_name_values_hint(column_name)
+    )  # Toloka's
     parts = [normalise_vocabulary_words(part) for part in column_name.split(".")]
     telling = next((part for part in reversed(parts) if part not in _GENERIC_NAME_PARTS), parts[-1])
     return [normalise_vocabulary_words(column_name), *([telling] if len(parts) > 1 else [])]
@@ -231,7 +237,7 @@ def _names_people_and_judges(column: ColumnProfile) -> bool:
     )
 
 
-def find_repeated_id(
+def find_repeated_claim_id_column(
     rows: pd.DataFrame, roles: dict[str, ColumnProfile], free_columns: Sequence[ColumnProfile]
 ) -> None:
     """Of a row per claim and evaluator take the id that repeats for that of the claim, not the row's own."""

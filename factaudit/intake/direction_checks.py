@@ -58,10 +58,10 @@ def ask_about_directions(
             if judge.key is None or is_said or auc > _LARGEST_REVERSED_AUC:
                 lines.append(f"note  {text}: --scale {judge.key or name}=1:0 turns it round")
             else:
-                directions.append((text, _list_directions(name, judge.key, judge.scale)[::-1]))
+                directions.append((text, _list_score_scale_directions(name, judge.key, judge.scale)[::-1]))
                 continue
         if len(names) == 1 and not mapping.evaluators:
-            questions += _ask_whose_label_it_is(rows, truth, mapping, chosen)
+            questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
     if label_turned is None or len(directions) < len(names):
         return [*(OpenQuestion(text, ways) for text, ways in directions), *questions], lines
     turned, kept = (_join_readings([ways[at] for _, ways in directions]) for at in (0, 1))
@@ -95,7 +95,7 @@ class _JudgeScale:
         return cls(key, mapping.scales.get(key))
 
 
-def _list_directions(name: str, key: str, scale: Scale | None) -> list[PossibleColumnReading]:
+def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleColumnReading]:
     """The way in which scores are read, and the opposite."""
     if isinstance(scale, str):
         said = {"logit": "logits of support", "-logit": "logits of hallucination"}
@@ -152,7 +152,7 @@ def ask_whether_scores_are_of_support(
     auc = 1 - auc if scale == "-logit" or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
     if auc > _CLOSE_AUC:
         return []
-    directions = _list_directions(name, score, scale)
+    directions = _list_score_scale_directions(name, score, scale)
     sure = PossibleColumnReading(f"{score} says how sure {name} is: only what it predicts is read", {"unread": [score]})
     if auc == 0:
         text = f"{name!r} predicts attributable where its scores, {score!r}, say the opposite"
@@ -161,7 +161,7 @@ def ask_whether_scores_are_of_support(
     return [OpenQuestion(text, [sure, *directions])]
 
 
-def _ask_whose_label_it_is(
+def _ask_whether_label_is_of_judge(
     rows: pd.DataFrame, truth: np.ndarray, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> list[OpenQuestion]:
     """Asks where ``label`` and ``score`` may be one classifier's word and how sure it is: a score above 0.5 beside

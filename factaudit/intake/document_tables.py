@@ -28,7 +28,7 @@ def join_document_tables(
     documents = [
         (name, rows, found)
         for name, rows in tables
-        if name not in own and (found := _find_id_and_text(rows)) is not None
+        if name not in own and (found := _find_document_table_columns(rows)) is not None
     ]
     others = [(name, rows) for name, rows in tables if all(name != one for one, _, _ in documents)]
     lines: list[str] = []
@@ -74,7 +74,7 @@ def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[Name
     return [(f"{tables[0][0]} (claims)", first[shared]), *parts], [f"claims  the same in {listed}: read once"]
 
 
-def _find_id_and_text(rows: pd.DataFrame) -> tuple[str, str] | None:
+def _find_document_table_columns(rows: pd.DataFrame) -> tuple[str, str] | None:
     """The columns of ids and of texts of a table that holds documents and nothing that is said of them."""
     names = {normalise_vocabulary_words(name): str(name) for name in reversed(rows.columns)}
     ids = [names[one] for one in COLUMN_NAMES["doc_id"] if one in names]

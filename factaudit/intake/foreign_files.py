@@ -32,7 +32,7 @@ from factaudit.tables import read_table
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.reading import lift_csv_field_limit
-from factaudit.tables.unreadable_rows import leave_out_broken_rows
+from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
 
 #: What a name may end in; ``.gz`` may follow the text formats.
@@ -63,7 +63,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
     path = Path(path)
     name = path.name.lower().removesuffix(".gz")
     check_is_table_file(path)
-    start = _read_file_start(path)
+    start = _read_foreign_file_start(path)
     is_page = re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE)
     if is_page:
         message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
@@ -98,7 +98,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
     raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
 
 
-def _read_file_start(path: Path) -> bytes:
+def _read_foreign_file_start(path: Path) -> bytes:
     try:
         with open_input_file(path) as file:
             return file.read(512)
@@ -196,7 +196,7 @@ def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
         first = next((cell for cell in cells if not is_missing_value(cell)), None)
         if not isinstance(first, str) or first.strip()[:1] + first.strip()[-1:] not in ("{}", "[]") or name in _AS_TEXT:
             continue
-        objects = [_parse_object_text(cell) if isinstance(cell, str) else cell for cell in cells]
+        objects = [_parse_foreign_object_cell(cell) if isinstance(cell, str) else cell for cell in cells]
         if all(
             is_missing_value(cell) or _is_object_or_plain_list(one) for cell, one in zip(cells, objects, strict=True)
         ):
@@ -213,7 +213,7 @@ def _is_object_or_plain_list(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _parse_object_text(text: str) -> Any:
+def _parse_foreign_object_cell(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text.strip())
@@ -255,7 +255,7 @@ def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
             rows.append(row)
         else:
             problems.add(f"expected a JSON object, found {type(row).__name__}", number)
-    leave_out_broken_rows(path, problems, len(lines))
+    leave_out_broken_table_rows(path, problems, len(lines))
     return pd.DataFrame(rows, dtype="object")
 
 
@@ -353,7 +353,7 @@ def convert_arrays_in_cells(table: pd.DataFrame) -> pd.DataFrame:
         for name in objects
         if any(isinstance(value, np.ndarray | dict) or _is_arrow_map(value) for value in table[name])
     ]
-    return table.assign(**{name: table[name].map(_convert_arrays) for name in found}) if found else table
+    return table.assign(**{name: table[name].map(_convert_cell_arrays_to_lists) for name in found}) if found else table
 
 
 def _is_arrow_map(value: Any) -> bool:
@@ -361,12 +361,12 @@ def _is_arrow_map(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(one, tuple) for one in value)
 
 
-def _convert_arrays(value: Any) -> Any:
+def _convert_cell_arrays_to_lists(value: Any) -> Any:
     if _is_arrow_map(value) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
-        return {str(key): _convert_arrays(one) for key, one in value}
+        return {str(key): _convert_cell_arrays_to_lists(one) for key, one in value}
     if isinstance(value, np.ndarray | list):
-        return [_convert_arrays(one) for one in value]
-    return {key: _convert_arrays(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_convert_cell_arrays_to_lists(one) for one in value]
+    return {key: _convert_cell_arrays_to_lists(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _join_column_levels(name: str) -> str:

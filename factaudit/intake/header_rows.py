@@ -17,7 +17,7 @@ from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_sheet, is_c
 from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.unreadable_rows import leave_out_broken_rows
+from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 
 #: In the ``attrs`` of a table: what was left out of the file, as a line to show.
 READING_NOTE = "reading_note"
@@ -63,16 +63,16 @@ def build_table_from_cell_grid(
         notes.append(f"header  row {first + 1}: {first} above it left out")
     names, body = rows[first], rows[first + 1 :]
     if header is None:
-        _check_is_header(source, names)
+        _check_header_row_holds_names(source, names)
     names, body, told = (names, body, None) if header is not None else _join_header_rows(names, body)
     notes += [] if told is None else [told]
-    if header is None and len(body) > 1 and _are_hints(body[0]):
+    if header is None and len(body) > 1 and _is_bracketed_hint_row(body[0]):
         notes.append("header  the row below the names says what the cells hold: left out")
         body = body[1:]
     while names and names[-1] is None and all(len(row) < len(names) or row[len(names) - 1] is None for row in body):
         names = names[:-1]
         body = [row[: len(names)] if len(row) > len(names) else row for row in body]
-    body = _leave_out_ragged_rows(source, names, body)
+    body = _drop_rows_of_wrong_width(source, names, body)
     body = [row for row in body if any(cell is not None for cell in row)]
     if body and _is_total_row(body[-1]) and not _is_total_row(body[0]):
         word = next(cell for cell in body[-1] if cell is not None)
@@ -108,7 +108,7 @@ def _find_header_row(rows: Sequence[Sequence[Any]]) -> int:
     return good[0] if good and good[0] <= _MAX_TITLE_ROWS else 0
 
 
-def _check_is_header(source: str, names: Sequence[Any]) -> None:
+def _check_header_row_holds_names(source: str, names: Sequence[Any]) -> None:
     """Raise `InputError` where the first row has a number with decimals: it is data, and names no column."""
     found = next((cell for cell in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", str(cell).strip())), None)
     if found is not None:
@@ -138,7 +138,7 @@ def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any
     return names, body, None
 
 
-def _are_hints(row: Sequence[Any]) -> bool:
+def _is_bracketed_hint_row(row: Sequence[Any]) -> bool:
     """Whether all cells of a row stand in brackets: ``(0/1)``, ``(text)``."""
     said = [cell for cell in row if cell is not None]
     return len(said) > 1 and all(
@@ -155,7 +155,7 @@ def _repeat_group_names_over_their_columns(groups: Sequence[Any], width: int) ->
     return found
 
 
-def _leave_out_ragged_rows(source: str, names: Sequence[Any], body: Sequence[list[Any]]) -> list[list[Any]]:
+def _drop_rows_of_wrong_width(source: str, names: Sequence[Any], body: Sequence[list[Any]]) -> list[list[Any]]:
     """The rows that have a cell for each name, and no more that says anything."""
     problems = TableProblemCollector(source, n_kept=len(body))
     kept = []
@@ -164,7 +164,7 @@ def _leave_out_ragged_rows(source: str, names: Sequence[Any], body: Sequence[lis
             kept.append(row)
         else:
             problems.add(f"expected {len(names)} columns, as in the header, found {len(row)}", number)
-    leave_out_broken_rows(Path(source), problems, len(body))
+    leave_out_broken_table_rows(Path(source), problems, len(body))
     return kept
 
 
@@ -187,7 +187,7 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 check_unpacked_size(str(path), sum(member.file_size for member in archive.infolist()), _WORKBOOK_SHARE)
-                check_unpacked_size(str(path), _CELL_BYTES * _count_grid_cells(archive), _WORKBOOK_SHARE)
+                check_unpacked_size(str(path), _CELL_BYTES * _count_excel_sheet_cells(archive), _WORKBOOK_SHARE)
         sheets = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
     except ImportError as error:
         message = (
@@ -216,7 +216,7 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str
     return next(iter(tables.values())), next(iter(books.values()), None)
 
 
-def _count_grid_cells(archive: zipfile.ZipFile) -> int:
+def _count_excel_sheet_cells(archive: zipfile.ZipFile) -> int:
     """The cells of the largest sheet's grid, up to its last row and its last column: most of them may be empty."""
     largest = 0
     for member in archive.infolist():

@@ -20,10 +20,10 @@ from factaudit.intake.vocabulary import (
     SOFT_MEASURES,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
-    strip_values_hint,
+    strip_column_name_values_hint,
 )
 
 #: Parts of a column's name that say in which way it holds what an evaluator said.
@@ -182,13 +182,13 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         risk = column.kind == "share" and has_vocabulary_word_in_column_name("either_way", name)
         return "judge" if risk and column.is_fine_score else "label"
     words = {*normalise_vocabulary_words(name).split()}
-    if column.kind == "binary" and is_reversed_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
+    if column.kind == "binary" and is_reversed_column_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
-    if column.kind in ("name", "text", "id") and is_reversed_name(name):
+    if column.kind in ("name", "text", "id") and is_reversed_column_name(name):
         is_kind = bool(words & _KIND_WORDS)  # "error_type": none, EntE, OutE
         if is_kind or (column.kind == "name" and column.n_different <= 3):
             return "label"
-    is_named_score = extract_evaluator_name(name) != name or is_reversed_name(name)
+    is_named_score = extract_evaluator_name(name) != name or is_reversed_column_name(name)
     if column.is_fine_score and column.kind == "share" and is_named_score:
         return "judge"  # a score, and nobody gives 0.83
     if extract_evaluator_name(name) != name and column.kind != "number":
@@ -212,7 +212,7 @@ def find_measures_among_evaluators(names: Sequence[str]) -> dict[str, str]:
 
 def extract_evaluator_name(column_name: str) -> str:
     """The evaluator's name in a column's: ``gpt4_score`` and ``pred_gpt4`` are gpt4's."""
-    column_name = strip_values_hint(column_name)
+    column_name = strip_column_name_values_hint(column_name)
     heading, dot, rest = column_name.partition(".")
     if dot and rest and normalise_vocabulary_words(heading) in _JUDGE_HEADINGS:
         return extract_evaluator_name(rest)
@@ -237,11 +237,11 @@ def extract_evaluator_name(column_name: str) -> str:
     return column_name
 
 
-def read_binary_values(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:
+def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:
     """What a column says of each row's claim as 1, 0 or NaN: words and numbers as they are read where nothing else is
     said."""
     values = rows[column.name]
-    reverse = is_reversed_name(column.name)
+    reverse = is_reversed_column_name(column.name)
     if column.kind == "binary":
         words = [None if has_no_value(value) else normalise_vocabulary_words(value) for value in values]
         found = [None if word is None else parse_label_word(word) for word in words]
@@ -285,8 +285,10 @@ def drop_columns_of_agreement_with_labels(
     reading: TableReading, label: ColumnProfile, candidates: Sequence[ColumnProfile]
 ) -> None:
     """Leave out columns that say whether another one agreed with the labels."""
-    truth = read_binary_values(reading.rows, label)
-    judged = {one.name: read_binary_values(reading.rows, one) for one in candidates if one.kind == "binary"}
+    truth = read_column_as_binary_judgements(reading.rows, label)
+    judged = {
+        one.name: read_column_as_binary_judgements(reading.rows, one) for one in candidates if one.kind == "binary"
+    }
     for name, said in judged.items():
         if not {*normalise_vocabulary_words(name).split()} & _AGREEMENT_WORDS:
             continue
@@ -301,7 +303,7 @@ def drop_columns_of_agreement_with_labels(
                 reading.unread[name] = REASONS["derived"]
 
 
-def settle_class_probabilities(reading: TableReading, columns: Sequence[ColumnProfile]) -> set[str]:
+def choose_support_probability_column(reading: TableReading, columns: Sequence[ColumnProfile]) -> set[str]:
     """Of columns that sum to 1 in each row, the probabilities of one classifier's classes, take that of support; ask
     where no name says which it is. Returns the columns taken."""
     shares = [one for one in columns if one.kind == "share" and one.is_fine_score][:8]
@@ -335,4 +337,4 @@ def settle_class_probabilities(reading: TableReading, columns: Sequence[ColumnPr
 def _parse_class_name(column_name: str) -> int | None:
     """Of which class, 1 or 0, a column's name says that it holds the probability."""
     words = re.findall(r"\w+", normalise_vocabulary_words(column_name))
-    return 0 if is_reversed_name(column_name) else parse_label_word(words[-1]) if words else None
+    return 0 if is_reversed_column_name(column_name) else parse_label_word(words[-1]) if words else None

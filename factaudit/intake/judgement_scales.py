@@ -15,7 +15,7 @@ from factaudit.intake.vocabulary import (
     BARE_WORDS,
     find_vocabulary_words_in_column_name,
     is_name_of_doubtful_direction,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -42,7 +42,7 @@ def find_score_scale(
         return (None if chosen_scale == (0, 1) else chosen_scale), None
     if column.low is None or column.high is None or column.kind == "binary":
         return None, None
-    reverse = is_reversed_name(column.name)
+    reverse = is_reversed_column_name(column.name)
     low, high = column.low, column.high
     if find_vocabulary_words_in_column_name("judges", column.name) & {"logit", "logits"}:
         return ("-logit" if reverse else "logit"), None
@@ -122,12 +122,12 @@ def scale_judgement_numbers(
     return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA), numbers if is_graded else None
 
 
-def is_read_reversed(column_name: str, scales: Mapping[str, Any]) -> bool:
+def is_judgement_column_reversed(column_name: str, scales: Mapping[str, Any]) -> bool:
     """Whether 1 and yes in a column mean not supported: as the user says, else by its name."""
     chosen = scales.get(column_name)
     if chosen is not None and not isinstance(chosen, str):
         return bool(chosen[0] > chosen[1])
-    return is_reversed_name(column_name)
+    return is_reversed_column_name(column_name)
 
 
 def list_reading_of_turned_labels(column: ColumnProfile, scales: Mapping[str, Any]) -> list[PossibleColumnReading]:
@@ -136,16 +136,16 @@ def list_reading_of_turned_labels(column: ColumnProfile, scales: Mapping[str, An
     if (
         column.name in scales
         or column.low is not None
-        or map_label_words(column, True) == map_label_words(column, False)
+        or map_label_words_to_binary(column, True) == map_label_words_to_binary(column, False)
     ):
         return []
-    reverse = is_read_reversed(column.name, scales)
+    reverse = is_judgement_column_reversed(column.name, scales)
     said = "attributable" if reverse else "not attributable"
     mapping = {"scales": {column.name: [0.0, 1.0] if reverse else [1.0, 0.0]}}
     return [PossibleColumnReading(f"1 and yes in {column.name} are {said}", mapping)]
 
 
-def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
+def map_label_words_to_binary(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
     """Each word of a column as 1 or 0; words that say neither are left out."""
     found: dict[str, int | None] = {}
     for word in _list_telling_words(column):
@@ -173,7 +173,7 @@ def ask_meaning_of_judgement_words(
         telling = [word for word in _list_telling_words(column) if parse_label_word(word) is not None]
         telling += [word for word in column.words if normalise_vocabulary_words(word) in said and word not in telling]
         unknown = [word for word in column.words if word not in telling and normalise_vocabulary_words(word) != "none"]
-        has_known = bool(telling) or (is_reversed_name(column.name) and "none" in map(str.lower, column.words))
+        has_known = bool(telling) or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
         if unknown and (has_known or len(unknown) > 1):
             said |= {normalise_vocabulary_words(word) for word in unknown}
             questions.append(_ask_about_unknown_words(column, unknown, has_known))
@@ -182,7 +182,7 @@ def ask_meaning_of_judgement_words(
 
 def _ask_about_unknown_words(column: ColumnProfile, unknown: Sequence[str], has_known: bool) -> OpenQuestion:
     listed = ", ".join(map(repr, unknown))
-    known = map_label_words(column, is_reversed_name(column.name))
+    known = map_label_words_to_binary(column, is_reversed_column_name(column.name))
     is_letter = all(len(word) <= 2 or normalise_vocabulary_words(word) in BARE_WORDS for word in known)
     if len(known) == len(unknown) == 1 and is_letter:  # F and H: one may be a word that we know, or not
         said = next(iter(known.values()))
@@ -220,7 +220,9 @@ def ask_about_doubtful_directions(columns: Sequence[ColumnProfile], chosen: Mapp
     questions = []
     for column in columns:
         low, high = (0.0, 1.0) if column.low is None or column.kind == "share" else (column.low, column.high or 0.0)
-        turns = column.low is not None or map_label_words(column, True) != map_label_words(column, False)
+        turns = column.low is not None or map_label_words_to_binary(column, True) != map_label_words_to_binary(
+            column, False
+        )
         if column.name in chosen or low == high or not turns or not is_name_of_doubtful_direction(column.name):
             continue
         text = f"{column.name!r}: whether 1, yes or a high score means an error is not said"
@@ -242,8 +244,8 @@ def ask_about_opposite_words(
     said = {normalise_vocabulary_words(word) for word in chosen_words}
     questions = []
     for column in columns:
-        words = {word: value for word, value in map_label_words(column, False).items() if value is not None}
-        turned = map_label_words(column, is_read_reversed(column.name, chosen_scales))
+        words = {word: value for word, value in map_label_words_to_binary(column, False).items() if value is not None}
+        turned = map_label_words_to_binary(column, is_judgement_column_reversed(column.name, chosen_scales))
         if (
             len({*words.values()}) < 2
             or len({*turned.values()}) > 1
@@ -274,8 +276,12 @@ def ask_about_blank_labels(column: ColumnProfile, chosen_words: Mapping[str, int
     ):
         return []
     word = column.words[0]
-    value = map_label_words(column, is_reversed_name(column.name)).get(word) if column.low is None else None
-    reverse = is_reversed_name(column.name)
+    value = (
+        map_label_words_to_binary(column, is_reversed_column_name(column.name)).get(word)
+        if column.low is None
+        else None
+    )
+    reverse = is_reversed_column_name(column.name)
     value = int(not reverse) if value is None else value
     blank = "blank is attributable" if value == 0 else "blank is not attributable"
     said = f"{word!r} is {'attributable' if value else 'not attributable'}"
@@ -287,7 +293,9 @@ def ask_about_blank_labels(column: ColumnProfile, chosen_words: Mapping[str, int
     return [OpenQuestion(text, readings[::-1] if normalise_vocabulary_words(word) in ("0", "1") else readings)]
 
 
-def ask_about_grades(columns: Sequence[ColumnProfile], chosen_words: Mapping[str, int | None]) -> list[OpenQuestion]:
+def ask_grade_threshold_of_support(
+    columns: Sequence[ColumnProfile], chosen_words: Mapping[str, int | None]
+) -> list[OpenQuestion]:
     """Asks from which grade on a claim is attributable."""
     said = {normalise_vocabulary_words(word) for word in chosen_words}
     graded = [one for one in columns if one.low is not None and one.high is not None and one.kind != "binary"]

@@ -15,7 +15,7 @@ from factaudit.intake.judgement_columns import (
     detect_direction_of_threshold_between_columns,
     drop_columns_of_agreement_with_labels,
     extract_evaluator_name,
-    read_binary_values,
+    read_column_as_binary_judgements,
 )
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.intake.vocabulary import (
@@ -24,7 +24,7 @@ from factaudit.intake.vocabulary import (
     NUMBERED_PERSON_PATTERN,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -97,9 +97,9 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
         reading.roles["label"] = label
         scores = [one for one in rest if _is_judge_by_value(one)]
         classes |= dict.fromkeys((one.name for one in scores), "judge")  # "grounded in context", beside the labels
-        reading.questions += [_ask_about_column(one, label.name) for one in rest if one not in scores]
+        reading.questions += [_ask_about_second_label_column(one, label.name) for one in rest if one not in scores]
     elif len(candidates) > 1:
-        reading.questions.append(_ask_which_label(candidates))
+        reading.questions.append(_ask_which_column_is_label(candidates))
     elif not labels_elsewhere and not reading.people:
         _ask_about_possible_label_column(reading, free, classes)
 
@@ -160,7 +160,7 @@ def _ask_about_possible_label_column(
 def _may_count_errors(column: ColumnProfile) -> bool:
     """Whether a column may say how many errors people found in a claim, or how grave they are (`num_errors`)."""
     whole = column.kind in ("grade", "binary") and column.low is not None
-    return whole and column.low == 0 and column.n_different > 1 and is_reversed_name(column.name)
+    return whole and column.low == 0 and column.n_different > 1 and is_reversed_column_name(column.name)
 
 
 def _ask_about_error_count(column: ColumnProfile) -> OpenQuestion:
@@ -192,9 +192,9 @@ def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence
     kept: list[ColumnProfile] = []
     for one in candidates:
         for other in kept:
-            said = read_binary_values(reading.rows, other)
+            said = read_column_as_binary_judgements(reading.rows, other)
             fine = one.kind != "binary" and detect_direction_of_threshold_between_columns(reading.rows, one, said) != 0
-            if (one.kind == "binary" and are_same(said, read_binary_values(reading.rows, one))) or fine:
+            if (one.kind == "binary" and are_same(said, read_column_as_binary_judgements(reading.rows, one))) or fine:
                 reading.unread[one.name] = f"the same as {other.name}"
                 break
         else:
@@ -212,7 +212,7 @@ def _read_as_label(name: str) -> PossibleColumnReading:
     return PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}})
 
 
-def _ask_which_label(candidates: Sequence[ColumnProfile]) -> OpenQuestion:
+def _ask_which_column_is_label(candidates: Sequence[ColumnProfile]) -> OpenQuestion:
     names = [one.name for one in candidates]
     said = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r} all look like people's labels, and differ"
     readings = []
@@ -237,7 +237,7 @@ def _ask_which_label(candidates: Sequence[ColumnProfile]) -> OpenQuestion:
     return OpenQuestion(said, readings)
 
 
-def _ask_about_column(column: ColumnProfile, label: str) -> OpenQuestion:
+def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQuestion:
     """A column that looks like labels beside those that are."""
     name = column.name
     return OpenQuestion(
@@ -356,7 +356,10 @@ def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
         column = reading.roles.get(ours)
         if label is None or column is None or column.kind != "binary" or "evaluator" in reading.roles:
             continue
-        if are_same(read_binary_values(reading.rows, label), read_binary_values(reading.rows, column)):
+        if are_same(
+            read_column_as_binary_judgements(reading.rows, label),
+            read_column_as_binary_judgements(reading.rows, column),
+        ):
             name = column.name
             readings = [
                 PossibleColumnReading(f"{name} is the label once more", {"unread": [name]}),
@@ -365,7 +368,7 @@ def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
             reading.questions.append(OpenQuestion(f"{name!r} says the same as {label.name!r} in every row", readings))
 
 
-def leave_out_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
+def explain_unread_number_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
     """Say why columns of numbers are nothing that was judged."""
     for column in reading.list_free_columns():
         kind = classes.get(column.name)

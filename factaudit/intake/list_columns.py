@@ -75,7 +75,7 @@ def _ask_about_lists_of_objects(
             continue
         paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}
         readings = [PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": paths})]
-        if (claim := _find_key_of_claims(keys, lists)) is not None:
+        if (claim := _find_claim_key_of_list_objects(keys, lists)) is not None:
             path = {"columns": {"claim": f"{name}[].{claim}"}}
             readings.insert(0, PossibleColumnReading(f"each of {name} is a claim, its text in {claim!r}", path))
         readings.append(leave_columns_unread([name]))
@@ -83,7 +83,7 @@ def _ask_about_lists_of_objects(
     return None
 
 
-def _find_key_of_claims(keys: Sequence[str], lists: Sequence[Sequence[Any]]) -> str | None:
+def _find_claim_key_of_list_objects(keys: Sequence[str], lists: Sequence[Sequence[Any]]) -> str | None:
     """The key under which the objects of each list have a text each of its own, and which is called a claim."""
     for key in keys:
         words = {*normalise_vocabulary_words(key).split(), normalise_vocabulary_words(key)}

@@ -14,7 +14,7 @@ from factaudit.errors import InputError, Problem
 from factaudit.intake.cell_values import has_no_value, has_only_words, parse_judgement_numbers
 from factaudit.intake.claim_keys import (
     join_claim_key_cells,
-    join_passages,
+    join_passages_into_document,
     list_claim_key_columns,
     match_ids_by_number,
     name_table_stem,
@@ -52,7 +52,7 @@ class MappedTables:
     notes: Sequence[str] = ()
 
 
-def apply_mapping(
+def apply_mapping_to_tables(
     tables: Sequence[tuple[str, pd.DataFrame]], mapping: ColumnMapping, own_kinds: Sequence[str | None] = ()
 ) -> MappedTables:
     """Make claims, verdicts and annotations of tables (name, rows) by a mapping.
@@ -209,7 +209,7 @@ class _MappedTable:
             places = zip(made["dataset"], rows + 1, strict=True)
             made["claim"] = pd.Series([make_text_placeholder(*place) for place in places], dtype="object")
         if "doc" in made:
-            made["doc"] = made["doc"].map(join_passages)
+            made["doc"] = made["doc"].map(join_passages_into_document)
         if "label" in made:
             column = self.source_columns.get("label", "label")
             made["label"] = self._parse_labels(made["label"], column)

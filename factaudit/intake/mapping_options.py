@@ -51,7 +51,7 @@ def parse_column_mapping_options(
     for text in _list_texts(labels):
         given["labels"] |= _parse_label_words(text)
     for text in _list_texts(scale):
-        name, scale_ends = _parse_scale(text)
+        name, scale_ends = _parse_score_scale_option(text)
         given |= {"scale": scale_ends} if not name else {"scales": {**given.get("scales", {}), name: scale_ends}}
     for text in _list_texts(threshold):
         name, _, value = str(text).rpartition("=")
@@ -77,7 +77,7 @@ def _parse_label_words(text: str) -> dict[str, int | None]:
     return found
 
 
-def _parse_scale(text: str) -> tuple[str, tuple[float, float] | str]:
+def _parse_score_scale_option(text: str) -> tuple[str, tuple[float, float] | str]:
     """``1:5``, ``geval=1:5``, ``nli=logit``, ``nli=-logit``."""
     name, _, ends = text.rpartition("=")
     if ends in ("logit", "-logit") and name:

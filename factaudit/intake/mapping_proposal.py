@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import pandas as pd
 
-from factaudit.intake.code_books import read_code_books
+from factaudit.intake.code_books import apply_code_book_directions
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.intake.direction_checks import ask_whether_scores_are_of_support
@@ -18,16 +18,16 @@ from factaudit.intake.judgement_scales import (
     Scale,
     ask_about_blank_labels,
     ask_about_doubtful_directions,
-    ask_about_grades,
     ask_about_opposite_words,
+    ask_grade_threshold_of_support,
     ask_meaning_of_judgement_words,
     find_score_scale,
-    is_read_reversed,
-    map_label_words,
+    is_judgement_column_reversed,
+    map_label_words_to_binary,
 )
 from factaudit.intake.nested_lists import list_keys_of_nested_objects
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
-from factaudit.intake.table_reader import read_foreign_table, read_own_table
+from factaudit.intake.table_reader import read_foreign_table, read_standard_table
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
@@ -52,7 +52,7 @@ class MappingProposal:
         return self.mapping == ColumnMapping() and not self.questions
 
 
-def propose_mapping(
+def propose_column_mapping(
     tables: Sequence[tuple[str, pd.DataFrame]],
     own_kinds: Sequence[str | None] = (),
     chosen_mapping: ColumnMapping | None = None,
@@ -69,7 +69,7 @@ def propose_mapping(
     for (name, rows), kind in sorted(zip(tables, kinds, strict=True), key=lambda one: one[1] is None):
         rows = rows.set_axis(rows.columns.map(str), axis=1)
         if kind is not None:
-            readings.append(read_own_table(name, rows, kind, several))
+            readings.append(read_standard_table(name, rows, kind, several))
         else:
             labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
             readings.append(read_foreign_table(name, rows, chosen, several, labelled))
@@ -77,7 +77,7 @@ def propose_mapping(
     if any(_is_halueval_result(one) for one in readings):
         said = dict.fromkeys(("ground_truth", "judgement"), (1.0, 0.0))
         chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
-    chosen, asked = read_code_books(readings, chosen)
+    chosen, asked = apply_code_book_directions(readings, chosen)
     readings[0].questions += asked
     return _build_proposal(readings, chosen, several)
 
@@ -120,7 +120,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     named = {*chosen.annotators.values()}
     people = {name: name for one in readings for name in one.people if name not in named}
     scales = _find_evaluator_score_scales(readings, chosen, questions)
-    evaluators = _name_evaluators(readings, chosen, scales)
+    evaluators = _build_evaluator_mappings(readings, chosen, scales)
     labelled = [one.roles["label"] for one in readings if "label" in one.roles]
     labelled += [one.profiles[name] for one in readings for name in one.people]
     predicted = [one.roles["prediction"] for one in readings if "prediction" in one.roles]
@@ -134,7 +134,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     ]
     labels, words = _map_judgement_words([*labelled, *predicted], chosen)
     if chosen.label_threshold is None and not questions:
-        questions += ask_about_grades(
+        questions += ask_grade_threshold_of_support(
             [one for one in labelled if one.n_different or one.kind == "grade"], chosen.labels
         )
     if len(labelled) == 1 and not questions:
@@ -264,7 +264,7 @@ def _profile_mapped_scores_by_evaluator(reading: TableReading, score: ColumnProf
     return found
 
 
-def _name_evaluators(
+def _build_evaluator_mappings(
     readings: Sequence[TableReading], chosen: ColumnMapping, scales: Mapping[str, Scale]
 ) -> dict[str, EvaluatorColumnMapping]:
     found = {
@@ -288,8 +288,12 @@ def _map_judgement_words(
     for column in columns:
         if column.low is not None or not column.words:
             continue
-        reverse = is_read_reversed(column.name, chosen.scales)
-        words = {w: v for w, v in map_label_words(column, reverse).items() if normalise_vocabulary_words(w) not in said}
+        reverse = is_judgement_column_reversed(column.name, chosen.scales)
+        words = {
+            w: v
+            for w, v in map_label_words_to_binary(column, reverse).items()
+            if normalise_vocabulary_words(w) not in said
+        }
         if reverse:
             turned[column.name] = words
         else:

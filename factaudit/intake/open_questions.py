@@ -72,7 +72,7 @@ def merge_mapping_data(first: Mapping[str, Any], second: Mapping[str, Any]) -> d
     return merged
 
 
-def complete_column_readings(
+def complete_open_question_readings(
     questions: Sequence[OpenQuestion],
     mapping: Mapping[str, Any],
     ask_again: Callable[[dict[str, Any]], Sequence[OpenQuestion]],

@@ -13,12 +13,12 @@ from factaudit.intake.judgement_columns import (
     detect_direction_of_threshold_between_columns,
     extract_evaluator_name,
     has_numbers,
-    read_binary_values,
+    read_column_as_binary_judgements,
 )
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.intake.vocabulary import (
     find_vocabulary_words_in_column_name,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
 )
 
@@ -40,9 +40,13 @@ def pair_score_and_verdict_columns(
         kind = "prediction" if is_worded else "score"
         stem = extract_evaluator_name(column.name)
         other = found.get(stem, {}).get(kind)
-        copied = next((one for pair in found.values() for one in pair.values() if _is_copy(reading, one, column)), None)
+        copied = next(
+            (one for pair in found.values() for one in pair.values() if _is_duplicate_column(reading, one, column)),
+            None,
+        )
         if other is not None and are_same(
-            read_binary_values(reading.rows, reading.profiles[other]), read_binary_values(reading.rows, column)
+            read_column_as_binary_judgements(reading.rows, reading.profiles[other]),
+            read_column_as_binary_judgements(reading.rows, column),
         ):
             reading.unread[column.name] = f"the same as {other}"
         elif copied is not None:
@@ -61,7 +65,7 @@ def pair_score_and_verdict_columns(
     return found
 
 
-def _is_copy(reading: TableReading, name: str, column: ColumnProfile) -> bool:
+def _is_duplicate_column(reading: TableReading, name: str, column: ColumnProfile) -> bool:
     """Whether a column says in each row what another one of the same judge does (``gpt4_supported``, ``gpt4_refuted``;
     ``groundedness``, ``gpt_groundedness``): the same verdict, or the same number of three or more."""
     judges = [find_vocabulary_words_in_column_name("judges", one) for one in (name, column.name)]
@@ -69,9 +73,9 @@ def _is_copy(reading: TableReading, name: str, column: ColumnProfile) -> bool:
     if not judges[0] & judges[1] or other.kind != column.kind:
         return False
     if column.kind == "binary":
-        if is_reversed_name(name) == is_reversed_name(column.name):
+        if is_reversed_column_name(name) == is_reversed_column_name(column.name):
             return False
-        return are_same(*(read_binary_values(reading.rows, one) for one in (other, column)))
+        return are_same(*(read_column_as_binary_judgements(reading.rows, one) for one in (other, column)))
     words = [{*normalise_vocabulary_words(one).split()} for one in (name, column.name)]
     if column.n_different < 3 or not words[0] <= words[1]:
         return False
@@ -90,9 +94,9 @@ def join_nameless_score_and_verdict(reading: TableReading) -> None:
     if len(scores) != 1 or len(verdicts) != 1:
         return
     both = {**nameless[verdicts[0]], **nameless[scores[0]]}
-    said = read_binary_values(reading.rows, reading.profiles[both["prediction"]])
+    said = read_column_as_binary_judgements(reading.rows, reading.profiles[both["prediction"]])
     direction = detect_direction_of_threshold_between_columns(reading.rows, reading.profiles[both["score"]], said)
-    if direction == (-1 if is_reversed_name(both["score"]) else 1):
+    if direction == (-1 if is_reversed_column_name(both["score"]) else 1):
         del reading.evaluators[scores[0]]
         reading.evaluators[verdicts[0]] = both
         return

@@ -32,15 +32,15 @@ from factaudit.intake.foreign_files import (
     read_foreign_file,
 )
 from factaudit.intake.judgement_scales import list_reading_of_turned_labels
-from factaudit.intake.mapped_tables import apply_mapping
+from factaudit.intake.mapped_tables import apply_mapping_to_tables
 from factaudit.intake.mapping_description import describe_mapping
-from factaudit.intake.mapping_proposal import propose_mapping
+from factaudit.intake.mapping_proposal import propose_column_mapping
 from factaudit.intake.nested_lists import has_nested_paths
 from factaudit.intake.open_questions import (
     AmbiguousReadingError,
     OpenQuestion,
     PossibleColumnReading,
-    complete_column_readings,
+    complete_open_question_readings,
 )
 from factaudit.intake.standard_columns import (
     OWN_COLUMNS,
@@ -86,7 +86,7 @@ def load_tables(
     Args:
         sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``, ``table 2``.
         mapping: a `ColumnMapping`, its path or plain data. ``auto`` (the default): sources whose columns are all ours
-            are read as they are; the others by the mapping that `propose_mapping` proposes, with the user's changes.
+            are read as they are; the others by what `propose_column_mapping` proposes, with the user's changes.
         report_line: is called with each line about how columns are read, before anything can fail.
 
     Raises `InputError` and `UsageError`.
@@ -102,7 +102,7 @@ def load_tables(
             # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
             if {problem.column for problem in error.problems} - _VALUE_COLUMNS:
                 raise error from None
-            proposal = propose_mapping(*_list_tables_to_load(inputs, kinds))
+            proposal = propose_column_mapping(*_list_tables_to_load(inputs, kinds))
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds)
@@ -117,13 +117,16 @@ def load_tables(
         tables, lines = split_tables_of_same_claims(tables)
         own = [None] * len(tables)
         _report_reading(lines, report_line)
-    own = [None if _names_judgement_columns(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
+    own = [
+        None if _has_judgement_columns_in_mapping(given, rows) else kind
+        for (_, rows), kind in zip(tables, own, strict=True)
+    ]
     _check_mapped_columns(given, tables)
     for one in inputs:
         if one.note:
             report_line(one.note)
     if not given.auto:
-        mapped = apply_mapping(tables, given, own)
+        mapped = apply_mapping_to_tables(tables, given, own)
         _report_reading([*describe_mapping(given), *mapped.notes], report_line)
         return LoadedTables(mapped.claims, mapped.verdicts, given, mapped.annotations)
     return _read_tables_by_proposed_mapping(tables, own, given, report_line)
@@ -136,19 +139,19 @@ def _read_tables_by_proposed_mapping(
     report_line: Callable[[str], None],
 ) -> LoadedTables:
     """Read tables by the mapping that they need. Raises `AmbiguousReadingError` where something is open."""
-    proposal = propose_mapping(tables, own_kinds, given)
+    proposal = propose_column_mapping(tables, own_kinds, given)
     source = ", ".join(name for name, _ in tables)
     data = given.model_dump(exclude_defaults=True, exclude={"auto"}, mode="json")
 
     def ask_again(settled: dict[str, Any]) -> Sequence[OpenQuestion]:
-        return propose_mapping(tables, own_kinds, ColumnMapping.from_source(settled)).questions
+        return propose_column_mapping(tables, own_kinds, ColumnMapping.from_source(settled)).questions
 
     if proposal.questions:
-        completed = complete_column_readings(proposal.questions, data, ask_again)
+        completed = complete_open_question_readings(proposal.questions, data, ask_again)
         raise AmbiguousReadingError(source, proposal.questions, _list_readings_that_work(tables, own_kinds, completed))
     # What was taken for what is said before anything can go wrong.
     _report_reading([*describe_mapping(proposal.mapping), *proposal.notes], report_line)
-    mapped = apply_mapping(tables, proposal.mapping, own_kinds)
+    mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
     _report_reading(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
         name = proposal.mapping.columns.get("label", "label")
@@ -161,7 +164,7 @@ def _read_tables_by_proposed_mapping(
         )
         if questions:
             raise AmbiguousReadingError(
-                source, questions, complete_column_readings(questions, data, lambda settled: ())
+                source, questions, complete_open_question_readings(questions, data, lambda settled: ())
             )
         _report_reading(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
@@ -180,9 +183,9 @@ def _list_readings_that_work(
     for one in readings:
         mapping = ColumnMapping.from_source(one.mapping)
         try:
-            proposal = propose_mapping(tables, own_kinds, mapping)
+            proposal = propose_column_mapping(tables, own_kinds, mapping)
             if not has_nested_paths(mapping) and not proposal.questions:
-                apply_mapping(tables, proposal.mapping, own_kinds)
+                apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
             found.append(one)
         except InputError as error:
             errors.append(error)
@@ -253,7 +256,7 @@ def _check_no_batch_replies(tables: Sequence[tuple[str, pd.DataFrame]]) -> None:
             raise InputError(name, [Problem(f"{message} custom_id), evaluator, and prediction (1 or 0) or score")])
 
 
-def _names_judgement_columns(mapping: ColumnMapping, table: pd.DataFrame) -> bool:
+def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFrame) -> bool:
     """Whether the user names columns of a table that hold judgements: then it is not read by our columns alone."""
     named = {name for one in mapping.evaluators.values() for name in (one.score, one.prediction) if name}
     named |= {*mapping.annotators.values()}

@@ -10,20 +10,20 @@ from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.intake.column_roles import (
     LONG_FORM_ROLES,
-    ask_whether_systems_are_verdicts,
-    ask_which_answer,
-    ask_which_document,
+    ask_whether_system_column_has_verdicts,
+    ask_which_column_is_answer,
+    ask_which_column_is_document,
     demote_repeated_claim_ids_to_doc_ids,
     find_column_naming_the_evaluator,
     find_column_roles,
-    find_repeated_id,
+    find_repeated_claim_id_column,
     list_searchable_forms_of_column_name,
 )
 from factaudit.intake.judgement_columns import (
     TableReading,
+    choose_support_probability_column,
     classify_judgement_column_by_name,
     find_measures_among_evaluators,
-    settle_class_probabilities,
 )
 from factaudit.intake.label_columns import (
     ask_about_annotators_that_judge,
@@ -31,9 +31,9 @@ from factaudit.intake.label_columns import (
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
     ask_about_unknown_columns,
+    explain_unread_number_columns,
     find_annotator_label_columns,
     find_label_column,
-    leave_out_columns,
 )
 from factaudit.intake.list_columns import ask_about_lists
 from factaudit.intake.score_verdict_pairs import (
@@ -45,7 +45,7 @@ from factaudit.intake.standard_columns import OWN_COLUMNS, list_missing_standard
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
-    is_reversed_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -55,7 +55,7 @@ from factaudit.tables.plain_values import is_missing_value
 _MAX_LABEL_WORDS = 12
 
 
-def read_own_table(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableReading:
+def read_standard_table(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableReading:
     """A table of ours: only its columns, and those that stand for one that it lacks, play a role."""
     names = [str(column) for column in rows.columns]
     missing = list_missing_standard_columns(kind, names, has_others)
@@ -95,13 +95,13 @@ def read_foreign_table(
     if mapping.people and "evaluator" in reading.roles:
         said = [*dict.fromkeys(map(str, rows[reading.roles["evaluator"].name].dropna()))]
         reading.label_evaluators = match_column_patterns(said, mapping.people)
-    reading.questions += [] if "claim" in fixed else ask_which_answer(list(profiles.values()), reading.roles)
-    reading.questions += [] if "doc" in fixed else ask_which_document(list(profiles.values()), reading.roles)
-    reading.questions += [] if "system" in fixed else ask_whether_systems_are_verdicts(reading.roles)
+    reading.questions += [] if "claim" in fixed else ask_which_column_is_answer(list(profiles.values()), reading.roles)
+    reading.questions += [] if "doc" in fixed else ask_which_column_is_document(list(profiles.values()), reading.roles)
+    reading.questions += [] if "system" in fixed else ask_whether_system_column_has_verdicts(reading.roles)
     chosen = bool(mapping.wide or mapping.evaluators)
     classes = _classify_columns(reading, taken)
     if not chosen:
-        _find_long_form(reading, classes, fixed, has_others, labels_elsewhere)
+        _find_long_form_judgements(reading, classes, fixed, has_others, labels_elsewhere)
     if not people and "annotator" not in reading.roles:
         find_annotator_label_columns(reading, classes)
     if "annotator" in reading.roles and "label" not in fixed:
@@ -116,7 +116,7 @@ def read_foreign_table(
     paths = [path for theirs in mapping.columns.values() for path in ([theirs] if isinstance(theirs, str) else theirs)]
     if not labels_elsewhere and not has_others:
         ask_about_lists(reading, paths)
-    leave_out_columns(reading, classes)
+    explain_unread_number_columns(reading, classes)
     is_long = "evaluator" in reading.roles or {"score", "prediction"} & set(reading.roles)
     if not is_long:
         reading.roles = {ours: one for ours, one in reading.roles.items() if ours not in LONG_FORM_ROLES}
@@ -158,7 +158,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
     if not column.words:
         return False
     known = any(parse_label_word(word) is not None for word in column.words)
-    known = known or (is_reversed_name(column.name) and "none" in map(str.lower, column.words))
+    known = known or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
     marks = column.n_different == 1 and column.n_missing > 0  # an "x" for some claims
     if not known and (
         (column.n_different < 2 and not marks) or {"truth", "gold"} & {*normalise_vocabulary_words(column.name).split()}
@@ -166,7 +166,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
         return False
     called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges", "labels"))
     called = called or normalise_vocabulary_words(column.name) in ("label", "verdict", "prediction", "grade")
-    is_error = is_reversed_name(column.name)
+    is_error = is_reversed_column_name(column.name)
     called = called or (is_error and (known or 1 < column.n_different <= 3))  # an error's kind, or none
     short = column.mean_length <= 30 and len(column.words) <= _MAX_LABEL_WORDS
     repeated = column.n_different < 0.6 * _count_present(column) or known
@@ -177,7 +177,7 @@ def _count_present(column: ColumnProfile) -> int:
     return max(1, column.n_present)
 
 
-def _find_long_form(
+def _find_long_form_judgements(
     reading: TableReading,
     classes: dict[str, str],
     fixed: Mapping[str, str],
@@ -220,7 +220,7 @@ def _find_long_form(
         if _has_label_words(column):  # a judge's own words
             classes[column.name] = classify_judgement_column_by_name(column)
         return
-    find_repeated_id(rows, roles, reading.list_free_columns())
+    find_repeated_claim_id_column(rows, roles, reading.list_free_columns())
     values = [*dict.fromkeys(str(one) for one in rows[roles["evaluator"].name] if not is_missing_value(one))]
     if not reading.label_evaluators:
         reading.label_evaluators = [
@@ -311,7 +311,7 @@ def _find_evaluators_of_wide_table(
         for name in _list_columns_named_by_mapping(choice.mapping)
     }
     free = [one for one in reading.list_free_columns() if one.name in classes and one.name not in asked]
-    chosen = settle_class_probabilities(
+    chosen = choose_support_probability_column(
         reading, [one for one in free if classes[one.name] in ("judge", "plain", "unknown")]
     )
     asked |= {
@@ -332,7 +332,7 @@ def _find_evaluators_of_wide_table(
     unknown = [one for one in free if classes[one.name] in ("unknown", "both") and one.n_different > 1]
     unknown = [one for one in unknown if one.name not in chosen]
     has_labels = bool("label" in reading.roles or reading.people or labels_elsewhere)
-    unknown = [one for one in unknown if _could_be_judgement(one, reading, has_labels)]
+    unknown = [one for one in unknown if _can_be_judgement_column(one, reading, has_labels)]
     if has_labels and not reading.evaluators and not unknown and not labels_elsewhere:  # "confidence of judge"
         near = [
             one
@@ -343,7 +343,7 @@ def _find_evaluators_of_wide_table(
     ask_about_unknown_columns(reading, unknown, has_labels)
 
 
-def _could_be_judgement(column: ColumnProfile, reading: TableReading, has_labels: bool) -> bool:
+def _can_be_judgement_column(column: ColumnProfile, reading: TableReading, has_labels: bool) -> bool:
     """Whether a column of an unknown name is like what people or evaluators say."""
     if column.kind in ("binary", "share", "name"):
         return True

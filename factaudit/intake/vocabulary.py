@@ -106,10 +106,10 @@ def normalise_vocabulary_words(text: object) -> str:
     return words if re.fullmatch(r"-?\d*\.\d+", words) else re.sub(r"[\s.]+", " ", words).strip()
 
 
-def strip_values_hint(column_name: str) -> str:
+def strip_column_name_values_hint(column_name: str) -> str:
     """A column's name without what it says of its values in brackets.
 
-    >>> strip_values_hint("Supported? (Y/N)"), strip_values_hint("score (human)")
+    >>> strip_column_name_values_hint("Supported? (Y/N)"), strip_column_name_values_hint("score (human)")
     ('Supported?', 'score (human)')
     """
     return _VALUES_HINT_PATTERN.sub(" ", column_name).strip() or column_name
@@ -127,16 +127,17 @@ def is_blank_cell(value: object) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def is_reversed_name(column_name: str) -> bool:
+def is_reversed_column_name(column_name: str) -> bool:
     """Whether a column of this name says 1, or a high score, of what is *not* supported: by what it says of its codes
     (``0 = unsupported``) or ends (``lower is better``), else by its words.
 
-    >>> [is_reversed_name(name) for name in ("Hallucination?", "no_hallucination", "hallucinated (0) / faithful (1)")]
+    >>> names = ("Hallucination?", "no_hallucination", "hallucinated (0) / faithful (1)")
+    >>> [is_reversed_column_name(name) for name in names]
     [True, False, False]
     """
     text = unicodedata.normalize("NFKC", column_name).lower()
     codes = parse_stated_codes(column_name)
-    if codes and (direction := find_code_direction(codes)) is not None:
+    if codes and (direction := find_direction_of_label_codes(codes)) is not None:
         return direction < 0
     if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
         return bool(_HIGH_IS_BAD_PATTERN.search(text))
@@ -156,11 +157,11 @@ def is_name_of_doubtful_direction(column_name: str) -> bool:
     ``hallucination_defense``; or says what codes mean in words that are not known."""
     codes = parse_stated_codes(column_name)
     if codes:
-        return find_code_direction(codes) is None
+        return find_direction_of_label_codes(codes) is None
     text = unicodedata.normalize("NFKC", column_name).lower()
     if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
         return False
-    kind = "doubtful_denials" if is_reversed_name(column_name) else "doubtful_errors"
+    kind = "doubtful_denials" if is_reversed_column_name(column_name) else "doubtful_errors"
     return has_vocabulary_word_in_column_name(kind, column_name)
 
 
@@ -201,7 +202,7 @@ def _parse_code_meaning(phrase: str, is_of_error: bool) -> int | None:
     return values.pop() if len(values) == 1 else None
 
 
-def find_code_direction(codes: Mapping[float, int | None]) -> int | None:
+def find_direction_of_label_codes(codes: Mapping[float, int | None]) -> int | None:
     """1 where the higher code is support, -1 where it is not, None where the codes do not say."""
     ones, zeros = ([code for code, value in codes.items() if value == wanted] for wanted in (1, 0))
     if not ones and not zeros:
@@ -229,7 +230,9 @@ def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:
 @lru_cache(maxsize=4096)
 def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozenset[str]:
     """The words of a list of the vocabulary that a column's name has."""
-    name = normalise_vocabulary_words(strip_values_hint(column_name)).replace("factual accuracy", "factuality")
+    name = normalise_vocabulary_words(strip_column_name_values_hint(column_name)).replace(
+        "factual accuracy", "factuality"
+    )
     single = {*_split_into_words(name)}
     name = " ".join(_split_into_words(name))
     single |= {word.lower() for word in re.findall(r"[^\W_]*[a-z][A-Z][^\W_]*", column_name)}  # MiniCheck

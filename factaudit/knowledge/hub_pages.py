@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from factaudit.errors import FactauditError, first_line_of_error
+from factaudit.errors import FactauditError, format_error_first_line
 from factaudit.publications.fetching import is_offline
 
 #: Wikipedia's articles without markup, of 1 November 2023 (CC BY-SA 3.0, GFDL).
@@ -109,6 +109,6 @@ def _explain_hub_page_errors() -> Iterator[None]:
         yield
     except Exception as error:  # which class a lost connection has depends on the client's version
         raise FactauditError(
-            f"{HUB_WIKIPEDIA} could not be read from the hub ({first_line_of_error(error)}); "
+            f"{HUB_WIKIPEDIA} could not be read from the hub ({format_error_first_line(error)}); "
             "run the command again to go on"
         ) from error

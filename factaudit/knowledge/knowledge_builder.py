@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factaudit.errors import FactauditError, InputError, Problem, first_line_of_error
+from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.files import delete_unheld_folder, hold_folder_lock
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
 from factaudit.knowledge.hub_pages import WikipediaSnapshot
@@ -245,7 +245,7 @@ def _make_knowledge_passage_cutter(name: str, size: int) -> Callable[[list[str]]
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:
-        raise FactauditError(f"no tokenizer at {name!r}: {first_line_of_error(error)}") from None
+        raise FactauditError(f"no tokenizer at {name!r}: {format_error_first_line(error)}") from None
     special = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id}
 
     def cut(parts: list[str]) -> list[str]:

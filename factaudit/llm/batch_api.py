@@ -50,7 +50,7 @@ class BatchWaitInterrupt(Exception):
     """Nobody waits any more. The batches go on, and the next run collects them."""
 
 
-def ask_in_batches(
+def ask_through_batch_api(
     client: LLMClient,
     item_requests: Iterable[tuple[_Item, ChatRequest | None]],
     *,

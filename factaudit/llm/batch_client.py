@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from factaudit.llm.batch_api import ask_in_batches
+from factaudit.llm.batch_api import ask_through_batch_api
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
@@ -85,7 +85,7 @@ class BatchClient(LLMClient):
 
     def _send_round(self, loop: asyncio.AbstractEventLoop, pending_requests: Sequence[_PendingRequest]) -> None:
         """In a thread of its own: the Batch API is waited for, not awaited."""
-        for answer, reply in ask_in_batches(
+        for answer, reply in ask_through_batch_api(
             self, pending_requests, poll_seconds=self.poll, is_stopped=self._is_stopped
         ):
             loop.call_soon_threadsafe(_set_future_reply, answer, reply)

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from factaudit.errors import FactauditError, UsageError, first_line_of_error
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.llm.http_transport import HTTPAnswer
 from factaudit.llm.server_errors import ServerAttemptFailure, redact_keys_in_server_error
 from factaudit.llm.settings import SECRET_NAME_PATTERN, LLMSettings
@@ -72,8 +72,8 @@ class UserClientTransport:
             return ServerAttemptFailure(f"no answer within {timeout:g} seconds", timed_out=True)
         except Exception as error:  # the SDK's, its HTTP client's, or those of what wraps them
             if isinstance(error, _USELESS):
-                raise UsageError(f"client {self._name}: {self.redact_keys(first_line_of_error(error))}") from error
-            return _convert_user_client_error(error, self.redact_keys(first_line_of_error(error)))
+                raise UsageError(f"client {self._name}: {self.redact_keys(format_error_first_line(error))}") from error
+            return _convert_user_client_error(error, self.redact_keys(format_error_first_line(error)))
 
     async def close(self) -> None:
         """Close a client that was made here; give the user's own object its retries back."""
@@ -124,7 +124,7 @@ def make_user_client(value: Any) -> Any:
         except Exception as error:  # the user's code raises as it pleases
             name = value if isinstance(value, str) else getattr(value, "__qualname__", "")
             raise UsageError(
-                f"client {name}: {type(error).__name__}: {redact_keys_in_server_error(first_line_of_error(error))}"
+                f"client {name}: {type(error).__name__}: {redact_keys_in_server_error(format_error_first_line(error))}"
             ) from error
     if inspect.iscoroutine(client):
         client.close()

@@ -23,10 +23,10 @@ NEGATION = re.compile(
 )
 
 
-def find_unquoted(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+def find_pattern_outside_quotes(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Where a pattern is found outside of quotations, which are somebody's own words.
 
-    >>> [found.start() for found in find_unquoted(re.compile("big"), 'A big dog in "The big house".')]
+    >>> [found.start() for found in find_pattern_outside_quotes(re.compile("big"), 'A big dog in "The big house".')]
     [2]
     """
     quoted = [found.span() for found in _QUOTED.finditer(text)]
@@ -35,7 +35,7 @@ def find_unquoted(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]
             yield found
 
 
-def replace_span(text: str, span: tuple[int, int], new: str) -> str:
+def replace_claim_text_span(text: str, span: tuple[int, int], new: str) -> str:
     """The text with other words in a place; they have a capital letter where the old ones had one."""
     old = text[span[0] : span[1]]
     if old[:1].isupper() and new[:1].islower():
@@ -44,10 +44,10 @@ def replace_span(text: str, span: tuple[int, int], new: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def is_one_sentence(claim: str) -> bool:
+def is_single_sentence_claim(claim: str) -> bool:
     """Whether a claim is one plain sentence: no list, question, heading or fragment, and not about its sources.
 
-    >>> is_one_sentence("The mill closed in 1911."), is_one_sentence("Is it open today?")
+    >>> is_single_sentence_claim("The mill closed in 1911."), is_single_sentence_claim("Is it open today?")
     (True, False)
     """
     text = claim.strip()
@@ -58,13 +58,13 @@ def is_one_sentence(claim: str) -> bool:
 
 def is_plain_assertion(claim: str) -> bool:
     """Whether a claim is one sentence that says how things are, without condition, alternative or negation."""
-    return is_one_sentence(claim) and not CONDITION.search(claim) and not NEGATION.search(claim)
+    return is_single_sentence_claim(claim) and not CONDITION.search(claim) and not NEGATION.search(claim)
 
 
-def has_phrase(document: str, phrase: str) -> bool:
+def has_phrase_in_document(document: str, phrase: str) -> bool:
     """Whether a document holds a word or phrase, in any case.
 
-    >>> has_phrase("Nine men went.", "nine"), has_phrase("Ninety men went.", "nine")
+    >>> has_phrase_in_document("Nine men went.", "nine"), has_phrase_in_document("Ninety men went.", "nine")
     (True, False)
     """
     return re.search(rf"(?<![\w,.]){re.escape(phrase)}(?!\w|[.,]\d)", document, re.I) is not None
@@ -83,10 +83,10 @@ def is_plural_noun(word: str) -> bool:
     )
 
 
-def read_word_pairs(text: str) -> dict[str, str]:
+def parse_word_replacement_pairs(text: str) -> dict[str, str]:
     """A table of words and what stands for them: pairs parted by commas.
 
-    >>> read_word_pairs("higher lower, the_most the_least")
+    >>> parse_word_replacement_pairs("higher lower, the_most the_least")
     {'higher': 'lower', 'the most': 'the least'}
     """
     pairs = [pair.split() for pair in text.split(",")]

@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from factaudit.perturb.claim_text import find_unquoted, has_phrase, is_plain_assertion, replace_span
+from factaudit.perturb.claim_text import (
+    find_pattern_outside_quotes,
+    has_phrase_in_document,
+    is_plain_assertion,
+    replace_claim_text_span,
+)
 from factaudit.perturb.rule_declaration import PerturbationRule
 
 MONTHS = (
@@ -37,49 +42,49 @@ _YEAR = re.compile(
 )
 
 
-def _list_other_date_forms(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_unquoted(_DAY_MONTH, claim):
+def _list_claims_with_reformatted_date(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for found in find_pattern_outside_quotes(_DAY_MONTH, claim):
         left, right = claim[: found.start()], claim[found.end() :]
         if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:the )?\d", right):
             continue
         year = f",{found['year']}" if found["year"] else ""
         # "on February 5, 2031 the ..." needs its second comma only where one follows anyway
-        yield replace_span(claim, found.span(), f"{found['month']} {found['day']}{year}")
-    for found in find_unquoted(_MONTH_DAY, claim):
+        yield replace_claim_text_span(claim, found.span(), f"{found['month']} {found['day']}{year}")
+    for found in find_pattern_outside_quotes(_MONTH_DAY, claim):
         left, right = claim[: found.start()], claim[found.end() :]
         if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:\d|[A-Z])", right):
             continue
         year = f" {found['year']}" if found["year"] else ""
         opens = re.fullmatch(r"\W*(?:On )?", left) is not None
-        yield replace_span(
+        yield replace_claim_text_span(
             claim, found.span(), f"{found['day']} {found['month']}{year}{',' * bool(found['comma'] and opens)}"
         )
 
 
-def _list_other_dates(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_other_date(claim: str, doc: str, random: Random) -> Iterator[str]:
     if not is_plain_assertion(claim):
         return
-    for found in find_unquoted(_YEAR, claim):
+    for found in find_pattern_outside_quotes(_YEAR, claim):
         year, left = found["year"], claim[: found.start("year")]
         if (
             _OPEN_DATE.search(claim[: found.start()])
             or re.search(r"\b(?:early|late|mid)[\s-]$", left)
-            or not has_phrase(doc, year)
+            or not has_phrase_in_document(doc, year)
         ):
             continue
         others = [str(int(year) + step) for step in (-9, -7, -6, -4, 4, 6, 7, 9) if int(year) + step < 2040]
         others = [other for other in others if other not in doc and other not in claim]
         if others:
-            yield replace_span(claim, found.span("year"), random.choice(others))
+            yield replace_claim_text_span(claim, found.span("year"), random.choice(others))
     for names in (MONTHS, WEEKDAYS):
-        for found in find_unquoted(
+        for found in find_pattern_outside_quotes(
             re.compile(rf"(?<=\b[io]n )(?:{'|'.join(names)})\b(?!['’–/-]\w| (?:and|or|to|through)\b|s\b)"), claim
         ):
-            if _OPEN_DATE.search(claim[: found.start() - 3]) or not has_phrase(doc, found[0]):
+            if _OPEN_DATE.search(claim[: found.start() - 3]) or not has_phrase_in_document(doc, found[0]):
                 continue
             others = [name for name in names if name[:3].lower() not in doc.lower() and name not in claim]
             if others:
-                yield replace_span(claim, found.span(), random.choice(others))
+                yield replace_claim_text_span(claim, found.span(), random.choice(others))
 
 
 RULES = (
@@ -88,7 +93,7 @@ RULES = (
         "same",
         "Day and month change places.",
         ("It opened on 5 February 1998.", "It opened on February 5, 1998."),
-        _list_other_date_forms,
+        _list_claims_with_reformatted_date,
     ),
     PerturbationRule(
         "date_changed",
@@ -96,7 +101,7 @@ RULES = (
         "A year, month or weekday becomes another one that the document does not have. Open dates (before, since, by) "
         "are left alone.",
         ("The mill closed in 1911.", "The mill closed in 1918."),
-        _list_other_dates,
+        _list_claims_with_other_date,
         document="The mill closed in 1911.",
     ),
 )

@@ -37,7 +37,7 @@ _PASSAGE_HEAD = re.compile(
 )
 
 
-def _list_documents_with_aside(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_documents_with_unrelated_aside(claim: str, doc: str, random: Random) -> Iterator[str]:
     if not doc.strip() or _ABOUT_THE_WHOLE.search(claim):
         return
     known = WordVocabulary([claim, doc[:20_000]])
@@ -50,12 +50,12 @@ def _list_documents_with_aside(claim: str, doc: str, random: Random) -> Iterator
 
 
 @lru_cache(maxsize=64)
-def split_passages(document: str) -> tuple[str, ...]:
+def split_document_into_passages(document: str) -> tuple[str, ...]:
     """The items of a document that is a collection of them, each with its heading; () for any other document.
 
-    >>> split_passages("passage 1: It rains.\\n\\npassage 2: It snows.")
+    >>> split_document_into_passages("passage 1: It rains.\\n\\npassage 2: It snows.")
     ('passage 1: It rains.', 'passage 2: It snows.')
-    >>> split_passages("It rained.\\n\\nThen it snowed.")
+    >>> split_document_into_passages("It rained.\\n\\nThen it snowed.")
     ()
     """
     starts = [
@@ -72,8 +72,8 @@ def _join_other_order(passages: Sequence[str], order: Sequence[int]) -> str:
     return "\n\n".join(passages[at] for at in order)
 
 
-def _list_other_passage_orders(claim: str, doc: str, random: Random) -> Iterator[str]:
-    passages = split_passages(doc)
+def _list_documents_with_reordered_passages(claim: str, doc: str, random: Random) -> Iterator[str]:
+    passages = split_document_into_passages(doc)
     if len(passages) < 2 or _ABOUT_THE_WHOLE.search(claim):
         return
     order = list(range(len(passages)))
@@ -83,7 +83,7 @@ def _list_other_passage_orders(claim: str, doc: str, random: Random) -> Iterator
     yield _join_other_order(passages, order)
 
 
-def find_best_passage(claim: str, passages: Sequence[str]) -> int | None:
+def find_passage_nearest_to_claim(claim: str, passages: Sequence[str]) -> int | None:
     """The passage that has the most of a claim's content words; None where two have as many, or none has half."""
     words = list_content_words(claim)
     missing = [len(WordVocabulary([passage]).list_missing_words(words)) for passage in passages]
@@ -91,11 +91,11 @@ def find_best_passage(claim: str, passages: Sequence[str]) -> int | None:
     return missing.index(least) if missing.count(least) == 1 and 2 * least <= len(words) and words else None
 
 
-def _move_best_passage(place: str, claim: str, doc: str, random: Random) -> Iterator[str]:
-    passages = split_passages(doc)
+def _move_best_passage_in_document(place: str, claim: str, doc: str, random: Random) -> Iterator[str]:
+    passages = split_document_into_passages(doc)
     if len(passages) < 3 or _ABOUT_THE_WHOLE.search(claim):
         return
-    best = find_best_passage(claim, passages)
+    best = find_passage_nearest_to_claim(claim, passages)
     if best is None:
         return
     others = [at for at in range(len(passages)) if at != best]
@@ -115,7 +115,7 @@ RULES = (
         "same",
         "A sentence that shares no content with claim and document stands at the document's beginning or end.",
         ("The mill closed in 1911.", "The mill closed in 1911.\n\n" + _ASIDES[0]),
-        _list_documents_with_aside,
+        _list_documents_with_unrelated_aside,
         changes="doc",
     ),
     PerturbationRule(
@@ -123,7 +123,7 @@ RULES = (
         "same",
         "The passages of a document that is a collection of them stand in another order.",
         ("passage 1: It rains.\n\npassage 2: It snows.", "passage 2: It snows.\n\npassage 1: It rains."),
-        _list_other_passage_orders,
+        _list_documents_with_reordered_passages,
         changes="doc",
     ),
     *(
@@ -132,7 +132,7 @@ RULES = (
             "same",
             f"The passage with the most words of the claim moves to the {where} of such a document.",
             _MOVED_EXAMPLES[place],
-            partial(_move_best_passage, place),
+            partial(_move_best_passage_in_document, place),
             changes="doc",
         )
         for place, where in (("first", "beginning"), ("middle", "middle"), ("last", "end"))

@@ -9,14 +9,14 @@ from random import Random
 from factaudit.perturb.claim_text import (
     CONDITION,
     NEGATION,
-    find_unquoted,
-    is_one_sentence,
+    find_pattern_outside_quotes,
     is_plain_assertion,
     is_plural_noun,
+    is_single_sentence_claim,
     join_alternatives,
-    read_word_pairs,
+    parse_word_replacement_pairs,
     read_words,
-    replace_span,
+    replace_claim_text_span,
 )
 from factaudit.perturb.rule_declaration import PerturbationRule
 
@@ -48,9 +48,9 @@ _SUBORDINATE = re.compile(
 )
 
 
-def _list_negated(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_negated_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
     """With "not" behind the first auxiliary verb of the sentence, which must be that of its main clause."""
-    found = next(find_unquoted(_AUXILIARY, claim), None)
+    found = next(find_pattern_outside_quotes(_AUXILIARY, claim), None)
     if found is None or not is_plain_assertion(claim) or _PARTIAL.search(claim):
         return
     before = claim[: found.start()]
@@ -78,19 +78,19 @@ _NEGATIVE_COMPANY = re.compile(
 )
 
 
-def _list_unnegated(claim: str, doc: str, random: Random) -> Iterator[str]:
-    if not is_one_sentence(claim) or len(NEGATION.findall(claim)) != 1:
+def _list_claims_without_negation(claim: str, doc: str, random: Random) -> Iterator[str]:
+    if not is_single_sentence_claim(claim) or len(NEGATION.findall(claim)) != 1:
         return
     if _NEGATIVE_COMPANY.search(claim) or CONDITION.search(claim):
         return
-    for found in find_unquoted(_NEGATED_VERB, claim):
+    for found in find_pattern_outside_quotes(_NEGATED_VERB, claim):
         if found["next"].lower() not in _WEAKLY_NEGATED:
-            yield replace_span(claim, found.span("negation"), "")
+            yield replace_claim_text_span(claim, found.span("negation"), "")
 
 
 # ------------------------------------------------------------------------------------------- comparisons, quantities
 
-_COMPARATIVES = read_word_pairs(
+_COMPARATIVES = parse_word_replacement_pairs(
     """more less, less more, fewer more, higher lower, lower higher, larger smaller, smaller larger, bigger smaller,
     older younger, younger older, longer shorter, shorter longer, faster slower, slower faster, heavier lighter,
     stronger weaker, weaker stronger, warmer colder, colder warmer, taller shorter, deeper shallower,
@@ -98,7 +98,7 @@ _COMPARATIVES = read_word_pairs(
     wider narrower, narrower wider, thicker thinner, thinner thicker, brighter darker, darker lighter, harder easier,
     easier harder, safer riskier, closer farther, richer poorer, poorer richer"""
 )
-_SUPERLATIVES = read_word_pairs(
+_SUPERLATIVES = parse_word_replacement_pairs(
     """highest lowest, lowest highest, largest smallest, smallest largest, biggest smallest, oldest youngest,
     youngest oldest, longest shortest, shortest longest, fastest slowest, slowest fastest,
     strongest weakest, tallest shortest, heaviest lightest, earliest latest, latest earliest, cheapest dearest"""
@@ -121,15 +121,15 @@ _OPEN_COMPARISON = re.compile(
 )
 
 
-def _list_turned_comparisons(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_reversed_comparison(claim: str, doc: str, random: Random) -> Iterator[str]:
     if (
-        not is_one_sentence(claim)
+        not is_single_sentence_claim(claim)
         or NEGATION.search(claim.replace("fewer", ""))
         or re.search(r"\b(?:if|or)\b", claim, re.I)
     ):
         return
     for pattern, opposites in _COMPARISONS:
-        for found in find_unquoted(pattern, claim):
+        for found in find_pattern_outside_quotes(pattern, claim):
             new, right = opposites[found[0]], claim[found.end() :]
             if _OPEN_COMPARISON.search(claim[: found.start()]) or re.search(rf"\b{new}\b|\bthe more\b", claim, re.I):
                 continue
@@ -140,10 +140,10 @@ def _list_turned_comparisons(claim: str, doc: str, random: Random) -> Iterator[s
                 continue
             if found[0] in ("more", "less") and is_plural_noun(right.split()[0]):
                 continue
-            yield replace_span(claim, found.span(), new)
+            yield replace_claim_text_span(claim, found.span(), new)
 
 
-_STRENGTHENED = read_word_pairs(
+_STRENGTHENED = parse_word_replacement_pairs(
     """some all, many all, most all, several all, often always, usually always, typically always, generally always,
     sometimes always, frequently always, commonly always, may will, might will"""
 )
@@ -159,12 +159,12 @@ _IDIOMATIC = read_words(
 )
 
 
-def _list_strengthened(claim: str, doc: str, random: Random) -> Iterator[str]:
-    if not is_one_sentence(claim) or NEGATION.search(claim) or CONDITION.search(claim):
+def _list_strengthened_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
+    if not is_single_sentence_claim(claim) or NEGATION.search(claim) or CONDITION.search(claim):
         return
     if re.search(r"\b(?:all|always|every|each|when|than|only|cases?|rare|occasionally)\b|\bmay be used\b", claim, re.I):
         return
-    for found in find_unquoted(_WEAK_QUANTITY, claim):
+    for found in find_pattern_outside_quotes(_WEAK_QUANTITY, claim):
         following = re.match(r"\s([a-z-]+)(?:\s([a-z-]+))?", claim[found.end() :])
         left = claim[: found.start()].rstrip()
         is_name = found[0][0].isupper() and left != ""  # "in May"
@@ -173,7 +173,7 @@ def _list_strengthened(claim: str, doc: str, random: Random) -> Iterator[str]:
             and not is_name
             and _is_strengthened_by_word(found[0].lower(), left, following[1], following[2] or "")
         ):
-            yield replace_span(claim, found.span(), _STRENGTHENED[found[0].lower()])
+            yield replace_claim_text_span(claim, found.span(), _STRENGTHENED[found[0].lower()])
 
 
 def _is_strengthened_by_word(word: str, left: str, first: str, second: str) -> bool:
@@ -194,27 +194,27 @@ RULES = (
         "changed",
         '"not" stands behind the first auxiliary verb of a plain statement.',
         ("The bridge is open.", "The bridge is not open."),
-        _list_negated,
+        _list_negated_claims,
     ),
     PerturbationRule(
         "negation_removed",
         "changed",
         "The only negation of a sentence is left out.",
         ("The bridge is not open to cars.", "The bridge is open to cars."),
-        _list_unnegated,
+        _list_claims_without_negation,
     ),
     PerturbationRule(
         "comparison_turned",
         "changed",
         "A comparison says the opposite: higher lower, the largest the smallest.",
         ("It is older than the church.", "It is younger than the church."),
-        _list_turned_comparisons,
+        _list_claims_with_reversed_comparison,
     ),
     PerturbationRule(
         "quantity_strengthened",
         "changed",
         "What holds of some, often or perhaps is said of all, always, for sure.",
         ("Some ferries were late.", "All ferries were late."),
-        _list_strengthened,
+        _list_strengthened_claims,
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from random import Random
 
-from factaudit.perturb.claim_text import find_unquoted, is_plain_assertion, replace_span
+from factaudit.perturb.claim_text import find_pattern_outside_quotes, is_plain_assertion, replace_claim_text_span
 from factaudit.perturb.rule_declaration import PerturbationRule
 from factaudit.text.sentences import split_sentences
 
@@ -51,7 +51,7 @@ def _has_plain_word(name: str, document: str) -> bool:
     return any(re.search(rf"\b{word.lower()}s?\b", document) for word in name.split())
 
 
-def _is_person(name: str, sentences: Sequence[str]) -> bool:
+def _is_full_name_of_person(name: str, sentences: Sequence[str]) -> bool:
     first, last = name.split()
     told = (
         rf"\b(?:{first} )?{last}(?:,? (?:also |later |then )?{_PERSONAL_VERB}|, (?:who|\d\d)\b)|\b{_HONORIFIC}{name}\b"
@@ -60,13 +60,13 @@ def _is_person(name: str, sentences: Sequence[str]) -> bool:
     return any(re.search(told, sentence) for sentence in sentences if last in sentence)
 
 
-def _list_other_names(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_other_name(claim: str, doc: str, random: Random) -> Iterator[str]:
     if not is_plain_assertion(claim):
         return
     sentences, names = _list_sentences_and_names(doc)
     for name in names:
         last = name.split()[1]
-        if claim.count(last) != 1 or not _is_person(name, sentences):
+        if claim.count(last) != 1 or not _is_full_name_of_person(name, sentences):
             continue
         beside = " ".join(sentence for sentence in sentences if last in sentence)
         others = [
@@ -75,13 +75,13 @@ def _list_other_names(claim: str, doc: str, random: Random) -> Iterator[str]:
             # Who is named in one sentence may have done one thing together; who shares a word may be one.
             if not set(other.split()) & set(name.split())
             and other.split()[1] not in beside + claim
-            and _is_person(other, sentences)
+            and _is_full_name_of_person(other, sentences)
         ]
         alone = rf"\b(?:{name}|(?<![A-Z]\w )(?<!\w [A-Z]\. )(?<!\w [A-Z]){last})\b(?!['’]\w|[-\w]| [A-Z])"
-        span = next((found.span() for found in find_unquoted(re.compile(alone), claim)), None)
+        span = next((found.span() for found in find_pattern_outside_quotes(re.compile(alone), claim)), None)
         if others and span is not None:
             other = random.choice(others)
-            yield replace_span(claim, span, other if " " in claim[slice(*span)] else other.split()[1])
+            yield replace_claim_text_span(claim, span, other if " " in claim[slice(*span)] else other.split()[1])
 
 
 RULES = (
@@ -90,7 +90,7 @@ RULES = (
         "changed",
         "The name of a person becomes that of another in the document, who stands in no sentence with the first.",
         ("Ada Fenn wrote the report.", "Tom Reed wrote the report."),
-        _list_other_names,
+        _list_claims_with_other_name,
         document="Ada Fenn said that she wrote the report. The printer, said Tom Reed, was late.",
     ),
 )

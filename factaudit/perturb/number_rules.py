@@ -8,14 +8,14 @@ from itertools import pairwise
 from random import Random
 
 from factaudit.perturb.claim_text import (
-    find_unquoted,
-    has_phrase,
+    find_pattern_outside_quotes,
+    has_phrase_in_document,
     is_plain_assertion,
     is_plural_noun,
     join_alternatives,
-    read_word_pairs,
+    parse_word_replacement_pairs,
     read_words,
-    replace_span,
+    replace_claim_text_span,
 )
 from factaudit.perturb.rule_declaration import PerturbationRule
 
@@ -59,9 +59,9 @@ _OPEN_END = re.compile(
 _SCALES = ("percent", "per", "million", "billion", "thousand", "hundred")
 
 
-def _find_counts(claim: str) -> Iterator[re.Match[str]]:
+def _find_counting_numbers(claim: str) -> Iterator[re.Match[str]]:
     """Numbers that count something or measure it, are no bound, and no part of a range."""
-    for found in find_unquoted(_NUMBER, claim):
+    for found in find_pattern_outside_quotes(_NUMBER, claim):
         left, right = claim[: found.start()], claim[found.end() :]
         before = left.split()[-1:] or [""]
         is_year = re.fullmatch(r"1\d{3}|20\d{2}", found["number"]) and not found["currency"]
@@ -75,11 +75,13 @@ def _find_counts(claim: str) -> Iterator[re.Match[str]]:
         ):
             continue
         following = re.match(r"\s?%|\s(?P<word>[a-z]+)\b(?!-)", right)
-        if found["currency"] or (following and (following["word"] is None or _is_counted(following["word"], right))):
+        if found["currency"] or (
+            following and (following["word"] is None or _is_noun_after_number(following["word"], right))
+        ):
             yield found
 
 
-def _is_counted(word: str, right: str) -> bool:
+def _is_noun_after_number(word: str, right: str) -> bool:
     if word in _SCALES or is_plural_noun(word):
         return True
     second = re.match(r"\s[a-z]+\s(?P<word>[a-z]+)\b(?!-)", right)
@@ -112,17 +114,17 @@ def _list_number_spellings(value: float) -> list[str]:
 
 def is_number_in(document: str, value: float) -> bool:
     """Whether a document has a number, in digits or as a word."""
-    return any(has_phrase(document, form) for form in _list_number_spellings(value))
+    return any(has_phrase_in_document(document, form) for form in _list_number_spellings(value))
 
 
-def _list_other_forms(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_unquoted(re.compile(r"(?<![\w.,:/#-])\d{1,3}(?:,\d{3})+(?![\w,]|\.\d)"), claim):
-        yield replace_span(claim, found.span(), found[0].replace(",", ""))
-    for found in find_unquoted(re.compile(r"(?<=\d)(?: percent| per cent)\b"), claim):
-        yield replace_span(claim, found.span(), "%")
-    for found in find_unquoted(re.compile(r"(?<=\d)\s?%(?![\w-])"), claim):
-        yield replace_span(claim, found.span(), " percent")
-    for found in find_unquoted(_NUMBER, claim):
+def _list_respelt_number_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for found in find_pattern_outside_quotes(re.compile(r"(?<![\w.,:/#-])\d{1,3}(?:,\d{3})+(?![\w,]|\.\d)"), claim):
+        yield replace_claim_text_span(claim, found.span(), found[0].replace(",", ""))
+    for found in find_pattern_outside_quotes(re.compile(r"(?<=\d)(?: percent| per cent)\b"), claim):
+        yield replace_claim_text_span(claim, found.span(), "%")
+    for found in find_pattern_outside_quotes(re.compile(r"(?<=\d)\s?%(?![\w-])"), claim):
+        yield replace_claim_text_span(claim, found.span(), " percent")
+    for found in find_pattern_outside_quotes(_NUMBER, claim):
         left, right = claim[: found.start()], claim[found.end() :]
         following = re.match(r"\s([a-z]+)\b(?!-)", right)
         if found["currency"] or following is None or not is_plural_noun(following[1]):
@@ -131,15 +133,15 @@ def _list_other_forms(claim: str, doc: str, random: Random) -> Iterator[str]:
             continue
         number = found["number"]
         if number.lower() in _WORD_VALUES and _WORD_VALUES[number.lower()] <= 12:
-            yield replace_span(claim, found.span(), str(_WORD_VALUES[number.lower()]))
+            yield replace_claim_text_span(claim, found.span(), str(_WORD_VALUES[number.lower()]))
         elif re.fullmatch(r"[2-9]|1[0-2]", number) and left.strip():
-            yield replace_span(claim, found.span(), NUMBER_WORDS[int(number) - 2])
+            yield replace_claim_text_span(claim, found.span(), NUMBER_WORDS[int(number) - 2])
         elif re.fullmatch(r"\d{4,7}", number) and not 1000 <= int(number) <= 2100:
-            yield replace_span(claim, found.span(), f"{int(number):,}")
+            yield replace_claim_text_span(claim, found.span(), f"{int(number):,}")
 
 
-def _list_other_numbers(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in _find_counts(claim) if is_plain_assertion(claim) else ():
+def _list_claims_with_other_number(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for found in _find_counting_numbers(claim) if is_plain_assertion(claim) else ():
         value = read_number(found["number"])
         share = claim[found.end() :].lstrip().startswith(("%", "percent", "per cent"))
         if value < 2 or not is_number_in(doc, value) or (share and value >= 95):
@@ -147,7 +149,7 @@ def _list_other_numbers(claim: str, doc: str, random: Random) -> Iterator[str]:
         drawn = (_draw_greater_number(found["number"], value, 99 if share else 1e15, random) for _ in range(20))
         new = next((one for one in drawn if one and not is_number_in(f"{doc} {claim}", read_number(one))), None)
         if new is not None:
-            yield replace_span(claim, found.span("number"), new)
+            yield replace_claim_text_span(claim, found.span("number"), new)
 
 
 def _draw_greater_number(text: str, value: float, most: float, random: Random) -> str | None:
@@ -165,19 +167,19 @@ def _draw_greater_number(text: str, value: float, most: float, random: Random) -
     return f"{new:,.{decimals}f}" if "," in text else f"{new:.{decimals}f}"
 
 
-def _list_exchanged_numbers(claim: str, doc: str, random: Random) -> Iterator[str]:
-    counts = [found for found in _find_counts(claim) if is_number_in(doc, read_number(found["number"]))]
+def _list_claims_with_swapped_numbers(claim: str, doc: str, random: Random) -> Iterator[str]:
+    counts = [found for found in _find_counting_numbers(claim) if is_number_in(doc, read_number(found["number"]))]
     for first, second in pairwise(counts) if is_plain_assertion(claim) else ():
         things = [re.match(r"\s?[\w%]+", claim[found.end() :]) for found in (first, second)]
         values = [read_number(found["number"]) for found in (first, second)]
         plain = not first["currency"] and not second["currency"]
         if plain and values[0] != values[1] and all(things) and len({thing and thing[0] for thing in things}) == 2:
-            later = replace_span(claim, second.span("number"), first["number"].lower())
-            yield replace_span(later, first.span("number"), second["number"])
+            later = replace_claim_text_span(claim, second.span("number"), first["number"].lower())
+            yield replace_claim_text_span(later, first.span("number"), second["number"])
 
 
 #: Each unit with a greater one of its kind: what takes minutes does not take hours.
-_GREATER_UNITS = read_word_pairs(
+_GREATER_UNITS = parse_word_replacement_pairs(
     """second minute, minute hour, hour day, day week, week month, month year, metre kilometre, meter kilometer,
     foot mile, feet miles, yard mile, inch foot, inches feet, centimetre metre, centimeter meter, millimetre metre,
     millimeter meter, gram kilogram, milligram gram, ounce pound, kilogram tonne, million billion, thousand million,
@@ -186,8 +188,8 @@ _GREATER_UNITS = read_word_pairs(
 _UNIT = re.compile(rf"(?<=\s)(?:{join_alternatives(_GREATER_UNITS)})(?:s|es)?\b(?![-\w])(?!\s(?:and|or|to)\s)")
 
 
-def _list_greater_units(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for number in find_unquoted(_NUMBER, claim) if is_plain_assertion(claim) else ():
+def _list_claims_with_greater_unit(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for number in find_pattern_outside_quotes(_NUMBER, claim) if is_plain_assertion(claim) else ():
         unit = _UNIT.match(claim, number.end() + 1)
         left, right = claim[: number.start()], claim[number.end() :]
         if unit is None or _BOUNDS.search(left) or _LEFT_OF_RANGE.search(left) or _OPEN_END.match(right):
@@ -196,8 +198,8 @@ def _list_greater_units(claim: str, doc: str, random: Random) -> Iterator[str]:
         if _RIGHT_OF_RANGE.match(claim[unit.end() :]) or value == 0 or not is_number_in(doc, value):
             continue
         new = _GREATER_UNITS.get(word) or _make_plural(_GREATER_UNITS.get(word.removesuffix("s"), ""))
-        if new and not any(has_phrase(doc, f"{form} {new}") for form in _list_number_spellings(value)):
-            yield replace_span(claim, unit.span(), new)
+        if new and not any(has_phrase_in_document(doc, f"{form} {new}") for form in _list_number_spellings(value)):
+            yield replace_claim_text_span(claim, unit.span(), new)
 
 
 def _make_plural(unit: str) -> str:
@@ -210,7 +212,7 @@ RULES = (
         "same",
         "A number is written in another form: 1,000 as 1000, three as 3, % as percent, or the other way round.",
         ("It sold 1,000 cars.", "It sold 1000 cars."),
-        _list_other_forms,
+        _list_respelt_number_claims,
     ),
     PerturbationRule(
         "number_changed",
@@ -218,7 +220,7 @@ RULES = (
         "A number that counts or measures becomes a greater one that the document does not have. Bounds, guesses, "
         "ranges and numbers in names are left alone.",
         ("The trial lasted nine weeks.", "The trial lasted twelve weeks."),
-        _list_other_numbers,
+        _list_claims_with_other_number,
         document="The trial lasted nine weeks.",
     ),
     PerturbationRule(
@@ -226,7 +228,7 @@ RULES = (
         "changed",
         "Two numbers that count different things change places: all words stay.",
         ("It carries 620 passengers and 88 cars.", "It carries 88 passengers and 620 cars."),
-        _list_exchanged_numbers,
+        _list_claims_with_swapped_numbers,
         document="passengers | 620, cars | 88",
     ),
     PerturbationRule(
@@ -234,7 +236,7 @@ RULES = (
         "changed",
         "A unit becomes a greater one of its kind: minutes hours, million billion.",
         ("The flight took nine hours.", "The flight took nine days."),
-        _list_greater_units,
+        _list_claims_with_greater_unit,
         document="It took nine hours.",
     ),
 )

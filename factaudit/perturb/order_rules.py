@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from factaudit.perturb.claim_text import has_phrase, is_one_sentence, is_plain_assertion, join_alternatives, read_words
+from factaudit.perturb.claim_text import (
+    has_phrase_in_document,
+    is_plain_assertion,
+    is_single_sentence_claim,
+    join_alternatives,
+    read_words,
+)
 from factaudit.perturb.rule_declaration import PerturbationRule
 
 #: What a clause must not hold that is moved as a whole: it might end before its last word, or reach over others.
@@ -60,7 +66,7 @@ def _capitalise_first_letter(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _lower_first_word(text: str, doc: str) -> str | None:
+def _lowercase_sentence_start(text: str, doc: str) -> str | None:
     """A sentence's beginning as it stands within a sentence; None where nobody knows whether it is a name."""
     first = text.split()[0]
     lower = text[0].lower() + text[1:]
@@ -69,8 +75,8 @@ def _lower_first_word(text: str, doc: str) -> str | None:
     return text if re.search(rf"[a-z,] {re.escape(first)}\b", doc) else None
 
 
-def _list_other_clause_orders(claim: str, doc: str, random: Random) -> Iterator[str]:
-    if not is_one_sentence(claim):
+def _list_claims_with_reordered_clauses(claim: str, doc: str, random: Random) -> Iterator[str]:
+    if not is_single_sentence_claim(claim):
         return
     if (found := _FRONTED_CLAUSE.match(claim)) and _is_movable(found["clause"]) and _is_movable(found["main"]):
         main, clause = found["main"], found["clause"]
@@ -82,7 +88,7 @@ def _list_other_clause_orders(claim: str, doc: str, random: Random) -> Iterator[
     if found and _is_movable(found["main"]) and not _DATE_TAKER.search(found["main"]):
         yield f"{_capitalise_first_letter(found['main'])} {found['clause'][0].lower()}{found['clause'][1:]}."
     if (found := _CLAUSE_BEHIND.match(claim)) and _is_movable(found["main"]) and _is_movable(found["clause"]):
-        main_text = _lower_first_word(found["main"], doc)
+        main_text = _lowercase_sentence_start(found["main"], doc)
         if main_text is None or _PRONOUN.match(found["clause"]) or _SPAN_OF_TIME.search(found["main"]):
             return
         # "before computers in many ways": a plural is no verb.
@@ -118,19 +124,19 @@ _NO_PHRASE = re.compile(
 )
 
 
-def _list_turned_causes(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_reversed_cause(claim: str, doc: str, random: Random) -> Iterator[str]:
     if not is_plain_assertion(claim):
         return
     found = _CAUSE.match(claim)
     if found and not _NO_PHRASE.search(found["left"]) and not _NO_PHRASE.search(found["right"]):
-        left, right = _lower_first_word(found["left"], doc), found["right"]
+        left, right = _lowercase_sentence_start(found["left"], doc), found["right"]
         alike = found["left"].split()[-1].endswith("s") == right.split()[-1].endswith("s")
         agrees = alike or re.match(r"(?:can|could|may|might|will|caused|led|resulted|triggered)\b", found["link"])
         if left is not None and agrees and left.lower() != right.lower():
             yield f"{_capitalise_first_letter(right)} {found['link']} {left}{found['rest']}"
     found = _BECAUSE.match(claim)
     if found and not _NO_EFFECT.search(found["effect"]):
-        effect = _lower_first_word(found["effect"], doc)
+        effect = _lowercase_sentence_start(found["effect"], doc)
         # What stands behind a comma goes on with the whole sentence.
         if effect is not None and "," not in found["cause"] and _FINITE_VERB.search(found["cause"]):
             yield f"{_capitalise_first_letter(found['cause'])} because {effect}."
@@ -169,12 +175,12 @@ _NO_DOER = re.compile(
 )
 
 
-def _list_swapped_roles(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_swapped_roles(claim: str, doc: str, random: Random) -> Iterator[str]:
     if not is_plain_assertion(claim):
         return
     for found in filter(None, (pattern.search(claim) for pattern in _ROLES)):
         doer, other = found["doer"], found["other"]
-        known = all(has_phrase(doc, one.split()[-1]) for one in (doer, other))
+        known = all(has_phrase_in_document(doc, one.split()[-1]) for one in (doer, other))
         if known and not _NO_DOER.match(doer) and not _NO_DOER.match(other):
             doer = doer[0].lower() + doer[1:] if found.re is _ROLES[1] else doer
             other = _capitalise_first_letter(other)
@@ -187,21 +193,21 @@ RULES = (
         "same",
         "A clause of time or cause moves from the front of a sentence to its end, or the other way round.",
         ("The mill closed because the river fell.", "Because the river fell, the mill closed."),
-        _list_other_clause_orders,
+        _list_claims_with_reordered_clauses,
     ),
     PerturbationRule(
         "cause_turned",
         "changed",
         "Cause and effect change places.",
         ("The flood caused a fire.", "A fire caused the flood."),
-        _list_turned_causes,
+        _list_claims_with_reversed_cause,
     ),
     PerturbationRule(
         "roles_swapped",
         "changed",
         "Who did something and to whom it was done change places.",
         ("Port Aske beat Vardmill.", "Vardmill beat Port Aske."),
-        _list_swapped_roles,
+        _list_claims_with_swapped_roles,
         document="Port Aske beat Vardmill.",
     ),
 )

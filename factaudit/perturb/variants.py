@@ -92,7 +92,7 @@ def _make_variants_of_kind(
         dataset = claim["dataset"]
         if per_kind is not None and counts.get(dataset, 0) >= per_kind:
             continue
-        text = _pick_claim_edit(claim, rule, seed)
+        text = _pick_perturbed_claim_text(claim, rule, seed)
         if text is not None:
             counts[dataset] = counts.get(dataset, 0) + 1
             variant = {"claim_id": f"{claim['claim_id']}~{rule.kind}", rule.changes: text, "label": None}
@@ -101,7 +101,7 @@ def _make_variants_of_kind(
     return found
 
 
-def _pick_claim_edit(claim: dict[str, Any], rule: PerturbationRule, seed: int) -> str | None:
+def _pick_perturbed_claim_text(claim: dict[str, Any], rule: PerturbationRule, seed: int) -> str | None:
     """One of the texts that the rule can make of a claim; None where it does not fit."""
     text, document = claim["claim"], claim["doc"]
     if not isinstance(text, str) or not isinstance(document, str) or is_text_placeholder(text):

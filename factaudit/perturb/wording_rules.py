@@ -6,10 +6,15 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from factaudit.perturb.claim_text import find_unquoted, join_alternatives, read_word_pairs, replace_span
+from factaudit.perturb.claim_text import (
+    find_pattern_outside_quotes,
+    join_alternatives,
+    parse_word_replacement_pairs,
+    replace_claim_text_span,
+)
 from factaudit.perturb.rule_declaration import PerturbationRule
 
-_CONTRACTED = read_word_pairs(
+_CONTRACTED = parse_word_replacement_pairs(
     """is_not isn't, are_not aren't, was_not wasn't, were_not weren't, do_not don't, does_not doesn't, did_not didn't,
     has_not hasn't, have_not haven't, had_not hadn't, could_not couldn't, would_not wouldn't, should_not shouldn't,
     will_not won't, cannot can't, they_are they're, we_are we're, you_are you're, they_will they'll, we_will we'll,
@@ -22,17 +27,17 @@ _SHORT_FORM = re.compile(rf"\b(?:{join_alternatives(_EXPANDED)})\b".replace("'",
 _INVERTING = re.compile(r"(?:^|[?:;]|\b(?:why|when|how|what|where|who|so|nor|and|but|or|if|than|as)\b)\W*$", re.I)
 
 
-def _list_other_contractions(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_unquoted(_LONG_FORM, claim):
+def _list_claims_with_other_contraction(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for found in find_pattern_outside_quotes(_LONG_FORM, claim):
         # "They are." cannot be shortened; "is not only" can.
         if re.match(r"\s+\w", claim[found.end() :]):
-            yield replace_span(claim, found.span(), _CONTRACTED[found[0].lower()])
-    for found in find_unquoted(_SHORT_FORM, claim):
+            yield replace_claim_text_span(claim, found.span(), _CONTRACTED[found[0].lower()])
+    for found in find_pattern_outside_quotes(_SHORT_FORM, claim):
         if "?" not in claim and not (found[0].lower().endswith("t") and _INVERTING.search(claim[: found.start()])):
-            yield replace_span(claim, found.span(), _EXPANDED[found[0].lower().replace("’", "'")])
+            yield replace_claim_text_span(claim, found.span(), _EXPANDED[found[0].lower().replace("’", "'")])
 
 
-def _list_other_quotation_marks(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_other_quotation_marks(claim: str, doc: str, random: Random) -> Iterator[str]:
     straight = re.compile(r'(?<![\w"])"(?=[^\s"])([^"\n]*[^\s"\d])"(?!\w)')
     if claim.count('"') == 2 * len(straight.findall(claim)) > 0:
         yield straight.sub(r"“\1”", claim)
@@ -45,7 +50,7 @@ def _list_other_quotation_marks(claim: str, doc: str, random: Random) -> Iterato
 
 
 #: British and American spellings of single words; those that have many forms are put together below.
-_SPELLINGS = read_word_pairs(
+_SPELLINGS = parse_word_replacement_pairs(
     """fibre fiber, fibres fibers, traveller traveler, travellers travelers, analyse analyze, analysed analyzed,
     analysing analyzing, paralysed paralyzed, defence defense, offence offense, grey gray, greyish grayish,
     aluminium aluminum, sulphur sulfur, mould mold, moulds molds, moulded molded, moustache mustache,
@@ -83,9 +88,9 @@ _LOWER_CASE_WORD = re.compile(r"(?<![\w'’.@/-])[a-z]{4,}(?![\w@/-]|['’]\w|\.
 
 
 def _list_other_spellings(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_unquoted(_LOWER_CASE_WORD, claim):
+    for found in find_pattern_outside_quotes(_LOWER_CASE_WORD, claim):
         if found[0] in _OTHER_SPELLINGS:
-            yield replace_span(claim, found.span(), _OTHER_SPELLINGS[found[0]])
+            yield replace_claim_text_span(claim, found.span(), _OTHER_SPELLINGS[found[0]])
 
 
 #: Words that are others when their letters are capitals, and units: mW and MW.
@@ -100,7 +105,7 @@ def _list_upper_case(claim: str, doc: str, random: Random) -> Iterator[str]:
         yield claim.upper()
 
 
-def _list_other_white_space(claim: str, doc: str, random: Random) -> Iterator[str]:
+def _list_claims_with_other_white_space(claim: str, doc: str, random: Random) -> Iterator[str]:
     gaps = [found.span() for found in re.finditer(r"(?<=\w) (?=\w)", claim)]
     if len(gaps) >= 3 and "\n" not in claim and "|" not in claim:
         start, end = random.choice(gaps)
@@ -113,14 +118,14 @@ RULES = (
         "same",
         "Words are drawn together, or written out: is not, isn't.",
         ("The bridge is not open.", "The bridge isn't open."),
-        _list_other_contractions,
+        _list_claims_with_other_contraction,
     ),
     PerturbationRule(
         "quotation_marks",
         "same",
         "Straight quotation marks and apostrophes become curly, or the other way round.",
         ('He called it "a relic".', "He called it “a relic”."),
-        _list_other_quotation_marks,
+        _list_claims_with_other_quotation_marks,
     ),
     PerturbationRule(
         "spelling",
@@ -141,6 +146,6 @@ RULES = (
         "same",
         "A space becomes two, or a line break.",
         ("The mill closed in 1911.", "The mill  closed in 1911."),
-        _list_other_white_space,
+        _list_claims_with_other_white_space,
     ),
 )

@@ -30,7 +30,7 @@ def make_claim_server(run_dir: Path, port: int = 0) -> ThreadingHTTPServer:
     &order=&first=&size=`` an answer of {total, rows}. Raises `InputError` for a folder without claims.
     """
     claims = ClaimBrowser.read_run_folder(run_dir)
-    page, policy = _render_claim_page(claims, resolve_path(run_dir).name)
+    page, policy = _render_claim_browser_page(claims, resolve_path(run_dir).name)
     server = ThreadingHTTPServer(("127.0.0.1", port), BaseHTTPRequestHandler)
     own = {f"{host}:{server.server_port}" for host in ("127.0.0.1", "localhost")}
     answers: dict[str, Callable[[dict[str, str]], Any]] = {
@@ -90,7 +90,7 @@ def _answer_claim_query(claim_browser: ClaimBrowser, parameters: dict[str, str])
     return {"total": total, "rows": [claim_browser.make_claim_row(at) for at in rows]}
 
 
-def _render_claim_page(claim_browser: ClaimBrowser, run_name: str) -> tuple[bytes, str]:
+def _render_claim_browser_page(claim_browser: ClaimBrowser, run_name: str) -> tuple[bytes, str]:
     script = read_page_script()
     text = (
         make_html_template_environment()

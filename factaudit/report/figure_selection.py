@@ -10,7 +10,7 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec, ScatterPlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.plot_groups import MAX_POINTS_WITH_INTERVALS, count_largest_scatter_panel
+from factaudit.report.plots.plot_groups import MAX_POINTS_WITH_INTERVALS, count_largest_scatter_panel_points
 
 #: A figure has at most so many evaluators: the best and the worst of more.
 MAX_DRAWN_EVALUATORS = 8
@@ -91,7 +91,7 @@ def spread_crowded_report_figure_panels(plot: PlotSpec, rows: Sequence[Row], gro
     if not isinstance(plot, ScatterPlotSpec) or plot.panels is not None:
         return plot
     several = len({row.get("evaluator") for row in rows}) > 1
-    crowded = count_largest_scatter_panel(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS
+    crowded = count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS
     return replace(plot, panels="evaluator", per_page=_ALL_GROUPS) if several and crowded else plot
 
 

@@ -35,7 +35,7 @@ def render_markdown_report(document: ReportDocument) -> str:
         if document.headline_findings:
             parts.append(
                 "\n".join(
-                    _render_finding(each.finding, f"{each.check.title}: {each.statement}")
+                    _render_markdown_finding(each.finding, f"{each.check.title}: {each.statement}")
                     for each in document.headline_findings
                 )
             )
@@ -64,7 +64,7 @@ def render_markdown_first_screen(screen: FirstScreen) -> list[str]:
     return [part for part in parts if part]
 
 
-def _render_finding(finding: Row, statement: str) -> str:
+def _render_markdown_finding(finding: Row, statement: str) -> str:
     text = f"- **{escape_markdown(str(finding.get('severity', '')))}** {escape_markdown(statement)}"
     return (
         f"{text} ({escape_markdown(format_report_summary_finding_evidence(finding))})"
@@ -104,7 +104,7 @@ def _render_markdown_table(table: ReportTable) -> str:
         "| " + " | ".join(map(escape_markdown, table.columns)) + " |",
         "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
-    lines += ["| " + " | ".join(_render_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
+    lines += ["| " + " | ".join(_render_markdown_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
     text = "\n".join(lines) + f"\n\n*{escape_markdown(' '.join([table.caption, *_shorten_table_notes(table)]))}*"
     if table.file:
         shown = min(len(table.rows), MAX_MARKDOWN_ROWS)
@@ -117,7 +117,7 @@ def _shorten_table_notes(table: ReportTable) -> list[str]:
     return [note.split(";")[0].rstrip(".") + "." for note in table.notes]
 
 
-def _render_row_cells(row: Sequence[ReportTableCell]) -> list[str]:
+def _render_markdown_row_cells(row: Sequence[ReportTableCell]) -> list[str]:
     """The row's reason stands once, at its first undefined figure."""
     undefined = [cell for cell in row if cell.text == UNDEFINED_MARK and cell.reason]
     cells = []

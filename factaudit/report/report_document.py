@@ -35,14 +35,14 @@ from factaudit.report.report_tables import (
 )
 from factaudit.report.summary import (
     CheckFindingsSummary,
-    SummaryFinding,
-    build_evaluator_uses_table,
+    ReportSummaryFinding,
     build_report_evaluator_overview,
+    build_report_evaluator_uses_table,
     choose_report_summary_findings,
     compose_report_summary_paragraphs,
     group_report_summary_findings_by_check,
 )
-from factaudit.text.display_text import format_cache_dates, format_count
+from factaudit.text.display_text import format_cached_reply_dates, format_count
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ReportDocument:
     #: What to warn of, by check; and the findings that are well.
     check_warnings: list[CheckFindingsSummary]
     #: The findings to read first, and the figures that carry them.
-    headline_findings: list[SummaryFinding]
+    headline_findings: list[ReportSummaryFinding]
     headline_figures: list[ReportFigure]
     ok_findings: list[Row]
     sections: list[ReportSection]
@@ -107,7 +107,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
         title=about.get("title") or DEFAULT_TITLE,
         first_screen=compose_first_screen(results),
         summary_paragraphs=compose_report_summary_paragraphs(results),
-        decision_table=build_evaluator_uses_table(results),
+        decision_table=build_report_evaluator_uses_table(results),
         evaluator_table=build_report_evaluator_overview(results),
         check_warnings=warnings,
         headline_findings=first,
@@ -124,7 +124,7 @@ MAX_HEADLINE_FIGURES = 2
 
 
 def _choose_report_headline_figures(
-    headline_findings: Sequence[SummaryFinding], sections: Sequence[ReportSection]
+    headline_findings: Sequence[ReportSummaryFinding], sections: Sequence[ReportSection]
 ) -> list[ReportFigure]:
     """The figure that says who is best, then those of the audits whose findings open the report (of most findings
     first), else the first ones."""
@@ -152,7 +152,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         none = unlisted or "Nothing to compute on: this audit has no rows."
         return ReportSection(slug, audit.title, [audit.text, none])
     if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
-        why = _find_common_report_reason(rows)
+        why = _find_common_undefined_reason(rows)
         text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name, rows)}."
         return ReportSection(slug, audit.title, [audit.text, text])
     shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
@@ -184,7 +184,7 @@ def _format_report_audit_option(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _find_common_report_reason(rows: Sequence[Row]) -> str:
+def _find_common_undefined_reason(rows: Sequence[Row]) -> str:
     """Why all rows are undefined: a reason of all, else what reasons have in common before they name systems."""
     reasons = list(dict.fromkeys(str(row["reason"]) for row in rows if row.get("reason")))
     if len(reasons) <= 1:
@@ -227,7 +227,7 @@ def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     known = [row["cost"] for row in calls if row.get("cost") is not None]
     text = f"{format_count(sum(row.get('calls') or 0 for row in calls), 'call')}"
     text += f", {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
-    if dated := format_cache_dates(calls):
+    if dated := format_cached_reply_dates(calls):
         text += f" ({dated})"
     text += f"; cost {sum(known):.4g}" if known else "; cost unknown"
     if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
@@ -250,7 +250,7 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         text += f" A claim is a whole response in {', '.join(single)}."
     if results["audits"].get("estimates"):
         has_labels = any(row.get("n_labelled") for row in claims)
-        text += _explain_report_estimates_labels(about.get("estimate") or {}, has_labels)
+        text += _explain_estimate_label_origin(about.get("estimate") or {}, has_labels)
     told = [text]
     if looks := about.get("looks"):
         text = f"The sealed test was opened {'once, for this report' if looks == 1 else f'{looks:,} times'}."
@@ -311,7 +311,7 @@ def _describe_report_claim(results: Mapping[str, Any]) -> str:
     return "a row of the claims table"
 
 
-def _explain_report_estimates_labels(origin: Mapping[str, Any], has_labels: bool) -> str:
+def _explain_estimate_label_origin(origin: Mapping[str, Any], has_labels: bool) -> str:
     """Where the labels come from that estimates rest on; ``has_labels``: the claims have some, too."""
     files = ", ".join(origin.get("labels") or [])
     sample = f", drawn by the plan of {origin['sample']}" if origin.get("sample") else ""

@@ -40,9 +40,9 @@ from factaudit.report.figure_selection import (
 from factaudit.report.plots.plot_groups import (
     MAX_POINTS_PER_PLACE,
     MAX_POINTS_WITH_INTERVALS,
-    count_largest_scatter_panel,
-    count_rows_at_fullest_plot_place,
-    drop_floor_plot_rows,
+    count_largest_scatter_panel_points,
+    count_overlapping_dot_plot_points,
+    drop_floor_evaluator_plot_rows,
     drop_pooled_plot_rows,
     drop_total_rows,
     format_group_label,
@@ -162,7 +162,7 @@ def _list_report_plot_figures(
 ) -> list[ReportFigure]:
     found = []
     floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
-    rows = drop_floor_plot_rows(plot, rows, floors)
+    rows = drop_floor_evaluator_plot_rows(plot, rows, floors)
     levels = list(dict.fromkeys(row.get("level") for row in rows)) if "level" in audit.columns else [None]
     for level in levels:
         mine = [row for row in rows if level is None or row.get("level") == level]
@@ -303,12 +303,12 @@ def _compose_report_figure_caption(
     if isinstance(plot, ScatterPlotSpec):
         rows = drop_total_rows(plot, rows)
     text = [f"{figure_title}.", plot.reading]
-    fullest = count_rows_at_fullest_plot_place(plot, rows, group_columns)
+    fullest = count_overlapping_dot_plot_points(plot, rows, group_columns)
     if fullest > MAX_POINTS_PER_PLACE:
         text.append(
             f"Markers: medians of up to {fullest:,} rows of the table; thin lines: their middle half; pale bars: all."
         )
-    elif fullest > 1 or count_largest_scatter_panel(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
+    elif fullest > 1 or count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
         text.append("A point for each row of the table; intervals are there.")
     # Tables of counts and heat maps show no interval, and a line to another figure is none.
     elif not isinstance(plot, HeatMapPlotSpec | CrossTablePlotSpec | GridPlotSpec) and not getattr(

@@ -76,7 +76,7 @@ def _format_shares_by_evaluator(counts: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{name} ({part:,} of {whole:,})" for name, (part, whole) in counts.items() if part)
 
 
-def build_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable | None:
+def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable | None:
     """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
     audited = make_audited_run(results["audits"], results["about"])
     tasks = [one for name, audit in load_all_audits().items() if audited.rows(name) for one in audit.decides]
@@ -198,7 +198,7 @@ MAX_HEADLINES = 5
 
 
 @dataclass(frozen=True)
-class SummaryFinding:
+class ReportSummaryFinding:
     """What a check found of an evaluator: its gravest finding, which stands for those on ``n_more_datasets`` other data
     sets.
     """
@@ -217,7 +217,7 @@ class SummaryFinding:
         )
 
 
-def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[SummaryFinding]:
+def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[ReportSummaryFinding]:
     """The findings to read first: of every check the one on the best evaluator, then the next; the gravest first, and
     among equals those that hold on most data sets."""
     ranked = []
@@ -230,7 +230,7 @@ def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary
                 {each.get("dataset") for each in found} - {None, ALL_TOGETHER, MACRO_MEAN, found[0].get("dataset")}
             )
             gravity = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-            ranked.append((gravity, depth, -more, SummaryFinding(group, found[0], more)))
+            ranked.append((gravity, depth, -more, ReportSummaryFinding(group, found[0], more)))
     return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:MAX_HEADLINES]]
 
 

@@ -11,8 +11,8 @@ from factaudit.audit.audit_options import read_options_of_audits_past_memory
 from factaudit.results import Results, Row, compare_results_of_tallies
 from factaudit.run_folder import (
     RunSettings,
-    hold_run_folder,
     list_file_checksums,
+    lock_run_folder_for_writing,
     write_run_lock_file,
 )
 from factaudit.run_reuse import describe_run_audit_rows, reuse_audit_rows, write_run_results_and_report
@@ -29,7 +29,7 @@ _LOCKED_PACKAGES = ("duckdb", "numpy", "pandas", "pyarrow", "scipy")
 
 
 @dataclass(frozen=True)
-class SqlAnalysisBesideAudits:
+class AdditionalSqlAnalysis:
     """What a run makes of tables beside audits: rows by audit, from the tables and columns that it groups by.
 
     files: what it reads beside them; make_signature: of how, from the checksums of the files.
@@ -46,14 +46,14 @@ def run_sql_audits(
     source_tables: SourceTables,
     out: str | Path,
     say: Callable[[str], None],
-    additional_analysis: SqlAnalysisBesideAudits | None = None,
+    additional_analysis: AdditionalSqlAnalysis | None = None,
 ) -> Results:
     """Audit tables and write the run folder; what queries keep is in its ``.work``, and removed at the end."""
     folder = Path(out)
     options = read_options_of_audits_past_memory(
         settings.audits
     )  # what is refused is refused before the tables are read
-    with hold_run_folder(
+    with lock_run_folder_for_writing(
         folder, [*source_tables.files, *(additional_analysis.files if additional_analysis else ())]
     ) as work:
         spill = work / "tables"

@@ -42,7 +42,7 @@ def query_sql_estimation_units(
     strata: Sequence[str],
     has_annotated_labels: bool,
 ) -> EstimationUnits:
-    """`factaudit.arrays.estimation_units.EstimationUnitsPastMemory.units` of the table ``claims``."""
+    """`factaudit.arrays.estimation_units.EstimationUnitsInDatabase.units` of the table ``claims``."""
     known, scored = join_summary.column_values, join_summary.has_scores
     of = f"FROM claims AS c WHERE c.g0 = {known['dataset'].index(dataset)}"
     if level == "response":

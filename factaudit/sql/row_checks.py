@@ -197,7 +197,7 @@ def _describe_refused_sql_row(
     )
 
 
-def first_repeat_sql_condition(verdicts: SqlTable) -> str:
+def build_first_repeat_sql_condition(verdicts: SqlTable) -> str:
     """Whether a verdict is the first of its evaluator: audits of rates read no repeats."""
     return (
         f"({verdicts.missing_condition('repeat')} OR {verdicts.column_or_null('repeat')} = 0)"

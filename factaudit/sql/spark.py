@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.errors import InputError, Problem, first_line_of_error
+from factaudit.errors import InputError, Problem, format_error_first_line
 from factaudit.sql.sql_engine import ColumnKind, classify_sql_column_type
 
 
@@ -54,7 +54,7 @@ class SparkEngine:
         try:
             declared = self._session.sql(f"SELECT * FROM {relation} AS t").dtypes
         except Exception as error:  # py4j's classes are known where pyspark is
-            raise InputError(relation, [Problem(f"cannot be read ({first_line_of_error(error)})")]) from None
+            raise InputError(relation, [Problem(f"cannot be read ({format_error_first_line(error)})")]) from None
         return {str(name): classify_sql_column_type(str(kind)) for name, kind in declared}
 
     def close(self) -> None:

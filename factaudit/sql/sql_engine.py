@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from factaudit.errors import FactauditError, InputError, Problem, first_line_of_error
+from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 
 #: Kinds of columns as far as checks tell them apart.
 ColumnKind = Literal["text", "whole", "number", "truth", "other"]
@@ -70,7 +70,7 @@ class DuckDBEngine:
                 self._connection.execute(f"ATTACH {quote_sql_literal(str(attach))} AS source (READ_ONLY)")
             except duckdb.Error as error:
                 raise InputError(
-                    str(attach), [Problem(f"not a DuckDB database ({first_line_of_error(error)})")]
+                    str(attach), [Problem(f"not a DuckDB database ({format_error_first_line(error)})")]
                 ) from None
 
     def query(self, sql: str) -> dict[str, np.ndarray]:
@@ -103,7 +103,7 @@ class DuckDBEngine:
         try:
             found = self._connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         except self._error as error:
-            raise InputError(relation, [Problem(f"cannot be read ({first_line_of_error(error)})")]) from None
+            raise InputError(relation, [Problem(f"cannot be read ({format_error_first_line(error)})")]) from None
         return {str(name): classify_sql_column_type(str(declared)) for name, declared, *_ in found}
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class SqlClaimGroups(ClaimGroups):
         """The group of each row of a result that has the columns."""
         rows = len(next(iter(query_result.values())))
         return np.searchsorted(
-            self.group_codes, _combine_sql_codes([query_result[one] for one in self.columns], self.code_counts, rows)
+            self.group_codes, _combine_column_codes([query_result[one] for one in self.columns], self.code_counts, rows)
         )
 
     def any_group_condition(self, places: Sequence[int]) -> str:
@@ -103,9 +103,9 @@ class SqlTallies:
         table = self._level_table(level) if systems else "claims"
         selected = ", ".join(columns) or "0 AS g"
         found = self._query_once(f"SELECT DISTINCT {selected} FROM {table} WHERE {inside}")
-        own = np.sort(_combine_sql_codes([found[one] for one in columns], radix, len(next(iter(found.values())))))
+        own = np.sort(_combine_column_codes([found[one] for one in columns], radix, len(next(iter(found.values())))))
         names = [[*self.join_summary.column_values[one], None] for one in named]
-        codes = (_split_sql_code(int(code), radix) for code in own)
+        codes = (_split_combined_sql_code(int(code), radix) for code in own)
         values = ([each[digit] for each, digit in zip(names, code, strict=True)] for code in codes)
         keys = [{"dataset": ALL_TOGETHER, **dict(zip(named, value, strict=True))} for value in values]
         groups = SqlClaimGroups(_NO_CODES, keys, level, (), columns, radix, own, inside)
@@ -377,14 +377,14 @@ def _build_sql_cell_expression(value_expressions: Sequence[str], axis_width: int
     )
 
 
-def _combine_sql_codes(code_columns: Sequence[np.ndarray], code_counts: Sequence[int], n_rows: int) -> np.ndarray:
+def _combine_column_codes(code_columns: Sequence[np.ndarray], code_counts: Sequence[int], n_rows: int) -> np.ndarray:
     found = np.zeros(n_rows, dtype=np.int64)
     for values, size in zip(code_columns, code_counts, strict=True):
         found = found * size + values.astype(np.int64)
     return found
 
 
-def _split_sql_code(code: int, code_counts: Sequence[int]) -> list[int]:
+def _split_combined_sql_code(code: int, code_counts: Sequence[int]) -> list[int]:
     found = []
     for size in reversed(code_counts):
         code, digit = divmod(code, size)

@@ -18,9 +18,9 @@ from typing import Any
 from factaudit.errors import InputError, Problem, suggest_known_name
 from factaudit.sql.row_checks import (
     SqlTable,
+    build_first_repeat_sql_condition,
     check_sql_table_rows,
     count_where_expression,
-    first_repeat_sql_condition,
     list_sql_claim_checks,
     list_sql_verdict_checks,
     status_expression,
@@ -100,7 +100,7 @@ def _count_sql_evaluator_verdicts(sql_engine: SqlEngine, verdicts: SqlTable) -> 
     wanted = {f"n_{name}": f"{status_expression(verdicts)} = {quote_sql_literal(name)}" for name in STATUSES}
     wanted |= {"n_guessed": guess, "n_scores": f"{verdicts.score_sql()} IS NOT NULL"}
     more = [
-        count_where_expression(f"{first_repeat_sql_condition(verdicts)} AND {condition}", name)
+        count_where_expression(f"{build_first_repeat_sql_condition(verdicts)} AND {condition}", name)
         for name, condition in wanted.items()
     ]
     found = check_sql_table_rows(
@@ -212,8 +212,8 @@ def _store_sql_joined_claims(
     score = f"CAST({verdicts.score_sql()} AS DOUBLE)" if any(join_summary.has_scores) else "NULL"
     of_verdicts = (
         f"SELECT {verdicts.text_sql('claim_id')} AS claim_id, {verdicts.text_sql('evaluator')} AS evaluator, "
-        f"{_sql_verdict_code_expression(verdicts)} AS v, {score} AS score {verdicts.from_clause} "
-        f"WHERE {first_repeat_sql_condition(verdicts)} AND "
+        f"{_build_sql_verdict_code_expression(verdicts)} AS v, {score} AS score {verdicts.from_clause} "
+        f"WHERE {build_first_repeat_sql_condition(verdicts)} AND "
     )
     coded_id = "CAST(t.claim_id AS BIGINT)" if kind == "whole" else "t.claim_id"
     queries = [
@@ -248,7 +248,7 @@ def _raise_unjoined_sql_verdict(sql_engine: SqlEngine, claims: SqlTable, verdict
     every = f"SELECT {claims.text_sql('claim_id')} {claims.from_clause} WHERE t.claim_id IS NOT NULL{real}"
     own, of_first = (
         verdicts.text_sql("claim_id"),
-        f"{verdicts.from_clause} WHERE {first_repeat_sql_condition(verdicts)}",
+        f"{verdicts.from_clause} WHERE {build_first_repeat_sql_condition(verdicts)}",
     )
     sql = f"SELECT MIN({own}) AS id, COUNT(DISTINCT {own}) AS n {of_first}"
     unknown = sql_engine.query(f"{sql} AND {own} NOT IN ({every})")
@@ -264,7 +264,7 @@ def _raise_unjoined_sql_verdict(sql_engine: SqlEngine, claims: SqlTable, verdict
     raise InputError(verdicts.name, [Problem(f"{message}{twice['id'][0]!r} ({n:,} such claims)", column="claim_id")])
 
 
-def _sql_verdict_code_expression(verdicts: SqlTable) -> str:
+def _build_sql_verdict_code_expression(verdicts: SqlTable) -> str:
     """What is kept of a verdict: its prediction (2: none), and 3 more where it was guessed."""
     said, score, status = (
         verdicts.binary_sql("prediction"),

@@ -61,7 +61,7 @@ def make_experiment_schema() -> dict[str, Any]:
         branches.append((block, schema))
     for schema in (*definitions.values(), *(schema for _, schema in branches)):
         if "properties" in schema:
-            _relax_object_schema(schema)
+            _relax_experiment_object_schema(schema)
     whole: dict[str, Any] = branches[0][1]
     for block, schema in reversed(branches[1:]):
         whole = {"if": {"required": [block]}, "then": schema, "else": whole}
@@ -74,7 +74,7 @@ def make_experiment_schema() -> dict[str, Any]:
     }
 
 
-def _relax_object_schema(object_schema: dict[str, Any]) -> None:
+def _relax_experiment_object_schema(object_schema: dict[str, Any]) -> None:
     """Say what the keys mean, and take whatever the YAML's reader takes for them."""
     keys = object_schema["properties"]
     if "verifiers" in keys:

@@ -125,7 +125,7 @@ def allocate_first_phase_budget(budget: int, n_systems: int) -> int:
     return budget // 2 if budget >= max(least, per_system * n_systems) else budget
 
 
-def _allocate_budget_equally(budget: int, claims_left: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def _split_label_budget_equally(budget: int, claims_left: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Split a budget into equal parts, none above the claims left; chance decides who gets one more."""
     shares = np.zeros(len(claims_left), dtype=np.int64)
     order = random.permutation(len(claims_left))
@@ -194,7 +194,7 @@ def allocate_further_phase(
     of_system[strata.code[free]] = system[free]
     names = np.unique(of_system)
     left = np.array([strata.size[of_system == name].sum() for name in names])
-    shares = _allocate_budget_equally(budget, left, random)
+    shares = _split_label_budget_equally(budget, left, random)
     labels = np.zeros(len(strata.size), dtype=np.int64)
     for name, n in zip(names, shares, strict=True):
         inside = of_system == name

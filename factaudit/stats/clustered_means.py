@@ -38,8 +38,8 @@ def clustered_mean(values: np.ndarray, cluster: np.ndarray, confidence: float = 
     """
     known = ~np.isnan(values)
     names, place = rank_distinct_integers(cluster[known])
-    point, left_out = _mean_and_jackknife(values[known], place, len(names))
-    return _jackknife_interval(point, left_out - point, values[known], len(names), confidence)
+    point, left_out = _jackknife_clustered_means(values[known], place, len(names))
+    return _jackknife_mean_interval(point, left_out - point, values[known], len(names), confidence)
 
 
 def clustered_mean_difference(
@@ -70,15 +70,15 @@ def clustered_mean_difference(
     names, place = rank_distinct_integers(np.concatenate([cluster for _, cluster in sides]))
     places = np.split(place, [len(sides[0][0])])
     (mean_a, left_a), (mean_b, left_b) = (
-        _mean_and_jackknife(values, where, len(names)) for (values, _), where in zip(sides, places, strict=True)
+        _jackknife_clustered_means(values, where, len(names)) for (values, _), where in zip(sides, places, strict=True)
     )
     n_clusters = min(len(np.unique(where)) for where in places)
     changes = (left_a - mean_a) - (left_b - mean_b)
     every = np.concatenate([values for values, _ in sides])
-    return _jackknife_interval(mean_a - mean_b, changes, every, n_clusters, confidence)
+    return _jackknife_mean_interval(mean_a - mean_b, changes, every, n_clusters, confidence)
 
 
-def _mean_and_jackknife(values: np.ndarray, place: np.ndarray, n_clusters: int) -> tuple[float, np.ndarray]:
+def _jackknife_clustered_means(values: np.ndarray, place: np.ndarray, n_clusters: int) -> tuple[float, np.ndarray]:
     """The mean, and the mean without each cluster: (n_clusters,), NaN where that is nothing."""
     n = np.bincount(place, minlength=n_clusters)
     sums = np.bincount(place, values, n_clusters)
@@ -88,7 +88,7 @@ def _mean_and_jackknife(values: np.ndarray, place: np.ndarray, n_clusters: int) 
     return float(values.mean()) if len(values) else np.nan, left
 
 
-def _jackknife_interval(
+def _jackknife_mean_interval(
     point: float, changes: np.ndarray, values: np.ndarray, n_clusters: int, confidence: float
 ) -> ClusteredMean:
     """changes: what leaving out each cluster does to the point; values: whose rounding is no change."""

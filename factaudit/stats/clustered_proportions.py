@@ -123,7 +123,7 @@ class GroupClusterPairs:
             return ClusterCounts(
                 kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], self.n_groups
             )
-        first, times = _find_first_of_equal_pairs(self.group, pair, codes, n_codes, self.n_groups)
+        first, times = _find_equal_group_cluster_pairs(self.group, pair, codes, n_codes, self.n_groups)
         kind = np.full(len(self.group), -1, dtype=np.int64)
         kind[first] = np.arange(len(first))
         known = kind[pair] >= 0
@@ -133,7 +133,7 @@ class GroupClusterPairs:
         return ClusterCounts.collapse_equal_clusters(self.group[first[some]], counts[some], self.n_groups, times[some])
 
 
-def _find_first_of_equal_pairs(
+def _find_equal_group_cluster_pairs(
     group: np.ndarray, pair: np.ndarray, codes: np.ndarray, n_codes: int, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of the pairs of a group that have as many units of each code the first, and how many they are.
@@ -280,13 +280,13 @@ def wilson_interval(
     part = divide_or_undefined(t * t, effective_n)
     middle = (point + part / 2) / (1 + part)
     half = np.sqrt(part * (point * (1 - point) + part / 4)) / (1 + part)
-    low = np.minimum(middle - half, _rare_count_limit(point, effective_n, confidence))
-    high = np.maximum(middle + half, 1 - _rare_count_limit(1 - point, effective_n, confidence))
+    low = np.minimum(middle - half, _rare_proportion_lower_limit(point, effective_n, confidence))
+    high = np.maximum(middle + half, 1 - _rare_proportion_lower_limit(1 - point, effective_n, confidence))
     # On paper the ends are in [0, 1] and around the point; in floating point they may miss them by a bit.
     return np.minimum(np.maximum(low, 0), point), np.maximum(np.minimum(high, 1), point)
 
 
-def _rare_count_limit(share: np.ndarray, effective_n: np.ndarray, confidence: float) -> np.ndarray:
+def _rare_proportion_lower_limit(share: np.ndarray, effective_n: np.ndarray, confidence: float) -> np.ndarray:
     """The lower limit of the share of few hits among many units; 1 where hits are not few."""
     hits = share * effective_n
     is_rare = (hits > 0) & (hits <= np.where(effective_n > 50, 3, 2) + 1e-9)

@@ -123,7 +123,7 @@ def log_betting_capital(blocks: Sequence[LabelBlock], null: np.ndarray) -> np.nd
     total = np.zeros(())
     found = np.empty((len(blocks), len(null)))
     for at, block in enumerate(blocks):
-        total = total + _log_block_gains(block, null)
+        total = total + _log_betting_gains_of_block(block, null)
         top = total.max(axis=(0, 1, 2))
         finite = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(invalid="ignore"):
@@ -150,12 +150,12 @@ def log_directional_capital(blocks: Sequence[LabelBlock], null: float, is_above:
     """
     total, found = np.zeros(()), []
     for block in blocks:
-        total = total + _log_block_gains(block, np.array([null]))[0 if is_above else 1, ..., 0]
+        total = total + _log_betting_gains_of_block(block, np.array([null]))[0 if is_above else 1, ..., 0]
         found.append(np.logaddexp.reduce(total, axis=None) - np.log(total.size))
     return np.maximum.accumulate(np.maximum(found, 0.0))
 
 
-def _log_block_gains(block: LabelBlock, null: np.ndarray) -> np.ndarray:
+def _log_betting_gains_of_block(block: LabelBlock, null: np.ndarray) -> np.ndarray:
     """float64 (2, V, L, M): the log of each bet's gain in this block; infinite where a value is impossible."""
     n = len(block.label)
     scale = n * block.coefficient / block.probability

@@ -35,7 +35,7 @@ def quadratic_weighted_kappa(a: np.ndarray, b: np.ndarray) -> float:
     >>> quadratic_weighted_kappa(np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 2, 3]))
     0.8
     """
-    return float(_kappa_of_moments(_sum_kappa_moments(a, b, np.zeros(len(a), dtype=np.int64)).sum(0)))
+    return float(_weighted_kappa_of_moments(_sum_kappa_moments(a, b, np.zeros(len(a), dtype=np.int64)).sum(0)))
 
 
 def weighted_kappa_interval(
@@ -53,14 +53,14 @@ def weighted_kappa_interval(
     """
     names, place = rank_distinct_integers(cluster)
     moments = _sum_kappa_moments(a, b, place)
-    point = _kappa_of_moments(moments.sum(0))
+    point = _weighted_kappa_of_moments(moments.sum(0))
     if len(names) < MIN_JACKKNIFE_CLUSTERS or not abs(point) < 1 - 1e-12:
         return np.nan, np.nan
     z = np.arctanh(point)
     # Where the others agree wholly, or give one grade, this cluster counts as if it changed nothing.
-    left = _kappa_of_moments(moments.sum(0) - moments)
+    left = _weighted_kappa_of_moments(moments.sum(0) - moments)
     moved = np.arctanh(np.where(np.abs(left) < 1 - 1e-12, left, point)) - z
-    half = _half_width_of_moves(moved, np.bincount(place), confidence)
+    half = _jackknife_interval_half_width(moved, np.bincount(place), confidence)
     return float(np.tanh(z - half)), float(np.tanh(z + half))
 
 
@@ -71,7 +71,7 @@ def _sum_kappa_moments(a: np.ndarray, b: np.ndarray, place: np.ndarray) -> np.nd
     return np.stack([np.bincount(place, term) for term in (np.ones(len(a)), a, b, a * a + b * b, (a - b) ** 2)], 1)
 
 
-def _kappa_of_moments(moments: np.ndarray) -> np.ndarray:
+def _weighted_kappa_of_moments(moments: np.ndarray) -> np.ndarray:
     n, a, b, squares, apart = np.moveaxis(moments, -1, 0)
     expected = squares - 2 * divide_or_undefined(a * b, n)  # n times the mean of (a - b)² of two units
     rounding = LEAST_RELATIVE_SPREAD * squares
@@ -95,8 +95,8 @@ def spearman_rank_correlation(a: np.ndarray, b: np.ndarray) -> InfluenceStatisti
     x, y = x / scale_x, y / scale_y
     point = min(max(float((x * y).mean()), -1.0), 1.0)
     influence = x * y - point / 2 * (x * x + y * y)
-    influence += _sum_over_higher_grades((y - point * x) / scale_x, codes_x)
-    influence += _sum_over_higher_grades((x - point * y) / scale_y, codes_y)
+    influence += _sum_influence_over_higher_grades((y - point * x) / scale_x, codes_x)
+    influence += _sum_influence_over_higher_grades((x - point * y) / scale_y, codes_y)
     return InfluenceStatistic(point, influence / len(a))
 
 
@@ -126,7 +126,7 @@ def ordinal_krippendorff_alpha(grades: np.ndarray, unit: np.ndarray, n_units: in
     correction, chance = (n - 1) / n, expected.sum()
     ratio = observed.sum() / chance
     slope = 2 * pairs[unit] * from_unit - ratio * 4 * from_all
-    moved = observed - ratio * expected + np.bincount(unit, _sum_over_higher_grades(slope, codes), n_units)
+    moved = observed - ratio * expected + np.bincount(unit, _sum_influence_over_higher_grades(slope, codes), n_units)
     return InfluenceStatistic(float(1 - correction * ratio), -correction * moved / chance)
 
 
@@ -168,11 +168,13 @@ def difference_influence_interval(
         return np.nan, np.nan
     sizes = np.bincount(place)
     # What a cluster moves the statistic by when it is left out is more than its influence where it is large.
-    half = _half_width_of_moves(np.bincount(place, statistic.influence) / (1 - sizes / len(cluster)), sizes, confidence)
+    half = _jackknife_interval_half_width(
+        np.bincount(place, statistic.influence) / (1 - sizes / len(cluster)), sizes, confidence
+    )
     return statistic.point - half, statistic.point + half
 
 
-def _half_width_of_moves(moved: np.ndarray, sizes: np.ndarray, confidence: float) -> float:
+def _jackknife_interval_half_width(moved: np.ndarray, sizes: np.ndarray, confidence: float) -> float:
     """Half of the width of an interval, by what each cluster left out moves a figure by; NaN where none moves it.
 
     Degrees of freedom are 1 less than the number of equal clusters that units in so unequal ones are worth (Kish), or
@@ -199,7 +201,7 @@ def _compute_midranks(grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ((np.cumsum(counts) - counts / 2) / len(grades))[codes], codes
 
 
-def _sum_over_higher_grades(slope: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _sum_influence_over_higher_grades(slope: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """What one more unit of each grade changes by the ranks that it raises: those above it, and by half its equals'.
 
     slope: (n,), the derivative by each unit's rank; the mean over units.

@@ -82,7 +82,7 @@ class PosteriorDraws:
 
 
 @dataclass(frozen=True)
-class _HierarchicalModel:
+class _HierarchicalRegressionData:
     """The labelled claims: design (n, P) with columns 1, K scores, S systems; error (n,) 1 or 0; priors (P,).
 
     label_weight: how many independent labels one label is worth: less than 1 where labels of one response are alike.
@@ -104,7 +104,7 @@ class _HierarchicalModel:
         error: np.ndarray,
         n_systems: int,
         label_weight: float,
-    ) -> _HierarchicalModel:
+    ) -> _HierarchicalRegressionData:
         n_fixed = 1 + len(covariates.prior_mean)
         design = np.zeros((len(labelled_rows), n_fixed + n_systems))
         design[:, 0] = 1
@@ -198,7 +198,9 @@ def fit_hierarchical_regression(
     >>> draws.slopes.shape, draws.system_effects.shape, bool((draws.slopes[:, 0] > 0).mean() > 0.99)
     ((1000, 1), (1000, 2), True)
     """
-    model = _HierarchicalModel.from_covariates(covariates, labelled_rows, system, error, n_systems, label_weight)
+    model = _HierarchicalRegressionData.from_covariates(
+        covariates, labelled_rows, system, error, n_systems, label_weight
+    )
     modes = _find_posterior_modes(model)
     modes += _find_modes_with_a_system_apart(model, modes)
     theta, which, log_weights = _propose_posterior_draws(model, modes, random, max(N_PROPOSALS, 5 * n_draws))
@@ -208,7 +210,7 @@ def fit_hierarchical_regression(
             np.concatenate(pair) for pair in zip((theta, which, log_weights), more, strict=True)
         )
     weights = np.exp(log_weights - log_weights.max())
-    kept = _resample_systematically(weights, n_draws, random)
+    kept = _resample_weighted_proposals(weights, n_draws, random)
     # All proposals estimate the mean better than those kept: the error that resampling adds to it is subtracted.
     theta, which = theta[kept] + weights @ theta / weights.sum() - theta[kept].mean(0), which[kept]
     end = theta.shape[1] - n_systems
@@ -222,7 +224,7 @@ def fit_hierarchical_regression(
     )
 
 
-def _find_posterior_modes(model: _HierarchicalModel) -> list[PosteriorMode]:
+def _find_posterior_modes(model: _HierarchicalRegressionData) -> list[PosteriorMode]:
     """The mode at every τ, each started from its neighbour's."""
     modes: list[PosteriorMode] = []
     start = model.prior_mean
@@ -232,7 +234,9 @@ def _find_posterior_modes(model: _HierarchicalModel) -> list[PosteriorMode]:
     return modes
 
 
-def _find_modes_with_a_system_apart(model: _HierarchicalModel, modes: list[PosteriorMode]) -> list[PosteriorMode]:
+def _find_modes_with_a_system_apart(
+    model: _HierarchicalRegressionData, modes: list[PosteriorMode]
+) -> list[PosteriorMode]:
     """The modes at every τ with the lowest system apart from the others, and with the highest."""
     if model.n_systems < 3:
         return []
@@ -262,7 +266,9 @@ def fit_posterior_mode(
     >>> error_probabilities_at_mode(mode, covariates, np.zeros(40, int), np.array([0, 39])).round(2).tolist()
     [1.0, 0.0]
     """
-    model = _HierarchicalModel.from_covariates(covariates, labelled_rows, system, error, n_systems, label_weight)
+    model = _HierarchicalRegressionData.from_covariates(
+        covariates, labelled_rows, system, error, n_systems, label_weight
+    )
     if effect_scale is not None:
         return model.find_mode(effect_scale, model.prior_mean)
     return max(_find_posterior_modes(model), key=lambda mode: mode.log_weight)
@@ -286,7 +292,7 @@ def error_probabilities_at_mode(
 
 
 def _propose_posterior_draws(
-    model: _HierarchicalModel, modes: list[PosteriorMode], random: np.random.Generator, n_proposals: int
+    model: _HierarchicalRegressionData, modes: list[PosteriorMode], random: np.random.Generator, n_proposals: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Proposals (m, P), the index of each one's mode (m,), and log(posterior / proposal) (m,) up to a constant."""
     log_weights = np.array([mode.log_weight for mode in modes])
@@ -323,7 +329,7 @@ def _effective_sample_size(log_weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def _resample_systematically(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
+def _resample_weighted_proposals(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
     """Systematic resampling, in random order: int (size,)."""
     points = (np.arange(size) + random.random()) / size
     kept = np.searchsorted(np.cumsum(weights) / weights.sum(), points)

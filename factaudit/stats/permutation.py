@@ -97,7 +97,7 @@ def _sum_randomly_signed_clusters(
     size, found = len(times), np.empty((replicates, values_by_kind.shape[1]))
     random, shared = np.random.default_rng(seed), None
     if times.max() <= _MOST_TABULATED_COINS and can_cache_random_numbers(2 * replicates * size):
-        shared = _draw_uniform_bits(seed, replicates * size)
+        shared = _draw_16_bit_uniform_numbers(seed, replicates * size)
     elif size > _MANY_KINDS and (-(-times // 8)).sum() < _COINS_PAY * size:
         return _sum_coin_flips_by_bits(times, replicates, random, values_by_kind)
     once, several = np.where(times[:, None] == 1, values_by_kind, 0), np.flatnonzero(times > 1)
@@ -147,7 +147,7 @@ def _tabulate_fair_coin_heads() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(tables), np.arange(_MOST_TABULATED_COINS + 1) << 16
 
 
-def _draw_uniform_bits(seed: Sequence[int], n: int) -> np.ndarray:
+def _draw_16_bit_uniform_numbers(seed: Sequence[int], n: int) -> np.ndarray:
     """uint16 (n,): the first 16 bits of each of n uniform numbers."""
 
     def make() -> np.ndarray:

@@ -87,14 +87,14 @@ def _estimate_prediction_powered_mean(
 ) -> tuple[float, float]:
     """The mean and its variance."""
     weight = weight / weight.mean()
-    tuning = _power_tuning_weight(error, labelled_guess, unlabelled_guess, weight) if power_tuning else 1.0
+    tuning = _fit_prediction_power_tuning(error, labelled_guess, unlabelled_guess, weight) if power_tuning else 1.0
     rectifier = weight * (error - tuning * labelled_guess)
     estimate = tuning * unlabelled_guess.mean() + rectifier.mean()
     variance = tuning**2 * unlabelled_guess.var() / len(unlabelled_guess) + rectifier.var() / len(error)
     return float(estimate), float(variance)
 
 
-def _power_tuning_weight(
+def _fit_prediction_power_tuning(
     error: np.ndarray, labelled_guess: np.ndarray, unlabelled_guess: np.ndarray, weight: np.ndarray
 ) -> float:
     n, total = len(error), len(unlabelled_guess)

@@ -17,7 +17,7 @@ def two_proportion_z_test(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.nd
     >>> two_proportion_z_test(np.array(30), np.array(100), np.array(45), np.array(100)).round(4).item()
     0.0285
     """
-    z = _pooled_z(errors_a, n_a, errors_b, n_b)
+    z = _pooled_proportion_z(errors_a, n_a, errors_b, n_b)
     return 2 * scipy.special.ndtr(-np.abs(z))
 
 
@@ -80,10 +80,10 @@ def pairwise_probability_worse(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
     [0.949, 0.949, 0.5]
     """
     a, b = np.triu_indices(errors.shape[-1], 1)
-    return scipy.special.ndtr(_pooled_z(errors[..., a], n[..., a], errors[..., b], n[..., b]))
+    return scipy.special.ndtr(_pooled_proportion_z(errors[..., a], n[..., a], errors[..., b], n[..., b]))
 
 
-def _pooled_z(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
+def _pooled_proportion_z(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
     """The difference of two rates in pooled standard errors; 0 where the rates are equal, NaN where an n is 0."""
     pooled = divide_or_undefined(errors_a + errors_b, n_a + n_b)
     variance = pooled * (1 - pooled) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b))

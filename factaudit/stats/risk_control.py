@@ -89,8 +89,10 @@ def control_passing_errors(
     place = np.searchsorted(threshold, risk[labelled_rows])
     place[np.isnan(risk[labelled_rows])] = len(threshold)  # those never pass
     if cluster is not None:
-        effect = _prefix_design_effects(place, len(threshold), cluster, error)
-    n_labels, n_errors = (found / effect for found in _count_effective_labels(place, len(threshold), weight, error))
+        effect = _passing_label_design_effects(place, len(threshold), cluster, error)
+    n_labels, n_errors = (
+        found / effect for found in _count_effective_passing_labels(place, len(threshold), weight, error)
+    )
     wrong = error == 1
     weighed = weight[wrong] / weight[wrong].max(initial=0.0) if wrong.any() else weight[wrong]
     overall = effect[-1] if len(effect) else 1.0
@@ -102,7 +104,7 @@ def control_passing_errors(
     if max_error is not None:
         p = error_share_p_values(n_labels, n_errors, max_error, of)
         heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
-        is_tested = _select_tested_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
+        is_tested = _select_tested_risk_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
     if min_recall is not None:  # a labelled error passes with a probability of at most 1 - recall, or the promise fails
         p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
     start, last = run_fixed_sequence(p, is_tested, 1 - confidence)
@@ -124,13 +126,13 @@ def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tu
     return int(tested[0]), int(tested[n_rejected - 1]) if n_rejected else -1
 
 
-def _select_tested_thresholds(
+def _select_tested_risk_thresholds(
     n_labels: np.ndarray, max_error: float, level: float, heaviest: float, n_claims: np.ndarray | None
 ) -> np.ndarray:
     """Which thresholds are tested, by how many errors each could bear: bool (T,). No label's value is looked at.
 
     heaviest: the greatest weight of a label over the mean: k such errors count for more than k of equal weights
-    (`_count_effective_labels`).
+    (`_count_effective_passing_labels`).
     """
     n_bearable = np.zeros(len(n_labels))
     for n in range(MAX_ERRORS_IN_STEPS + 1):
@@ -218,7 +220,7 @@ def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool
     return bool(hit < expected - 4 * np.sqrt(variance))
 
 
-def _count_effective_labels(
+def _count_effective_passing_labels(
     place: np.ndarray, n_thresholds: int, weight: np.ndarray, error: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels and errors that pass each threshold, as so many labels of equal weights (Kish 1965).
@@ -237,7 +239,9 @@ def _count_effective_labels(
     return labels / unit, errors / unit
 
 
-def _prefix_design_effects(place: np.ndarray, n_thresholds: int, cluster: np.ndarray, error: np.ndarray) -> np.ndarray:
+def _passing_label_design_effects(
+    place: np.ndarray, n_thresholds: int, cluster: np.ndarray, error: np.ndarray
+) -> np.ndarray:
     """How many labels of each threshold's claims are worth one: 1 + (m − 1)ρ, m the mean cluster by size (Kish 1965).
 
     ρ is the correlation of two labels of one cluster among all labels, one standard error above its estimate: among the

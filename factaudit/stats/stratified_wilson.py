@@ -37,7 +37,7 @@ def stratified_wilson_interval(
     share = min(max(estimate_stratified_mean(draw, error, np.zeros(len(error)), n_claims).value, 0.0), 1.0)
     # A stratum of a few equal labels would have no variance. So the effective number is computed from shares that are
     # drawn towards the share of all labels.
-    p = _smooth_stratum_shares(draw, error)
+    p = _smooth_stratum_error_shares(draw, error)
     smooth = estimate_stratified_mean(draw, p, p * (1 - p), n_claims, prior_labels=np.inf)
     variance = (0.0 if n == n_claims else smooth.variance * design_effect) + population_variance
     if variance == 0:
@@ -47,7 +47,7 @@ def stratified_wilson_interval(
     return share, low, high
 
 
-def _smooth_stratum_shares(draw: StratifiedDraw, error: np.ndarray) -> np.ndarray:
+def _smooth_stratum_error_shares(draw: StratifiedDraw, error: np.ndarray) -> np.ndarray:
     """The share of errors in each drawn claim's stratum, drawn towards that of all labels: (n,), never 0 or 1.
 
     The share of all labels counts as `SHARE_PRIOR_LABELS` further labels. NaN where a claim got no label.

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from factaudit.tables.plain_values import make_plain_value
+from factaudit.tables.plain_values import make_plain_python_value
 from factaudit.tables.problems import TableProblemCollector
 
 #: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text of a null: "None".
@@ -118,10 +118,10 @@ def parse_number_column(values: pd.Series) -> pd.Series:
     """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.astype("float64")
-    return values.astype(object).map(_parse_number_in_column).astype("float64")
+    return values.astype(object).map(_parse_table_number_cell).astype("float64")
 
 
-def _parse_number_in_column(value: Any) -> float:
+def _parse_table_number_cell(value: Any) -> float:
     # Python reads every digit of a text, which not every version of pandas does.
     if isinstance(value, str) and "_" in value:
         return np.nan
@@ -147,7 +147,7 @@ def _parse_score_list_in_column(value: Any) -> list[float | None] | None:
             value = json.loads(value)
         except ValueError:
             return None
-    items: Any = make_plain_value(value)
+    items: Any = make_plain_python_value(value)
     if not isinstance(items, list):
         return None
     return items if all(item is None or _is_score_value(item) for item in items) else None

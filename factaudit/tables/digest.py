@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded, make_arrow_text
 from factaudit.tables.documents import encode_distinct_documents, iterate_document_text_blocks
-from factaudit.tables.plain_values import make_plain_value
+from factaudit.tables.plain_values import make_plain_python_value
 
 #: What pandas' hash has for a missing text.
 _MISSING_TEXT_HASH = np.iinfo(np.uint64).max
@@ -43,7 +43,7 @@ def _digest_table_column(values: pd.Series) -> np.ndarray:
         return np.full(len(values), pd.util.hash_array(np.array([np.nan]))[:1], dtype=np.uint64)
     if values.dtype == object:
         values = pd.Series(
-            [json.dumps(value, default=str) for value in map(make_plain_value, values)], dtype=TEXT_DTYPE
+            [json.dumps(value, default=str) for value in map(make_plain_python_value, values)], dtype=TEXT_DTYPE
         )
     if not (isinstance(values.dtype, pd.StringDtype) or is_dictionary_encoded(values)):
         return pd.util.hash_pandas_object(values, index=False).to_numpy()
@@ -53,11 +53,11 @@ def _digest_table_column(values: pd.Series) -> np.ndarray:
     step = max(1, size) if is_dictionary_encoded(values) else _ROWS_AT_A_TIME
     found = np.empty(size, dtype=np.uint64)
     for first in range(0, size, step):
-        found[first : first + step] = _hash_texts_of_rows(values.iloc[first : min(first + step, size)])
+        found[first : first + step] = _hash_table_column_texts(values.iloc[first : min(first + step, size)])
     return np.tile(found, again) if again > 1 else found
 
 
-def _hash_texts_of_rows(values: pd.Series) -> np.ndarray:
+def _hash_table_column_texts(values: pd.Series) -> np.ndarray:
     """uint64 (n,)."""
     numbers, texts = encode_distinct_documents(values)
     each = [

@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factaudit.errors import InputError, Problem, first_line_of_error
+from factaudit.errors import InputError, Problem, format_error_first_line
 from factaudit.files import check_is_table_file, open_input_file
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_arrow_text_type
 from factaudit.tables.documents import DocumentColumnBuilder, list_shared_texts, read_document_column
 from factaudit.tables.parquet_size import check_parquet_unpacked_size
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit, parse_table_suffix
-from factaudit.tables.unreadable_rows import leave_out_broken_rows
+from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.tables.validation import (
     make_claim_ids_from_content,
     merge_claim_tables,
@@ -103,10 +103,10 @@ def read_table(path: str | Path, document_column: str | None = None, is_counted:
         read = _read_csv_table if kind.startswith(".csv") else _read_jsonl_table
         return read(path, kind, document_column, is_counted)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(str(path), [Problem(f"not a whole gzip file ({first_line_of_error(error)})")]) from None
+        raise InputError(str(path), [Problem(f"not a whole gzip file ({format_error_first_line(error)})")]) from None
     except OSError as error:
         raise InputError(
-            str(path), [Problem(f"cannot be read ({error.strerror or first_line_of_error(error)})")]
+            str(path), [Problem(f"cannot be read ({error.strerror or format_error_first_line(error)})")]
         ) from None
 
 
@@ -129,7 +129,9 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
         if apart is not None:
             table.insert(names.index(apart), apart, read_document_column(path, apart))
     except pa.ArrowException as error:
-        raise InputError(str(path), [Problem(f"not a readable Parquet file ({first_line_of_error(error)})")]) from None
+        raise InputError(
+            str(path), [Problem(f"not a readable Parquet file ({format_error_first_line(error)})")]
+        ) from None
     return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
 
 
@@ -169,7 +171,7 @@ def _read_csv_table(path: Path, suffix: str, document_column: str | None, is_cou
         except csv.Error as error:
             message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
             raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
-    leave_out_broken_rows(path, problems, number, is_counted)
+    leave_out_broken_table_rows(path, problems, number, is_counted)
     columns = {}
     for position, name in enumerate(header):
         if position == apart:
@@ -239,7 +241,7 @@ def _read_jsonl_table(path: Path, suffix: str, document_column: str | None, is_c
                 what = "the last line is cut off (the file was not written to its end)" if cut else "not JSON"
                 problems.add(f"{what}: {error.msg} at character {error.pos + 1}", number)
             except (ValueError, RecursionError) as error:
-                problems.add(f"not JSON: {first_line_of_error(error)}", number)
+                problems.add(f"not JSON: {format_error_first_line(error)}", number)
             else:
                 if isinstance(row, dict):
                     rows.append(row)
@@ -250,7 +252,7 @@ def _read_jsonl_table(path: Path, suffix: str, document_column: str | None, is_c
                         rows, size = [], 0
                 else:
                     problems.add(f"expected a JSON object, found {type(row).__name__}", number)
-    leave_out_broken_rows(path, problems, len(positions) + problems.total, is_counted)
+    leave_out_broken_table_rows(path, problems, len(positions) + problems.total, is_counted)
     read.add(rows)
     table = read.build_table()
     if positions and positions[-1] != len(positions):

@@ -111,7 +111,9 @@ def leave_out_unreadable_rows(path: Path, problems: list[Problem], n_rows: int) 
         collected.check_shares()
 
 
-def leave_out_broken_rows(path: Path, problems: TableProblemCollector, n_rows: int, is_counted: bool = False) -> None:
+def leave_out_broken_table_rows(
+    path: Path, problems: TableProblemCollector, n_rows: int, is_counted: bool = False
+) -> None:
     """Note the rows of a table that are none (a broken line of JSON, a row of CSV with too many cells); raise
     `InputError` where nobody collects such rows, other files count them, or they are too many."""
     if _COLLECTED.get() is None or is_counted or problems.total > MAX_UNREADABLE_SHARE * n_rows:

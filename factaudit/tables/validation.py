@@ -76,7 +76,7 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
         standard[column] = parse_binary_column(
             table.get(column), table.index, column, _EXPECTED_VALUES[column], problems
         )
-    _report_reserved_table_names(problems, standard)
+    _report_reserved_name_values(problems, standard)
     lone = standard["abstained"].notna()  # rows that stand for a response without claims
     for column in _REQUIRED_CLAIM_COLUMNS:
         empty = table[column].isna() | (standard[column].str.strip() == "")
@@ -126,7 +126,7 @@ def validate_verdicts(
     evaluators = parse_text_column(table["evaluator"], "evaluator", problems)
     for column, values in (("claim_id", ids), ("evaluator", evaluators)):
         problems.add_where(table[column].isna() | (values == ""), column, "expected text, found none")
-    _report_reserved_table_names(problems, {"evaluator": evaluators})
+    _report_reserved_name_values(problems, {"evaluator": evaluators})
     repeat = parse_repeat_column(table.get("repeat"), table.index, problems)
     score = parse_score_column(table.get("score"), table.index, problems)
     prediction = parse_binary_column(
@@ -275,7 +275,7 @@ def _report_duplicate_verdicts(
             return
     both = pd.DataFrame({"key": key, "repeat": repeat}) if repeat.any() else pd.Series(key)
 
-    hint = _suggest_column_of_repeats(both, further_columns or {})
+    hint = _suggest_verdict_repeat_column(both, further_columns or {})
 
     def said(row: int) -> str:
         claim, evaluator, again = (verdicts[column].iloc[row] for column in VERDICT_KEY)
@@ -285,7 +285,7 @@ def _report_duplicate_verdicts(
     problems.add_rows(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
 
 
-def _suggest_column_of_repeats(keys: pd.DataFrame | pd.Series, further_columns: Mapping[str, pd.Series]) -> str:
+def _suggest_verdict_repeat_column(keys: pd.DataFrame | pd.Series, further_columns: Mapping[str, pd.Series]) -> str:
     """Of the columns that tell verdicts of the same key apart, that with the fewest values, as a hint."""
     keys = keys.to_frame() if isinstance(keys, pd.Series) else keys
     again = keys.duplicated(keep=False).to_numpy()
@@ -303,7 +303,7 @@ def _suggest_column_of_repeats(keys: pd.DataFrame | pd.Series, further_columns: 
     return f"; {name!r} tells them apart: {repeat}write it into the evaluator's name"
 
 
-def _report_reserved_table_names(problems: TableProblemCollector, columns: Mapping[str, pd.Series]) -> None:
+def _report_reserved_name_values(problems: TableProblemCollector, columns: Mapping[str, pd.Series]) -> None:
     for column in NAME_COLUMNS:
         if column in columns:
             values = columns[column]

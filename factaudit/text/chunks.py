@@ -33,7 +33,9 @@ def count_words(text: str) -> int:
     return len(_CHARACTER_WORD.findall(text)) if is_unspaced_text(text) else len(text.split())
 
 
-def split_into_chunks(text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words) -> list[str]:
+def split_document_into_chunks(
+    text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words
+) -> list[str]:
     """Cut a document into chunks of complete sentences, each of at most ``size`` tokens as ``count_tokens`` counts
     them.
 
@@ -45,13 +47,13 @@ def split_into_chunks(text: str, size: int = 500, count_tokens: Callable[[str], 
     ``count_tokens`` gives at least 1 for a word and should leave out special tokens, which a chunk has but once.
     Raises `UsageError` where ``size`` is under 1.
     """
-    return [text[start:end] for start, end in find_chunk_spans(text, size, count_tokens)]
+    return [text[start:end] for start, end in find_document_chunk_spans(text, size, count_tokens)]
 
 
-def find_chunk_spans(
+def find_document_chunk_spans(
     text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words
 ) -> list[tuple[int, int]]:
-    """Where each `split_into_chunks` starts and ends, in characters."""
+    """Where each `split_document_into_chunks` starts and ends, in characters."""
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
     chunks = []

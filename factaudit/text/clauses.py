@@ -41,15 +41,16 @@ _ENDS_WITH_PREPOSITION = re.compile(rf"\s+{_PREPOSITION}$")
 _MARK = "\ue000"
 
 
-def split_statements(sentence: str) -> list[str]:
+def split_sentence_into_statements(sentence: str) -> list[str]:
     """The statements of a sentence, each in its own words, with the subject of the sentence where it has none.
 
     The rules see commas, conjunctions, relative clauses, brackets and lists, not grammar: what they cannot split stays
     together.
 
-    >>> split_statements("Ada Fenn (born 1871) was a miller who sold her mill in 1911, and she moved to Ludlow.")
+    >>> sentence = "Ada Fenn (born 1871) was a miller who sold her mill in 1911, and she moved to Ludlow."
+    >>> split_sentence_into_statements(sentence)
     ['Ada Fenn born 1871.', 'Ada Fenn was a miller.', 'Ada Fenn sold her mill in 1911.', 'She moved to Ludlow.']
-    >>> split_statements("He appeared in films, plays, and operas.")
+    >>> split_sentence_into_statements("He appeared in films, plays, and operas.")
     ['He appeared in films.', 'He appeared in plays.', 'He appeared in operas.']
     """
     quotes: list[str] = []
@@ -70,16 +71,16 @@ def split_statements(sentence: str) -> list[str]:
         inserted = body[: verb.start()].partition(",")[2].strip(" ,")
         found += [f"{subject}, {inserted}"] if inserted else []
         body = f"{subject}{body[verb.start() :]}"
-    found += _split_clauses(body, subject)
+    found += _split_sentence_clauses(body, subject)
     if opening and found:
-        place = len(found) - len(_split_clauses(body, subject))
+        place = len(found) - len(_split_sentence_clauses(body, subject))
         found[place] = f"{plain[: opening.end()]}{found[place]}"
     shown = [re.sub(rf"{_MARK}(\d+){_MARK}", lambda mark: quotes[int(mark[1])], one) for one in found]
     kept = [one.strip(" ,") for one in shown if re.search(r"\w{2}", one)]
     return [f"{one[:1].upper()}{one[1:]}." for one in kept]
 
 
-def _split_clauses(body: str, subject: str) -> list[str]:
+def _split_sentence_clauses(body: str, subject: str) -> list[str]:
     clauses: list[str] = []
     for part in (one.strip(" ,") for one in _SEPARATOR.split(body)):
         if not part:
@@ -93,17 +94,17 @@ def _split_clauses(body: str, subject: str) -> list[str]:
         elif told != part or _BEGINS_WITH_VERB.match(part):
             clauses.append(told if _BEGINS_WITH_SUBJECT.match(told) else f"{subject} {told}")
         elif part.startswith("including "):
-            clauses.append(_continue_list(clauses[-1], part.removeprefix("including ")))
+            clauses.append(_complete_clause_list_item(clauses[-1], part.removeprefix("including ")))
         elif _BEGINS_WITH_SUBJECT.match(part):
             clauses.append(part)
         elif re.match(r"^(?:born|[a-z]+ing|known|whose)\b", part):
             clauses.append(f"{subject}, {part}")
         else:
-            clauses.append(_continue_list(clauses[-1], part))
+            clauses.append(_complete_clause_list_item(clauses[-1], part))
     return clauses
 
 
-def _continue_list(clause: str, item: str) -> str:
+def _complete_clause_list_item(clause: str, item: str) -> str:
     """The next item of a list behind the words that its first item stands behind."""
     ends = [found.end() for found in _HEAD_END.finditer(clause)]
     if not ends:

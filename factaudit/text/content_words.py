@@ -174,10 +174,10 @@ class WordVocabulary:
             return True
         if word.kind == "number" or len(word.stem) < 3:
             return False
-        return any(_is_same_family(word.stem, other) for other in self._by_start.get(word.stem[:3], ()))
+        return any(_is_same_word_family(word.stem, other) for other in self._by_start.get(word.stem[:3], ()))
 
 
-def _is_same_family(stem: str, other: str) -> bool:
+def _is_same_word_family(stem: str, other: str) -> bool:
     """Whether stems are of words such as "actor" and "act", "Hungary" and "Hungarian"."""
     short, long = sorted((stem, other), key=len)
     if long.startswith(short):

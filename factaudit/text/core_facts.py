@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from factaudit.text.content_words import is_trivial_statement, list_informative_words
-from factaudit.text.fact_faults import find_repeating_pairs
+from factaudit.text.fact_faults import find_repeating_fact_pairs
 
 
-def count_word_rarity(texts: Iterable[str]) -> dict[str, float]:
+def compute_content_word_rarity(texts: Iterable[str]) -> dict[str, float]:
     """The self-information of each content word by how many of N texts have it: log((N + 1) / texts with it)."""
     counts: Counter[str] = Counter()
     n_texts = 0
@@ -27,8 +27,9 @@ def select_core_facts(
 ) -> list[bool]:
     """Whether each fact is of the core: the facts of the greatest total weight of which none says what another says.
 
-    A fact weighs the rarity of its words (`count_word_rarity`; a word that is not in it weighs as much as the rarest,
-    without rarities each weighs 1). Trivial facts weigh nothing. The selection is an integer program (SciPy's HiGHS).
+    A fact weighs the rarity of its words (`compute_content_word_rarity`; a word that is not in it weighs as much as the
+    rarest, without rarities each weighs 1). Trivial facts weigh nothing. The selection is an integer program
+    (SciPy's HiGHS).
 
     >>> facts = ["Ada sang.", "Ada sang in Rome.", "Ada is a person.", "In Rome, Ada sang."]
     >>> select_core_facts(facts, "Ada Fenn")
@@ -41,7 +42,7 @@ def select_core_facts(
         if not is_trivial_statement(fact, topic):
             stems = {word.stem for word in list_informative_words(fact, topic)}
             weights[place] = sum(rarity.get(stem, most) for stem in sorted(stems))
-    pairs = [pair for pair in find_repeating_pairs(facts, topic) if weights[list(pair)].all()]
+    pairs = [pair for pair in find_repeating_fact_pairs(facts, topic) if weights[list(pair)].all()]
     if not pairs:
         return (weights > 0).tolist()
     from scipy.optimize import Bounds, LinearConstraint, milp

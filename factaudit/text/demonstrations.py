@@ -14,7 +14,7 @@ from factaudit.files import check_no_pipe, parse_json_file_text
 DEMONSTRATIONS_PATH_VARIABLE = "FACTSCORE_DEMONS_PATH"
 
 
-def read_demonstrations(path: str | Path | None = None) -> Mapping[str, Sequence[str]]:
+def read_fact_demonstrations(path: str | Path | None = None) -> Mapping[str, Sequence[str]]:
     """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
 
     Raises `InputError` where the file is missing or of another form.

@@ -43,10 +43,11 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def format_cache_dates(call_rows: Iterable[Mapping[str, Any]]) -> str:
+def format_cached_reply_dates(call_rows: Iterable[Mapping[str, Any]]) -> str:
     """From when cached replies are, and of how many no server is known; "" where none is dated.
 
-    >>> format_cache_dates([{"cached_from": "2026-01-02", "cached_until": "2026-01-05", "unknown_server_calls": 2}])
+    >>> dates = {"cached_from": "2026-01-02", "cached_until": "2026-01-05"}
+    >>> format_cached_reply_dates([dates | {"unknown_server_calls": 2}])
     'kept from 2026-01-02 to 2026-01-05; of 2 replies the server is not known, an earlier version did not keep it'
     """
     rows = [row for row in call_rows if row.get("cached_from")]

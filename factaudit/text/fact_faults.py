@@ -85,20 +85,20 @@ def find_fact_faults(
     """The faults of a response's facts. demonstrations: the words of each sentence with its facts in the prompt."""
     own = WordVocabulary([response, topic or ""])
     missing = [own.list_missing_words(list_informative_words(fact, topic)) for fact in facts]
-    invented = [is_invented(fact, lost, topic) for fact, lost in zip(facts, missing, strict=True)]
+    invented = [is_invented_fact(fact, lost, topic) for fact, lost in zip(facts, missing, strict=True)]
     told = WordVocabulary([*facts, topic or ""])
     words, covered, uncovered, sentences = 0, 0, 0, split_sentences(response)
     for sentence in sentences:
         content = list_informative_words(sentence, topic)
         lost = told.list_missing_words(content)
         words, covered = words + len(content), covered + len(content) - len(lost)
-        uncovered += is_not_covered(content, lost)
+        uncovered += is_uncovered_sentence(content, lost)
     return FactFaults(
         tuple(invented),
         tuple(made_up and has_leaked(lost, demonstrations) for lost, made_up in zip(missing, invented, strict=True)),
         tuple(find_repeated_facts(facts, topic)),
-        tuple(map(joins_several_statements, facts)),
-        tuple(map(has_no_clear_subject, facts)),
+        tuple(map(has_several_fact_statements, facts)),
+        tuple(map(has_no_clear_fact_subject, facts)),
         tuple(is_trivial_statement(fact, topic) for fact in facts),
         words,
         covered,
@@ -107,7 +107,7 @@ def find_fact_faults(
     )
 
 
-def is_invented(fact: str, missing_words: Sequence[ContentWord], topic: str | None = None) -> bool:
+def is_invented_fact(fact: str, missing_words: Sequence[ContentWord], topic: str | None = None) -> bool:
     """Whether a fact with these words missing in its response was not made of it."""
     telling = [word for word in missing_words if not is_trivial_word(word)]
     if any(word.kind != "word" for word in telling):
@@ -116,7 +116,7 @@ def is_invented(fact: str, missing_words: Sequence[ContentWord], topic: str | No
     return bool(telling) and len(telling) >= MAX_MISSING_SHARE * n_words
 
 
-def is_not_covered(words: Sequence[ContentWord], missing_words: Sequence[ContentWord]) -> bool:
+def is_uncovered_sentence(words: Sequence[ContentWord], missing_words: Sequence[ContentWord]) -> bool:
     """Whether facts leave out what a sentence of these words says."""
     if any(word.kind != "word" for word in missing_words):
         return True
@@ -132,12 +132,12 @@ def has_leaked(missing_words: Sequence[ContentWord], demonstrations: Iterable[Wo
 def find_repeated_facts(facts: Sequence[str], topic: str | None = None) -> list[bool]:
     """Whether another fact says all that a fact says; of equal ones the first stays."""
     repeated = [False] * len(facts)
-    for one, _ in find_repeating_pairs(facts, topic):
+    for one, _ in find_repeating_fact_pairs(facts, topic):
         repeated[one] = True
     return repeated
 
 
-def find_repeating_pairs(facts: Sequence[str], topic: str | None = None) -> list[tuple[int, int]]:
+def find_repeating_fact_pairs(facts: Sequence[str], topic: str | None = None) -> list[tuple[int, int]]:
     """The places of a fact and of another that says all that it says; of equal ones the later comes first.
 
     The words of the one are among the other's, and names that both have come in the same order: "A beat B" is not
@@ -167,11 +167,11 @@ def _have_names_in_order(words: Sequence[ContentWord], others: Sequence[ContentW
     return list(dict.fromkeys(names)) == list(dict.fromkeys(shared))
 
 
-def joins_several_statements(fact: str) -> bool:
+def has_several_fact_statements(fact: str) -> bool:
     """Whether a fact can be split: sentences, coordinated words, a relative clause or an insertion.
 
-    >>> joins_several_statements("She was a poet and a miller."), joins_several_statements("She wrote Law and Order.")
-    (True, False)
+    >>> [has_several_fact_statements(f"She {rest}.") for rest in ("was a poet and a miller", "wrote Law and Order")]
+    [True, False]
     """
     if len(split_sentences(fact)) > 1:
         return True
@@ -183,10 +183,10 @@ def joins_several_statements(fact: str) -> bool:
     return bool(_JOINED.search(plain) or _COMMA_AND_SMALL_LETTER.search(plain))
 
 
-def has_no_clear_subject(fact: str) -> bool:
+def has_no_clear_fact_subject(fact: str) -> bool:
     """Whether a fact cannot be understood alone: it begins with a pronoun or a verb, or has a pronoun and no name.
 
-    >>> [has_no_clear_subject(fact) for fact in ("She won.", "Born in Rome.", "Ada won.", "Ada sold her mill.")]
+    >>> [has_no_clear_fact_subject(fact) for fact in ("She won.", "Born in Rome.", "Ada won.", "Ada sold her mill.")]
     [True, True, False, False]
     """
     text = fact.strip()

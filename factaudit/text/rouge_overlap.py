@@ -12,7 +12,7 @@ from itertools import count as count_up
 
 import numpy as np
 
-from factaudit.text.chunks import count_words, find_chunk_spans
+from factaudit.text.chunks import count_words, find_document_chunk_spans
 from factaudit.text.rouge_tokens import (
     RougeTokens,
     encode_script_words,
@@ -62,13 +62,14 @@ def rouge2_chunk_differences(
     """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (R2-diff, VC §4.2).
 
     claims, docs: n texts each, row by row; the texts are read once for all sizes. sizes, count_tokens: of the chunks,
-    as in `factaudit.text.chunks.split_into_chunks`. Returns float64 (sizes, n), never negative; NaN where ROUGE-2
-    precision is.
+    as in `factaudit.text.chunks.split_document_into_chunks`. Returns float64 (sizes, n), never negative; NaN where
+    ROUGE-2 precision is.
     """
     result = np.full((len(sizes), len(claims)), np.nan)
     for block in _group_rouge_claims_by_document(claims, docs):
         cuts = [
-            [[start for start, _ in find_chunk_spans(doc, size, count_tokens)] for doc in block.docs] for size in sizes
+            [[start for start, _ in find_document_chunk_spans(doc, size, count_tokens)] for doc in block.docs]
+            for size in sizes
         ]
         # What is nowhere cut has one chunk, the document: nothing to look up.
         cut = [any(len(starts) > 1 for starts in of_sizes) for of_sizes in zip(*cuts, strict=True)]
@@ -90,8 +91,8 @@ def locate_best_rouge_chunks(
     """Where in its document the chunk lies that has the most of a claim's bigrams: of equal ones the first, the last.
 
     claims, docs: n texts each, row by row. size, count_tokens: of the chunks, as in
-    `factaudit.text.chunks.split_into_chunks`. Returns float64 (n,) twice: the chunk's middle in characters, as a share
-    of the document (0: its beginning, 1: its end); NaN where no chunk has any of the bigrams.
+    `factaudit.text.chunks.split_document_into_chunks`. Returns float64 (n,) twice: the chunk's middle in characters, as
+    a share of the document (0: its beginning, 1: its end); NaN where no chunk has any of the bigrams.
 
     >>> first, last = locate_best_rouge_chunks(["a dog ran", "it is"], ["The cat sat. A dog ran. It is late."] * 2, 3)
     >>> first.round(2).tolist(), last.round(2).tolist()
@@ -99,7 +100,7 @@ def locate_best_rouge_chunks(
     """
     result = np.full((2, len(claims)), np.nan)
     for block in _group_rouge_claims_by_document(claims, docs):
-        spans = [find_chunk_spans(doc, size, count_tokens) for doc in block.docs]
+        spans = [find_document_chunk_spans(doc, size, count_tokens) for doc in block.docs]
         middles = [
             [(start + end) / 2 / len(doc) for start, end in each] for doc, each in zip(block.docs, spans, strict=True)
         ]

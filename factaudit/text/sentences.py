@@ -33,10 +33,10 @@ def find_sentence_spans(text: str) -> list[tuple[int, int]]:
     ]
     if text.isascii():
         return spans
-    return [part for start, end in spans for part in _split_at_sentence_marks(text, start, end)]
+    return [part for start, end in spans for part in _split_text_at_sentence_marks(text, start, end)]
 
 
-def _split_at_sentence_marks(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _split_text_at_sentence_marks(text: str, start: int, end: int) -> list[tuple[int, int]]:
     parts = []
     for mark in _SENTENCE_END.finditer(text, start, end):
         if mark.end() < end:

@@ -17,7 +17,7 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 from table import clocked, report
 
-from factaudit.text.chunks import split_into_chunks
+from factaudit.text.chunks import split_document_into_chunks
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -70,11 +70,11 @@ def main() -> None:
         return np.array([precision(claim, doc) for claim, doc in zip(claims, docs, strict=True)])
 
     def differences() -> np.ndarray:
-        chunks = {doc: split_into_chunks(doc) for doc in docs}
+        chunks = {doc: split_document_into_chunks(doc) for doc in docs}
         best = [max(precision(claim, part) for part in chunks[doc]) for claim, doc in zip(claims, docs, strict=True)]
         return precisions() - np.array(best)
 
-    split_into_chunks("Punkt is read. Once.", 2)
+    split_document_into_chunks("Punkt is read. Once.", 2)
     print(f"{len(claims):,} claims, {len(set(docs)):,} documents")
     for name, theirs, ours, least in (
         ("ROUGE-2 precision", precisions, rouge2_precision, 30),

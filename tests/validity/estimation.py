@@ -26,7 +26,7 @@ from estimate_data import World, tables
 from factaudit.arrays.judgements import Judgements
 from factaudit.datasets import convert
 from factaudit.estimate.comparison_draws import COMPARED_WAYS
-from factaudit.estimate.estimation_case import EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationOptions
 from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS
 from factaudit.estimate.label_budget_plan import simulate_compared_way, simulate_labelling_budget
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
@@ -153,10 +153,10 @@ def compare(corpus_of: Callable[[int], ScoredCorpus], budget: int, draws: int) -
     for seed in range(draws):
         corpus = corpus_of(seed)
         truth = true_rates(corpus)
-        case = simulate_labelling_budget(corpus, budget, EstimationOptions(seed=seed))
+        case = simulate_labelling_budget(corpus, budget, RateEstimationOptions(seed=seed))
         cases = {name: (case, name) for name in DEFAULT_METHODS}
         for way, (_, method) in COMPARED_WAYS.items():
-            cases[way] = simulate_compared_way(way, corpus, budget, EstimationOptions(seed=seed)), method
+            cases[way] = simulate_compared_way(way, corpus, budget, RateEstimationOptions(seed=seed)), method
         for name, (labelled, method) in cases.items():
             score = outcome.methods[name]
             for one, true in zip(ESTIMATION_METHODS[method](labelled), truth, strict=True):
@@ -240,7 +240,7 @@ def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, float]
         claims, verdicts = tables(regime.world, seed * 1_000_003 + replicate)
         names = [f"e{at}" for at in range(len(regime.world.skill))]
         (corpus,) = build_scored_corpora(Judgements.join(claims, verdicts), "claim", names)
-        case = simulate_labelling_budget(corpus, regime.budget, EstimationOptions(seed=replicate))
+        case = simulate_labelling_budget(corpus, regime.budget, RateEstimationOptions(seed=replicate))
         for target, truth in (("corpus", true_rates(corpus)), ("population", population)):
             aimed = replace(case, options=replace(case.options, target=target))
             aimed.__dict__["posterior"] = case.posterior  # the labels say the same of both targets

@@ -23,10 +23,10 @@ from estimate_data import World, tables
 from estimation import SHARED, real_sets, true_rates
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
 from factaudit.estimate.label_sequence import PREDICTION_EFFECT_SCALE, LabelSequence
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
-from factaudit.estimate.sequential_estimation import tabulate_looks
+from factaudit.estimate.sequential_estimation import build_label_look_rows
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.confidence_sequences import log_betting_capital
 from factaudit.stats.hierarchical_regression import error_probabilities_at_mode
@@ -71,15 +71,15 @@ def reveal(corpus: ScoredCorpus, rows: np.ndarray) -> ScoredCorpus:
     return replace(corpus, error=error)
 
 
-def draw_looks(corpus: ScoredCorpus, per_look: int, seed: int, n_looks: int = N_LOOKS) -> EstimationCase:
+def draw_looks(corpus: ScoredCorpus, per_look: int, seed: int, n_looks: int = N_LOOKS) -> RateEstimationCase:
     """A sample of so many phases; each is drawn by the mode of the model of the labels before it."""
     random = np.random.default_rng([seed, per_look])
     draw = allocate_first_phase(1 - corpus.score[0], corpus.system, per_look, random)
     for _ in range(1, n_looks):
-        case = EstimationCase(reveal(corpus, draw.rows), draw)
+        case = RateEstimationCase(reveal(corpus, draw.rows), draw)
         p = error_probabilities_at_mode(case.fit_mode(PREDICTION_EFFECT_SCALE, 1.0), case.covariates, corpus.system)
         draw = draw.append(allocate_further_phase(p, corpus.system, draw, per_look, random))
-    return EstimationCase(reveal(corpus, draw.rows), draw, EstimationOptions(seed=seed))
+    return RateEstimationCase(reveal(corpus, draw.rows), draw, RateEstimationOptions(seed=seed))
 
 
 @dataclass
@@ -106,7 +106,7 @@ def follow_sequences(corpus_of: Callable[[int], ScoredCorpus], per_look: int, re
             outcome.rate_missed.append(is_refuted(sequence, unit[a], truth))
             outcome.difference_missed += [is_refuted(sequence, unit[a] - unit[b], truth) for b in range(a)]
         if seed < N_WITH_WIDTHS:
-            found = tabulate_looks(sequence, 0.1)["estimate_look_summary"]
+            found = build_label_look_rows(sequence, 0.1)["estimate_look_summary"]
             named = {row["best"] for row in found} - {None}
             outcome.n_best += bool(named)
             outcome.n_wrong_best += any(truth[corpus.systems.index(name)] > truth.min() + 1e-12 for name in named)
@@ -132,7 +132,7 @@ def follow_one_look_intervals(corpus_of: Callable[[int], ScoredCorpus], per_look
         widths = []
         for look in range(N_LOOKS):
             draw = whole.draw.select(whole.draw.phase <= look)
-            drawn = EstimationCase(reveal(corpus, draw.rows), draw, whole.options).rate_draws
+            drawn = RateEstimationCase(reveal(corpus, draw.rows), draw, whole.options).rate_draws
             for at, (values, true) in enumerate(
                 ((drawn[:, 0], truth[0]), (drawn[:, 0] - drawn[:, 1], truth[0] - truth[1]))
             ):

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
-from factaudit.estimate.estimation_methods import estimate_by_method
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
+from factaudit.estimate.estimation_methods import estimate_rates_by_method
 from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.estimate.system_comparison import extreme_system_rates, pairwise_rate_differences
 from factaudit.stats.hierarchical_regression import stable_logistic
@@ -67,13 +67,13 @@ def draw_corpus(
     return corpus, np.sort(rows)
 
 
-def reveal(corpus: ScoredCorpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> EstimationCase:
+def reveal(corpus: ScoredCorpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> RateEstimationCase:
     """The case in which these rows were labelled; undecided: bool, of all claims, which annotators cannot decide."""
     drawn = np.zeros(len(corpus.error), dtype=bool)
     drawn[rows] = True
     is_open = drawn & undecided if undecided is not None else np.zeros_like(drawn)
     known = np.where(drawn & ~is_open, corpus.error, np.nan)
-    return EstimationCase(
+    return RateEstimationCase(
         replace(corpus, error=known, undecided=is_open), assume_simple_random_draw(drawn, corpus.system)
     )
 
@@ -95,8 +95,10 @@ def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_lab
         is_open = random.random(len(corpus.error)) < np.where(corpus.error == 1, of_errors, of_others)
         case = reveal(corpus, rows, is_open)
         truth = np.bincount(corpus.system, corpus.error) / SIZE
-        kept = estimate_by_method("hierarchical", case)
-        left = estimate_by_method("hierarchical", replace(case, options=EstimationOptions(undecided="leave-out")))
+        kept = estimate_rates_by_method("hierarchical", case)
+        left = estimate_rates_by_method(
+            "hierarchical", replace(case, options=RateEstimationOptions(undecided="leave-out"))
+        )
         for name, ones in (("default", kept), ("left out", left)):
             low, high = (np.array([getattr(one, end) for one in ones]) for end in ("low", "high"))
             found.setdefault(name, []).append(holds(truth, low, high))
@@ -129,8 +131,8 @@ def annotator_coverage(accuracies: tuple[float, ...], overlap: float, replicates
         truth = np.bincount(corpus.system, corpus.error) / SIZE
         draw = assume_simple_random_draw(ones + zeros > 0, corpus.system)
         for name, given in (("model", labels), ("majority", None)):
-            case = EstimationCase(replace(corpus, error=majority, undecided=is_open, annotator_labels=given), draw)
-            estimates = estimate_by_method("hierarchical", case)
+            case = RateEstimationCase(replace(corpus, error=majority, undecided=is_open, annotator_labels=given), draw)
+            estimates = estimate_rates_by_method("hierarchical", case)
             low, high = (np.array([getattr(one, end) for one in estimates]) for end in ("low", "high"))
             found.setdefault(name, []).append(holds(truth, low, high))
             found.setdefault(f"width {name}", []).append(high - low)

@@ -15,7 +15,7 @@ from estimation import (
     simulate_labelling_budget,
 )
 
-from factaudit.estimate.estimation_case import EstimationOptions
+from factaudit.estimate.estimation_case import RateEstimationOptions
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_budget_plan import simulate_budget_interval_widths
 
@@ -61,12 +61,12 @@ def test_a_plan_tells_the_width_to_come(shared: Path) -> None:
     for name, corpus_of in real_sets(shared).items():
         for seed in range(6):
             corpus = corpus_of(seed)
-            pilot = simulate_labelling_budget(corpus, 66, EstimationOptions(seed=seed))
+            pilot = simulate_labelling_budget(corpus, 66, RateEstimationOptions(seed=seed))
             rows = simulate_budget_interval_widths(
-                pilot.corpus, pilot, EstimationOptions(seed=seed), budgets=(200,), n_worlds=3
+                pilot.corpus, pilot, RateEstimationOptions(seed=seed), budgets=(200,), n_worlds=3
             )
             realised = ESTIMATION_METHODS["hierarchical"](
-                simulate_labelling_budget(corpus, 200, EstimationOptions(seed=seed + 100))
+                simulate_labelling_budget(corpus, 200, RateEstimationOptions(seed=seed + 100))
             )
             (planned,) = [
                 row["width"] for row in rows if (row["system"], row["method"]) == ("__mean__", "hierarchical")

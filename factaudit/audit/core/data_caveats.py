@@ -40,7 +40,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
         lacking = [row for row in mine if row["n_unscored"] or row.get("n_guessed")]
         none = [row for row in lacking if not row["n"]]
         open_questions = {
-            row["dataset"]: _list_caveat_questions(row, every, biases, orders) for row in lacking if row["n"]
+            row["dataset"]: _list_unscored_claims_caveats(row, every, biases, orders) for row in lacking if row["n"]
         }
         matter = [dataset for dataset, questions in open_questions.items() if questions]
         total = sum(row["n_unscored"] + (row.get("n_guessed") or 0) for row in lacking)
@@ -98,7 +98,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
 _RowByDatasetAndEvaluator = Mapping[tuple[str, str], Row]
 
 
-def _list_caveat_questions(
+def _list_unscored_claims_caveats(
     row: Row, rate_rows: Sequence[Row], bias_rows: _RowByDatasetAndEvaluator, ranking_rows: _RowByDatasetAndEvaluator
 ) -> list[Statement]:
     """What the bounds of an evaluator's rates on one dataset leave open."""

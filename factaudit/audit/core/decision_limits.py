@@ -52,7 +52,7 @@ def read_decision_limits(audited_run: AuditedRun) -> DecisionLimits:
     return DecisionLimits.parse(audited_run.about.get("limits"))
 
 
-def interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | None:
+def widen_interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | None:
     """The interval of a figure, widened to its bounds; None without an interval.
 
     Bounds say what the figure of these claims could be, the interval what other claims would make of it: where claims
@@ -70,7 +70,7 @@ def has_interval(row: Row, key: str) -> bool:
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
 
 
-def can_warn_by_points(rows: Iterable[Row], key: str) -> bool:
+def can_warn_without_intervals(rows: Iterable[Row], key: str) -> bool:
     """Whether a check may warn by a figure alone: no row that it looks at has an interval, as of published rates.
 
     Beside rows that have one, a row without (of a single error, say) shows nothing.
@@ -89,19 +89,19 @@ def explain_undecided_decision_limit(row: Row, *keys: str) -> str:
 
 def is_surely_above(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is over a limit by its interval and its bounds."""
-    found = interval_for_decision_limits(row, key)
+    found = widen_interval_for_decision_limits(row, key)
     return found is not None and found[0] > limit
 
 
 def is_surely_below(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is under a limit by its interval and its bounds."""
-    found = interval_for_decision_limits(row, key)
+    found = widen_interval_for_decision_limits(row, key)
     return found is not None and found[1] < limit
 
 
 def is_surely_within(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is no farther than ``limit`` from 0 by its interval and its bounds."""
-    found = interval_for_decision_limits(row, key)
+    found = widen_interval_for_decision_limits(row, key)
     return found is not None and -limit <= found[0] and found[1] <= limit
 
 

@@ -11,10 +11,10 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
     has_interval,
-    interval_for_decision_limits,
     is_surely_above,
     is_surely_below,
     read_decision_limits,
+    widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.result_rows import (
     MACRO_MEAN,
@@ -95,7 +95,7 @@ def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_eva
             if (row["evaluator_a"], row["evaluator_b"]) == (other_evaluator, best_row["evaluator"]):
                 return is_surely_below(row, "difference", 0)
     other_row = find_overall_evaluator_rows(audited_run.rows("rates")).get(other_evaluator, {})
-    mine, its = (interval_for_decision_limits(row, "bacc") for row in (best_row, other_row))
+    mine, its = (widen_interval_for_decision_limits(row, "bacc") for row in (best_row, other_row))
     if its is None and is_constant_evaluator_row(other_row):  # 50 % for any claims
         its = other_row.get("bacc_min") or 0.5, other_row.get("bacc_max") or 0.5
     return mine is not None and its is not None and mine[0] > its[1]
@@ -114,7 +114,7 @@ def is_difference_open_by_unscored_claims(audited_run: AuditedRun, best_row: Row
     )
 
 
-def find_datasets_apart_by_bacc(rates_rows: Sequence[Row], evaluator: str) -> tuple[Row, Row] | None:
+def find_datasets_of_lowest_and_highest_bacc(rates_rows: Sequence[Row], evaluator: str) -> tuple[Row, Row] | None:
     """An evaluator's rows of the data sets where its BAcc is lowest and highest; None where their intervals (with
     their bounds) meet.
     """
@@ -123,11 +123,11 @@ def find_datasets_apart_by_bacc(rates_rows: Sequence[Row], evaluator: str) -> tu
     if not len({row["dataset"] for row in parts}) == len(parts) > 1:
         return None
     worst, top = parts[0], parts[-1]
-    low, high = interval_for_decision_limits(worst, "bacc"), interval_for_decision_limits(top, "bacc")
+    low, high = widen_interval_for_decision_limits(worst, "bacc"), widen_interval_for_decision_limits(top, "bacc")
     return (worst, top) if low is not None and high is not None and low[1] < high[0] else None
 
 
-def find_least_review_row(audited_run: AuditedRun, evaluators: Sequence[str]) -> Row | None:
+def find_least_review_evaluator_row(audited_run: AuditedRun, evaluators: Sequence[str]) -> Row | None:
     """Of these evaluators the overall row with the least review; None where more must be reviewed than the limit says,
     or nothing: then errors are so rare that no evaluator is needed.
     """

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.decision_limits import interval_for_decision_limits
+from factaudit.audit.core.decision_limits import widen_interval_for_decision_limits
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
 
@@ -30,12 +30,12 @@ def p_above_limit(audited_run: AuditedRun, row: Row, key: str, limit: float, is_
     is_share: the interval is Wilson's, so that the test is the score test at the limit. A row that has its own p-value
     of no difference (``p_bias`` of ``bias``) is never taken for more significant than that.
     """
-    return _p_beyond_one_side(audited_run, row, key, limit, 1, is_share)
+    return _compute_p_value_on_one_side(audited_run, row, key, limit, 1, is_share)
 
 
 def p_below_limit(audited_run: AuditedRun, row: Row, key: str, limit: float, is_share: bool = False) -> float:
     """As `p_above_limit`, for a figure under the limit."""
-    return _p_beyond_one_side(audited_run, row, key, limit, -1, is_share)
+    return _compute_p_value_on_one_side(audited_run, row, key, limit, -1, is_share)
 
 
 def p_beyond_limit(audited_run: AuditedRun, row: Row, key: str, limit: float) -> float:
@@ -64,7 +64,7 @@ def select_rows_beyond_limit(audited_run: AuditedRun, rows: Sequence[Row], key: 
 
 def p_above_other_figure(audited_run: AuditedRun, row: Row, key: str, other_row: Row, other_key: str) -> float:
     """The p-value of "a figure is not above another one", as if the two were independent; NaN without intervals."""
-    mine, its = interval_for_decision_limits(row, key), interval_for_decision_limits(other_row, other_key)
+    mine, its = widen_interval_for_decision_limits(row, key), widen_interval_for_decision_limits(other_row, other_key)
     if mine is None or its is None:
         return float("nan")
     half, other_half = row[key] - row[f"{key}_low"], other_row[f"{other_key}_high"] - other_row[other_key]
@@ -76,8 +76,10 @@ def _normal_or_t_p(audited_run: AuditedRun, row: Row, distance: float, half_widt
     return float(p_value_of_interval(np.array(distance), np.array(half_width), freedom, read_confidence(audited_run)))
 
 
-def _p_beyond_one_side(audited_run: AuditedRun, row: Row, key: str, limit: float, side: int, is_share: bool) -> float:
-    ends, value = interval_for_decision_limits(row, key), row.get(key)
+def _compute_p_value_on_one_side(
+    audited_run: AuditedRun, row: Row, key: str, limit: float, side: int, is_share: bool
+) -> float:
+    ends, value = widen_interval_for_decision_limits(row, key), row.get(key)
     if ends is None or value is None:
         return float("nan")
     low, high = row[f"{key}_low"], row[f"{key}_high"]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from factaudit.engines.records import CandidateRecord, FoundCandidatesRecord, ResponseRecord
+from factaudit.engines.records import CandidatePageRecord, CandidatePageSearchRecord, ResponseRecord
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.errors import UsageError
 from factaudit.files import JsonLinesJournal
@@ -76,7 +76,7 @@ class CandidateFinder:
             named = [set(one.candidates or ()) - {title for title, _ in one.docs} for one in responses]
             self.knowledge.check_topics([*lost, *sorted(set().union(*named))])
 
-    def find_candidates(self, response: Response, facts: Sequence[AtomicFact]) -> FoundCandidatesRecord:
+    def find_candidates(self, response: Response, facts: Sequence[AtomicFact]) -> CandidatePageSearchRecord:
         """The candidates of a response, each page once: as it names them, or ranked; then what else it brings."""
         brought: dict[str, list[str]] = {}
         for title, text in response.docs:
@@ -88,7 +88,7 @@ class CandidateFinder:
         else:
             ways = dict.fromkeys(response.candidates, "given")
         ways |= {title: "given" for title in brought if title not in ways}
-        found: dict[str, tuple[CandidateRecord, KnowledgePage | None]] = {}
+        found: dict[str, tuple[CandidatePageRecord, KnowledgePage | None]] = {}
         for title, way in ways.items():
             one, page = self._make_candidate(title, brought.get(title), way)
             # Two titles may lead to one page, by a redirect: it is one entity.
@@ -99,15 +99,15 @@ class CandidateFinder:
             found[str(one.title)] = one, page
         if not found:
             reason, source = (self._nobody, "none") if response.candidates is None else (NO_CANDIDATE_REASON, "given")
-            return FoundCandidatesRecord((CandidateRecord(None, "skipped", reason),), (None,), source)
+            return CandidatePageSearchRecord((CandidatePageRecord(None, "skipped", reason),), (None,), source)
         candidates, pages = zip(*found.values(), strict=True)
         methods = {str(one.found_by) for one in candidates} - {"given"}
         source = "given" if not methods else methods.pop() if len(methods) == 1 else "both"
-        return FoundCandidatesRecord(candidates, pages, source, n_left_out)
+        return CandidatePageSearchRecord(candidates, pages, source, n_left_out)
 
     def _make_candidate(
         self, title: str, brought: Sequence[str] | None, way: str
-    ) -> tuple[CandidateRecord, KnowledgePage | None]:
+    ) -> tuple[CandidatePageRecord, KnowledgePage | None]:
         """A candidate with its page: the knowledge source's, else what came with the response."""
         page: KnowledgePage | None = None
         status, reason = "skipped", None if brought else f"no document {title!r} came with the biography"
@@ -116,8 +116,8 @@ class CandidateFinder:
         if page is None and brought:
             page = KnowledgePage(title, tuple(brought))
         if page is None:
-            return CandidateRecord(title, status, reason, other_titles=(title,), found_by=way), None
-        return CandidateRecord(page.title, title_match=page.title_match, other_titles=(title,), found_by=way), page
+            return CandidatePageRecord(title, status, reason, other_titles=(title,), found_by=way), None
+        return CandidatePageRecord(page.title, title_match=page.title_match, other_titles=(title,), found_by=way), page
 
     def _search_titles(self, unknown: Sequence[Response], source: DocDB, journal: str | Path | None) -> None:
         reasons = []
@@ -182,7 +182,7 @@ def _rank_candidate_titles(
     return {name: known[name] for name in names}
 
 
-def keep_nearest_candidates(record: ResponseRecord, topic: str, max_candidates: int) -> ResponseRecord:
+def keep_candidate_pages_nearest_facts(record: ResponseRecord, topic: str, max_candidates: int) -> ResponseRecord:
     """The record with each fact put to so many candidates only: those with the passages that BM25 ranks best for it.
 
     Candidates as good as the last of them stay, too. A fact has no verdict on the others, so that the bounds of each

@@ -18,7 +18,7 @@ from factaudit.engines.dfactscore.candidate_finder import (
     FINDING_METHODS,
     MAX_CANDIDATES,
     CandidateFinder,
-    keep_nearest_candidates,
+    keep_candidate_pages_nearest_facts,
 )
 from factaudit.engines.dfactscore.fact_grouping import (
     GROUPERS,
@@ -32,7 +32,7 @@ from factaudit.engines.dfactscore.linked_biographies import (
     build_grouper_comparison_rows,
     build_linked_biography_fact_tables,
     build_linked_biography_rows,
-    link_biographies,
+    link_biography_groups_to_pages,
     mean_or_none,
     name_score_evaluators,
 )
@@ -43,12 +43,12 @@ from factaudit.engines.dfactscore.report_sections import (
 from factaudit.engines.fact_decomposition import split_sentences_for_decomposition
 from factaudit.engines.progress import ResponseCallCounter
 from factaudit.engines.records import (
+    CandidatePageSearchRecord,
     DecompositionRecord,
-    FoundCandidatesRecord,
-    GroupingRecord,
+    FactGroupingRecord,
     ResponseRecord,
-    ScoredRecords,
-    VerifiedRecords,
+    ScoredResponseRecords,
+    VerifiedResponseRecords,
 )
 from factaudit.engines.responses import Response, find_given_fact_groups, remove_response_citation_marks
 from factaudit.engines.scoring_engine import Row, ScoringEngine
@@ -78,7 +78,8 @@ class DFactScorer(ScoringEngine):
         candidates: how the candidates of biographies that bring none are found
             (`factaudit.engines.dfactscore.candidate_finder.CandidateFinder`).
         max_candidates: how many of those that are found are put to the verifiers, at a call a fact each.
-        prefilter: put each fact to so many candidates only, found or given (`keep_nearest_candidates`); None: to all.
+        prefilter: put each fact to so many candidates only, found or given (`keep_candidate_pages_nearest_facts`);
+            None: to all.
         rule: how groups are linked to entities (`factaudit.arrays.entity_linking.link_groups_to_entities`); the
             other rules stand beside it.
         narrow: a link whose margin is at most this is flagged.
@@ -148,15 +149,18 @@ class DFactScorer(ScoringEngine):
 
     def score_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> ScoredRecords:
+    ) -> ScoredResponseRecords:
         """Score biographies, many at once; see `ScoringEngine.verify_responses`. The summary: rows of the audits."""
         made = self.verify_responses(responses, journal=journal, progress=progress)
         judged = Judgements.join(made.claims, made.verdicts)
-        linked = {name: link_biographies(made, judged, name, self.rule, self.gamma, self.narrow) for name in self.names}
+        linked = {
+            name: link_biography_groups_to_pages(made, judged, name, self.rule, self.gamma, self.narrow)
+            for name in self.names
+        }
         rows = build_linked_biography_rows(made, linked[self.names[0]], self.narrow, self.irrelevant)
         verified = build_linked_biography_fact_tables(made, linked, self.dataset, self.irrelevant)
         summary = self._summarise_dfactscore(made, judged, rows)
-        return ScoredRecords(made.claims, made.verdicts, rows, summary, verified, made.records)
+        return ScoredResponseRecords(made.claims, made.verdicts, rows, summary, verified, made.records)
 
     def audits(self) -> dict[str, Row]:
         link, figures = {"link": self.rule}, {"gamma": self.gamma, "narrow": self.narrow}
@@ -169,14 +173,14 @@ class DFactScorer(ScoringEngine):
             **super().audits(),
         }
 
-    def sections(self, scored: ScoredRecords) -> list[Row]:
+    def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         told = build_dfactscore_facts_section(scored.responses, scored.summary, self.max_facts, self.prefilter)
         if isinstance(self.decontextualize, str):
             told["text"] += describe_decontextualized_facts(scored.records)
         merged = build_dfactscore_paragraphs_section(scored.responses)
         return [told, *([merged] if merged else [])]
 
-    def tables(self, scored: ScoredRecords) -> dict[str, list[Row]]:
+    def tables(self, scored: ScoredResponseRecords) -> dict[str, list[Row]]:
         own = {key: scored.summary[key] for key in ("linking", "grouping")}
         return {"dfactscore": scored.summary["rows"], **{f"dfactscore_{key}": rows for key, rows in own.items()}}
 
@@ -200,7 +204,7 @@ class DFactScorer(ScoringEngine):
             lines.append(line)
         return lines
 
-    def _summarise_dfactscore(self, made: VerifiedRecords, judged: Judgements, rows: Sequence[Row]) -> Row:
+    def _summarise_dfactscore(self, made: VerifiedResponseRecords, judged: Judgements, rows: Sequence[Row]) -> Row:
         """The figures of all by the first verifier; ``systems``, ``linking``, ``grouping``, and all ``rows``."""
         options: Row = {"gamma": self.gamma, "narrow": self.narrow, "intervals": self.intervals}
         told = [
@@ -253,11 +257,11 @@ class DFactScorer(ScoringEngine):
 
     async def group_facts(
         self, response: Response, decomposed: DecompositionRecord, calls: ResponseCallCounter
-    ) -> dict[str, GroupingRecord]:
+    ) -> dict[str, FactGroupingRecord]:
         """The groups by each grouper, the first one's first."""
         facts = decomposed.facts
         texts = [fact.text for fact in facts]
-        found: dict[str, GroupingRecord] = {}
+        found: dict[str, FactGroupingRecord] = {}
         for name in self.groupers:
             if name == "llm" and texts:
                 assert self.llm is not None
@@ -270,24 +274,24 @@ class DFactScorer(ScoringEngine):
                 told = [one.text for one in decomposed.sentences]
                 found[name] = group_facts_by_heuristic(response.topic, told, texts, [fact.sentence for fact in facts])
             elif name == "given":
-                found[name] = GroupingRecord(number_fact_groups(find_given_fact_groups(facts)[0]))
+                found[name] = FactGroupingRecord(number_fact_groups(find_given_fact_groups(facts)[0]))
             else:
                 found[name] = make_single_group(len(texts))
         return found
 
-    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> FoundCandidatesRecord:
+    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> CandidatePageSearchRecord:
         """Everybody whom it may be about."""
         return self._finder.find_candidates(response, decomposed.facts)
 
     def _retrieve_passages(
-        self, topic: str, decomposed: DecompositionRecord, found: FoundCandidatesRecord
+        self, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord
     ) -> ResponseRecord:
         record = super()._retrieve_passages(topic, decomposed, found)
-        return record if self.prefilter is None else keep_nearest_candidates(record, topic, self.prefilter)
+        return record if self.prefilter is None else keep_candidate_pages_nearest_facts(record, topic, self.prefilter)
 
 
 def _sum_dfactscore_responses(
-    verified: VerifiedRecords, response_rows: Sequence[Row], evaluator: str, system: str | None
+    verified: VerifiedResponseRecords, response_rows: Sequence[Row], evaluator: str, system: str | None
 ) -> Row:
     """What only an engine knows of the responses of a system."""
     members = [row for row in response_rows if system in (ALL_TOGETHER, row["system"])]

@@ -27,7 +27,7 @@ from factaudit.engines.engine_settings import (
     build_engine_arguments_from_yaml,
     load_engine_experiment,
 )
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import Response
 from factaudit.engines.scoring_engine import Row
 from factaudit.engines.scoring_run import Say, score_response_files
@@ -38,8 +38,8 @@ from factaudit.results import Results
 from factaudit.run_folder import (
     RunSettings,
     compare_run_tables,
-    hold_run_folder,
     list_file_checksums,
+    lock_run_folder_for_writing,
     write_run_lock_file,
 )
 from factaudit.run_reuse import write_run_results_and_report
@@ -172,7 +172,7 @@ def score_dfactscore_files(
     members = [] if judge is None else walk_evaluator_members(judge.evaluator)
 
     def extend_results(
-        responses: Sequence[Response], scored: ScoredRecords, journal: Path
+        responses: Sequence[Response], scored: ScoredResponseRecords, journal: Path
     ) -> Callable[[Results, Path], None]:
         cited = None if judge is None else judge_citations(responses, judge, journal=journal, progress=progress)
 
@@ -224,7 +224,7 @@ def _rebuild_published_dfactscores(
     claims = merge_claim_tables([one.claims for one in found])
     verdicts = merge_verdict_tables([one.verdicts for one in found if one.verdicts is not None])
     notes = [note for one in found for note in one.notes]
-    with hold_run_folder(folder, paths):
+    with lock_run_folder_for_writing(folder, paths):
         for note in notes:
             say(note)
         write_table(claims, folder / "claims.parquet")

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from factaudit.engines.dfactscore.grouping_reply_layout import (
-    compute_reply_layout_similarity,
+    compute_fact_to_line_similarity,
     normalise_fact,
-    parse_reply_layout,
+    parse_fact_group_reply_layout,
 )
-from factaudit.engines.records import GroupingRecord
+from factaudit.engines.records import FactGroupingRecord
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
 from factaudit.llm.answer_extraction import extract_llm_answer
@@ -39,9 +39,9 @@ GROUPERS: Mapping[str, str] = {
 MIN_GROUPING_TOKENS = 512
 
 
-def make_single_group(n_facts: int) -> GroupingRecord:
+def make_single_group(n_facts: int) -> FactGroupingRecord:
     """All facts in one group: the paragraph is read as one biography."""
-    return GroupingRecord((0,) * n_facts)
+    return FactGroupingRecord((0,) * n_facts)
 
 
 def number_fact_groups(groups: Sequence[Any]) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def number_fact_groups(groups: Sequence[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(group, len(numbers)) for group in groups)
 
 
-def reconcile_fact_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[str]]) -> GroupingRecord:
+def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[str]]) -> FactGroupingRecord:
     """Put each fact into exactly one group, whatever a model replied.
 
     Lines are matched with facts one to one: first where the texts are equal (white space, case and closing punctuation
@@ -88,7 +88,7 @@ def reconcile_fact_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[
     for group_or_none in found:
         last = last if group_or_none is None else group_or_none
         placed.append(last)
-    return GroupingRecord(
+    return FactGroupingRecord(
         number_fact_groups(placed),
         n_changed=len(matched),
         n_dropped=len(dropped),
@@ -207,7 +207,7 @@ async def ask_for_fact_groups(
     paragraph: str,
     facts: Sequence[str],
     name: str = "",
-) -> GroupingRecord:
+) -> FactGroupingRecord:
     """Group facts with one call: ask, read the layout, reconcile; where that fails, with one more.
 
     A grouping *fails* where the reply lacks more than half of the facts, broke off before some, or seems to have
@@ -225,16 +225,18 @@ async def ask_for_fact_groups(
     return found
 
 
-def _parse_fact_grouping_reply(reply: ChatReply, facts: Sequence[str], name: str) -> GroupingRecord:
+def _parse_fact_grouping_reply(reply: ChatReply, facts: Sequence[str], name: str) -> FactGroupingRecord:
     # A reply that was cut off after the last of the facts is whole.
     def is_whole(text: str) -> bool:
-        return not reconcile_fact_groups(facts, parse_reply_layout(text, facts, name).groups).n_dropped
+        return not assign_facts_to_reply_groups(
+            facts, parse_fact_group_reply_layout(text, facts, name).groups
+        ).n_dropped
 
     reply = extract_llm_answer(reply, is_whole)
     if reply.status != "ok":
-        return GroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
-    layout = parse_reply_layout(reply.text, facts, name)
-    found = replace(reconcile_fact_groups(facts, layout.groups), raw=reply.text)
+        return FactGroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
+    layout = parse_fact_group_reply_layout(reply.text, facts, name)
+    found = replace(assign_facts_to_reply_groups(facts, layout.groups), raw=reply.text)
     if layout.is_doubtful or 2 * found.n_dropped > len(facts):
         return replace(found, groups=None, status="unparsed")
     return found
@@ -250,7 +252,7 @@ def _match_facts_to_group_lines(
         matcher.set_seq2(line)
         for text, position in facts:
             matcher.set_seq1(text)
-            if similarity := compute_reply_layout_similarity(matcher):
+            if similarity := compute_fact_to_line_similarity(matcher):
                 pairs.append((-similarity, position, number))
     taken_facts: set[int] = set()
     taken_lines: set[int] = set()

@@ -68,19 +68,19 @@ _OCCUPATION = re.compile(r"\b(?:is|was|as) (?:an?|the) ([^.,;()]+)", re.IGNORECA
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyLayout:
+class FactGroupReplyLayout:
     """The lines of each group that has any. is_doubtful: headings seem to be there that part nothing."""
 
     groups: tuple[tuple[str, ...], ...]
     is_doubtful: bool = False
 
 
-def parse_reply_layout(reply: str, facts: Sequence[str], name: str = "") -> ReplyLayout:
+def parse_fact_group_reply_layout(reply: str, facts: Sequence[str], name: str = "") -> FactGroupReplyLayout:
     """The groups of a reply, whatever its layout.
 
     facts: those that were to be grouped. name: of the people whom the paragraph may tell of.
 
-    >>> parse_reply_layout("1. He sang.\\n2. ===\\n3. He swam.", ["He sang.", "He swam."]).groups
+    >>> parse_fact_group_reply_layout("1. He sang.\\n2. ===\\n3. He swam.", ["He sang.", "He swam."]).groups
     (('He sang.',), ('He swam.',))
     """
     known = _ReplyLayoutFactRecogniser(facts, name)
@@ -94,7 +94,7 @@ def normalise_fact(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .!;,")
 
 
-def compute_reply_layout_similarity(matcher: SequenceMatcher[str]) -> float:
+def compute_fact_to_line_similarity(matcher: SequenceMatcher[str]) -> float:
     """The similarity of a matcher's two texts, in [`MIN_FACT_SIMILARITY`, 1]; 0 below, where it is seldom computed."""
     for bound in (matcher.real_quick_ratio, matcher.quick_ratio):  # quicker by far, and never less than the ratio
         if bound() < MIN_FACT_SIMILARITY:
@@ -147,7 +147,7 @@ class _ReplyLayoutFactRecogniser:
         matcher.set_seq2(key)
         for fact in self._normal:
             matcher.set_seq1(fact)
-            if compute_reply_layout_similarity(matcher):
+            if compute_fact_to_line_similarity(matcher):
                 return True
         return False
 
@@ -193,7 +193,7 @@ class _ReplyLayoutGroupBuilder:
         return tuple(tuple(group) for group in self._all if group)
 
 
-def _parse_reply_layout_lines(reply: str, recogniser: _ReplyLayoutFactRecogniser) -> ReplyLayout:
+def _parse_reply_layout_lines(reply: str, recogniser: _ReplyLayoutFactRecogniser) -> FactGroupReplyLayout:
     segments = _ReplyLayoutGroupBuilder()
     lines = list(_split_reply_layout_lines(reply))
     # Where a reply is laid out by themes, dashes part these: only "===" is then known to part people.
@@ -228,7 +228,7 @@ def _parse_reply_layout_lines(reply: str, recogniser: _ReplyLayoutFactRecogniser
                 pending = bool(segments.groups)
         elif text:
             segments.add_fact(text)
-    return ReplyLayout(segments.groups, unclear and len(segments.groups) == 1)
+    return FactGroupReplyLayout(segments.groups, unclear and len(segments.groups) == 1)
 
 
 def _split_reply_layout_lines(reply: str) -> Iterator[str]:
@@ -319,7 +319,7 @@ def _add_facts_of_reply_table_row(
         group_builder.add_fact(fact)
 
 
-def _parse_json_reply_layout(reply: str, recogniser: _ReplyLayoutFactRecogniser) -> ReplyLayout | None:
+def _parse_json_reply_layout(reply: str, recogniser: _ReplyLayoutFactRecogniser) -> FactGroupReplyLayout | None:
     """The groups of a reply that is JSON, or holds it between fences: lists, or facts with their person."""
     start = min((reply.find(one) for one in "[{" if one in reply), default=-1)
     end = max(reply.rfind("]"), reply.rfind("}"))
@@ -331,7 +331,7 @@ def _parse_json_reply_layout(reply: str, recogniser: _ReplyLayoutFactRecogniser)
         return None
     segments = _ReplyLayoutGroupBuilder()
     _collect_reply_layout_json_groups(value, segments, recogniser.is_fact)
-    return ReplyLayout(segments.groups) if segments.groups else None
+    return FactGroupReplyLayout(segments.groups) if segments.groups else None
 
 
 def _collect_reply_layout_json_groups(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factaudit.engines.dfactscore.fact_grouping import number_fact_groups
-from factaudit.engines.records import GroupingRecord
+from factaudit.engines.records import FactGroupingRecord
 from factaudit.knowledge.person_names import is_title_of_name, name_likeness, parse_person_name
 
 _LIFE_YEARS = re.compile(
@@ -91,7 +91,7 @@ class _HeuristicPersonProfile:
 
 def group_facts_by_heuristic(
     name: str, sentences: Sequence[str], facts: Sequence[str], sentence_numbers: Sequence[int | None] | None = None
-) -> GroupingRecord:
+) -> FactGroupingRecord:
     """The groups of facts, by the sentences that they are of.
 
     A sentence whose subject is a person of the name, by any way to write it, opens a new group: where it says that this
@@ -106,7 +106,7 @@ def group_facts_by_heuristic(
     given, or is None, the sentence that has most of the fact's words, of equals the nearest after the fact before it.
     """
     if not facts:
-        return GroupingRecord(())
+        return FactGroupingRecord(())
     sentences = list(sentences) or [" ".join(facts)]
     asked = re.sub(r"\([^)]*\)", " ", name).strip()
     mention = _compile_heuristic_name_pattern(name)
@@ -134,17 +134,17 @@ def group_facts_by_heuristic(
             if _has_contradicting_heuristic_facts(here.key_facts, keys) or (
                 (other or is_next) and bool(here.key_facts or here.name_forms)
             ):
-                current = _find_person_by_heuristic(people, current, subject, keys, other)
+                current = _find_heuristic_person_of_sentence(people, current, subject, keys, other)
         person = people[current]
         if subject is not None or is_next:
             person.name_forms.append(subject or "")
         _add_heuristic_key_facts(person.key_facts, keys)
         where.append(current)
     owners = _assign_heuristic_facts_to_sentences(facts, sentences, sentence_numbers)
-    return GroupingRecord(number_fact_groups([where[owner] for owner in owners]))
+    return FactGroupingRecord(number_fact_groups([where[owner] for owner in owners]))
 
 
-def _find_person_by_heuristic(
+def _find_heuristic_person_of_sentence(
     people: list[_HeuristicPersonProfile],
     current: int,
     subject: str | None,

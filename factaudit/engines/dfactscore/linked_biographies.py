@@ -16,7 +16,12 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore.fact_grouping import compare_fact_groupings, number_fact_groups
 from factaudit.engines.fact_tables import convert_human_fact_annotation
-from factaudit.engines.records import FactVerificationRecord, GroupingRecord, ResponseRecord, VerifiedRecords
+from factaudit.engines.records import (
+    FactGroupingRecord,
+    FactVerificationRecord,
+    ResponseRecord,
+    VerifiedResponseRecords,
+)
 from factaudit.engines.responses import Response
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -53,8 +58,8 @@ class LinkedBiography:
         return [candidate.title for candidate in self.record.candidates].index(self.get_entity_title(column))
 
 
-def link_biographies(
-    verified: VerifiedRecords, judged: Judgements, verifier: str, rule: str, gamma: float, narrow: float
+def link_biography_groups_to_pages(
+    verified: VerifiedResponseRecords, judged: Judgements, verifier: str, rule: str, gamma: float, narrow: float
 ) -> list[LinkedBiography]:
     """The biographies that hold facts, in order, each linked by the verdicts of one verifier."""
     if verifier not in judged.evaluators:  # without any claim there is no verdict
@@ -76,7 +81,7 @@ def link_biographies(
 
 
 def build_linked_biography_rows(
-    verified: VerifiedRecords, biographies: Sequence[LinkedBiography], narrow: float, irrelevant: str
+    verified: VerifiedResponseRecords, biographies: Sequence[LinkedBiography], narrow: float, irrelevant: str
 ) -> list[Row]:
     """A row per response, in order: figures, groups, what groupers did, facts."""
     by_id = {one.response.response_id: one for one in biographies}
@@ -125,7 +130,7 @@ _NOTHING_COMPARED = {
 }
 
 
-def build_grouper_comparison_rows(verified: VerifiedRecords, groupers: Sequence[str]) -> list[Row]:
+def build_grouper_comparison_rows(verified: VerifiedResponseRecords, groupers: Sequence[str]) -> list[Row]:
     """What each grouper did to the facts, and how it compares with the given groups and with the first grouper."""
     spoke = [record for record in verified.records if record.decomposed.facts]
     rows = []
@@ -159,7 +164,10 @@ def name_score_evaluators(verifier: str, n_verifiers: int) -> tuple[str, str]:
 
 
 def build_linked_biography_fact_tables(
-    verified: VerifiedRecords, biographies_by_verifier: dict[str, list[LinkedBiography]], dataset: str, irrelevant: str
+    verified: VerifiedResponseRecords,
+    biographies_by_verifier: dict[str, list[LinkedBiography]],
+    dataset: str,
+    irrelevant: str,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What the two scores say of each fact, as claims and verdicts that audits of evaluators read.
 
@@ -315,7 +323,7 @@ def _number_given_groups(record: ResponseRecord) -> tuple[int, ...] | None:
     return number_fact_groups(marks) if all(mark is not None for mark in marks) else None
 
 
-def _make_linked_biography_grouping_row(grouping: GroupingRecord) -> Row:
+def _make_linked_biography_grouping_row(grouping: FactGroupingRecord) -> Row:
     return {
         "groups": None if grouping.groups is None else list(grouping.groups),
         "status": grouping.status,

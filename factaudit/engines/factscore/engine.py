@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, make_turn_responses
+from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, list_assistant_turn_responses
 from factaudit.engines.decontextualization import describe_decontextualized_facts
 from factaudit.engines.factscore.report_sections import (
     build_factscore_facts_section,
@@ -18,7 +18,12 @@ from factaudit.engines.factscore.report_sections import (
     list_topics_without_page,
 )
 from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
-from factaudit.engines.records import CandidateRecord, DecompositionRecord, FoundCandidatesRecord, ScoredRecords
+from factaudit.engines.records import (
+    CandidatePageRecord,
+    CandidatePageSearchRecord,
+    DecompositionRecord,
+    ScoredResponseRecords,
+)
 from factaudit.engines.responses import Response, make_response
 from factaudit.engines.scoring_engine import Row, ScoringEngine
 from factaudit.errors import UsageError
@@ -80,7 +85,7 @@ class FactScorer(ScoringEngine):
             talk = Conversation.model_validate({"turns": list(turns)})
         except ValidationError as error:
             raise UsageError(f"not a conversation of {{role, content}} turns: {error.errors()[0]['msg']}") from None
-        responses, left_out = make_turn_responses(talk, "turn", topic)
+        responses, left_out = list_assistant_turn_responses(talk, "turn", topic)
         if not responses:
             raise UsageError(f"the conversation has no assistant turn of at least {MIN_TURN_WORDS} words")
         scored = self.score_responses(responses, **options)
@@ -88,7 +93,7 @@ class FactScorer(ScoringEngine):
 
     def score_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> ScoredRecords:
+    ) -> ScoredResponseRecords:
         """Score responses, many at once; see `factaudit.engines.scoring_engine.ScoringEngine.verify_responses`."""
         if any(one.conversation_so_far for one in responses):
             responses = run_coroutine(self._add_asked_topics(responses))
@@ -99,7 +104,9 @@ class FactScorer(ScoringEngine):
         if self.explain_unsupported:
             reasons = (one.reason for record in made.records for one in record.supports.get(self.names[0], ()))
             summary["unsupported_reasons"] = dict(Counter(sorted(filter(None, reasons))))
-        return ScoredRecords(made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records)
+        return ScoredResponseRecords(
+            made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records
+        )
 
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
@@ -107,7 +114,7 @@ class FactScorer(ScoringEngine):
         own |= {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
         return own | super().audits() | ({"unsupported_reasons": {}} if self.explain_unsupported else {})
 
-    def sections(self, scored: ScoredRecords) -> list[Row]:
+    def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         told = build_factscore_facts_section(
             scored.responses,
             scored.summary,
@@ -120,7 +127,7 @@ class FactScorer(ScoringEngine):
         first = build_factscore_unsupported_section(scored.responses, self.names[0])
         return [told, *([first] if first else [])]
 
-    def tables(self, scored: ScoredRecords) -> dict[str, list[Row]]:
+    def tables(self, scored: ScoredResponseRecords) -> dict[str, list[Row]]:
         """The audit's rows with what only an engine knows: calls, failed sentences, facts removed and cut."""
         rows = []
         for one in scored.summary.get("evaluators", [scored.summary]):
@@ -153,21 +160,21 @@ class FactScorer(ScoringEngine):
         if isinstance(self.knowledge, TopicLookup):
             self.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
 
-    def find_hopeless_reason(self, response: Response) -> CandidateRecord | None:
+    def find_hopeless_reason(self, response: Response) -> CandidatePageRecord | None:
         """A topic without a page, where all verifiers read pages."""
         if not isinstance(self.knowledge, TopicLookup) or not self._verifiers.all_need_passages:
             return None
         page, status, reason = self.knowledge.find_page(response.topic)
-        return None if page is not None else CandidateRecord(None, status, reason)
+        return None if page is not None else CandidatePageRecord(None, status, reason)
 
-    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> FoundCandidatesRecord:
+    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> CandidatePageSearchRecord:
         """The page of the topic."""
         if not isinstance(self.knowledge, TopicLookup) or decomposed.abstained:
-            return FoundCandidatesRecord((CandidateRecord(None, "skipped", "no knowledge source"),), (None,))
+            return CandidatePageSearchRecord((CandidatePageRecord(None, "skipped", "no knowledge source"),), (None,))
         page, status, reason = self.knowledge.find_page(response.topic)
         if page is None:
-            return FoundCandidatesRecord((CandidateRecord(None, status, reason),), (None,))
-        return FoundCandidatesRecord((CandidateRecord(page.title, title_match=page.title_match),), (page,))
+            return CandidatePageSearchRecord((CandidatePageRecord(None, status, reason),), (None,))
+        return CandidatePageSearchRecord((CandidatePageRecord(page.title, title_match=page.title_match),), (page,))
 
     def _record_signature(self) -> str:
         return super()._record_signature() + ("\nexplained" if self.explain_unsupported else "")

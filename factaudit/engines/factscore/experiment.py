@@ -83,7 +83,7 @@ def run_factscore_experiment(
         responses, notes = read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
         for note in notes:
             say(note)
-    scorer, scorers = make_variant_scorers(experiment, out, say)
+    scorer, scorers = build_factscore_variant_scorers(experiment, out, say)
     varied: dict[str, Any] = {}
     if scorers:
         variants = ScoreVariantRun(scorer, scorers, experiment.max_cost, say, progress)
@@ -107,7 +107,7 @@ def run_factscore_experiment(
     return results
 
 
-def make_variant_scorers(
+def build_factscore_variant_scorers(
     experiment: FactScoreExperiment, out: str | Path, say: Callable[[str], None]
 ) -> tuple[FactScorer, dict[str, FactScorer]]:
     """The engine of an experiment, and those of its variants by name; side files go under ``out``."""

@@ -13,14 +13,16 @@ from factaudit.arrays.response_facts import collect_response_facts, score_respon
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.retrieval import REASON_COLUMN
-from factaudit.engines.records import ResponseRecord, SentenceRecord, VerifiedRecords
+from factaudit.engines.records import ResponseRecord, SentenceDecomposition, VerifiedResponseRecords
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: What is added up over responses.
 SUMMED_COUNTS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
 
 
-def build_factscore_response_rows(verified: VerifiedRecords, verifier_names: Sequence[str], gamma: float) -> list[Row]:
+def build_factscore_response_rows(
+    verified: VerifiedResponseRecords, verifier_names: Sequence[str], gamma: float
+) -> list[Row]:
     """A row per response, in order; its own figures are those of the first verifier."""
     judged = Judgements.join(verified.claims, verified.verdicts)
     figures = {
@@ -62,7 +64,7 @@ def build_factscore_response_rows(verified: VerifiedRecords, verifier_names: Seq
 
 
 def summarise_factscore(
-    verified: VerifiedRecords,
+    verified: VerifiedResponseRecords,
     response_rows: Sequence[Row],
     verifier_names: Sequence[str],
     gamma: float,
@@ -76,7 +78,7 @@ def summarise_factscore(
     for name in verifier_names:
         mine = [_add_summed_counts(row, response_rows) for row in audited if row["evaluator"] == name]
         if not mine:  # without any claim there is no verdict, and no evaluator
-            mine = [_add_summed_counts(_make_factscore_row_of_nothing_scored(response_rows), response_rows)]
+            mine = [_add_summed_counts(_make_unscored_factscore_row(response_rows), response_rows)]
         systems = [row for row in mine if row["system"] != ALL_TOGETHER]
         every.append({**mine[0], "evaluator": name, "systems": systems})
     return every[0] | ({"evaluators": every} if len(every) > 1 else {})
@@ -138,7 +140,7 @@ def _make_factscore_sentence_rows(
     ]
 
 
-def _make_factscore_sentence_row(sentence: SentenceRecord) -> Row:
+def _make_factscore_sentence_row(sentence: SentenceDecomposition) -> Row:
     row: Row = {"text": sentence.text, "status": sentence.status}
     if sentence.reply is not None:
         row["reply"] = sentence.reply
@@ -151,7 +153,7 @@ def _add_summed_counts(row: Row, response_rows: Sequence[Row]) -> Row:
     return row | {key: sum(one[key] for one in members) for key in SUMMED_COUNTS}
 
 
-def _make_factscore_row_of_nothing_scored(response_rows: Sequence[Row]) -> Row:
+def _make_unscored_factscore_row(response_rows: Sequence[Row]) -> Row:
     """The audit's row where nothing was said: it has no evaluator to compute it for."""
     figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score", "f1") for end in ("", "_min", "_max"))
     figures["k"] = None

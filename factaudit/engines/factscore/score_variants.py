@@ -19,7 +19,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.sensitivity import BASE_VARIANT
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.factscore.variant_cost import VariantCostForecast
-from factaudit.engines.records import ScoredRecords
+from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.settings import LLMSettings
@@ -68,11 +68,11 @@ def list_score_variants(block: Any) -> list[ScoreVariant]:
             raise UsageError(f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}")
         field = "verifiers" if key == "verifier" else key
         for value in values:
-            checked = _check_varied_value(type(block), key, value, block.responses)
+            checked = _check_variant_setting_value(type(block), key, value, block.responses)
             chosen = getattr(checked, field)
             if chosen == getattr(block, field):
                 continue
-            name = f"{key}={_format_varied_value(chosen, is_path=key in block.PATHS)}"
+            name = f"{key}={_format_variant_setting_value(chosen, is_path=key in block.PATHS)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
             found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, **_BASE_ALONE}))
@@ -81,16 +81,16 @@ def list_score_variants(block: Any) -> list[ScoreVariant]:
     return list(found.values())
 
 
-def _check_varied_value(model: type[BaseModel], key: str, value: Any, responses: Sequence[str]) -> Any:
+def _check_variant_setting_value(model: type[BaseModel], key: str, value: Any, responses: Sequence[str]) -> Any:
     try:
         return model.model_validate({"responses": responses, key: value})
     except ValidationError as error:
         raise UsageError(f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}") from None
 
 
-def _format_varied_value(value: Any, is_path: bool) -> str:
+def _format_variant_setting_value(value: Any, is_path: bool) -> str:
     if isinstance(value, list):
-        return "+".join(_format_varied_value(one, is_path=False) for one in value)
+        return "+".join(_format_variant_setting_value(one, is_path=False) for one in value)
     if isinstance(value, LLMSettings):
         return value.model
     if isinstance(value, Mapping):
@@ -124,7 +124,7 @@ class ScoreVariantRun:
         ]
 
     def score_variants(
-        self, responses: Sequence[Response], scored: ScoredRecords, journal: Path
+        self, responses: Sequence[Response], scored: ScoredResponseRecords, journal: Path
     ) -> Callable[[Results, Path], None]:
         """Foretell what the variants cost, then score them; gives what adds them to the run's results."""
         forecast = VariantCostForecast(self.base, self.scorers, responses)
@@ -141,7 +141,7 @@ class ScoreVariantRun:
 
         def add_audits(results: Results, folder: Path) -> None:
             first = {BASE_VARIANT: self.base.names[0], **{name: one.names[0] for name, one in self.scorers.items()}}
-            claims, verdicts = _stack_variant_tables({BASE_VARIANT: scored, **records}, first)
+            claims, verdicts = _stack_variant_fact_tables({BASE_VARIANT: scored, **records}, first)
             write_table(claims, folder / "variant_claims.parquet")
             write_table(verdicts, folder / "variant_verdicts.parquet")
             gammas = {name: one.gamma for name, one in self.scorers.items() if one.gamma != self.base.gamma}
@@ -158,7 +158,7 @@ class ScoreVariantRun:
             results.finding_rows.extend(more.finding_rows)
             results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in self.scorers.items()}
             results.sections.append(_build_variant_costs_section(costs))
-            for line in _format_variant_lines(more.audits["sensitivity"], more.audits["sensitivity_order"]):
+            for line in _format_variant_score_table(more.audits["sensitivity"], more.audits["sensitivity_order"]):
                 self.say(line)
 
         return add_audits
@@ -187,8 +187,8 @@ def _sum_client_usage(scorer: FactScorer) -> Row:
     return {"paid_calls": sum(one.calls for one in usages), "paid": None if None in costs else sum(costs)}
 
 
-def _stack_variant_tables(
-    records: Mapping[str, ScoredRecords], evaluators: Mapping[str, str]
+def _stack_variant_fact_tables(
+    records: Mapping[str, ScoredResponseRecords], evaluators: Mapping[str, str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All facts by variant, and what each variant's own verifier says of them."""
     claims, verdicts = [], []
@@ -216,7 +216,7 @@ def _format_dollars(dollars: float | None) -> str:
     return "price not known" if dollars is None else f"${dollars:,.4f}"
 
 
-def _format_variant_lines(score_rows: Sequence[Row], order_rows: Sequence[Row]) -> list[str]:
+def _format_variant_score_table(score_rows: Sequence[Row], order_rows: Sequence[Row]) -> list[str]:
     """The table of variants that the command prints."""
     orders = {(row["dataset"], row["variant"]): row for row in order_rows}
     lines = [("variant", "FActScore (95 % CI)", "change in points", "order of systems")]
@@ -232,13 +232,18 @@ def _format_variant_lines(score_rows: Sequence[Row], order_rows: Sequence[Row]) 
             told += f", {order['n_reversed'] or 'none'} significantly"
             told = told if order["n_swapped"] else "the same"
         lines.append(
-            (row["variant"], _format_figure_with_ends(row, "score"), _format_figure_with_ends(row, "change"), told)
+            (
+                row["variant"],
+                _format_score_with_interval(row, "score"),
+                _format_score_with_interval(row, "change"),
+                told,
+            )
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _format_figure_with_ends(row: Row, key: str) -> str:
+def _format_score_with_interval(row: Row, key: str) -> str:
     if row[key] is None:
         return "–" if key == "score" else ""
     is_share = key == "score"

@@ -25,7 +25,7 @@ from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import BATCH_DISCOUNT, approximate_token_count, count_prompt_tokens
-from factaudit.text.clauses import split_statements
+from factaudit.text.clauses import split_sentence_into_statements
 
 #: Before any verdict is known a reply is as long as this, in tokens: "True", or a short sentence.
 _UNKNOWN_VERDICT_TOKENS = 4
@@ -34,7 +34,7 @@ _DECOMPOSITION, _REWRITING, _VERDICT, _EXPLANATION = PROMPT_KINDS = ("decompose"
 
 
 @dataclass
-class KnownReplies:
+class BaseVariantReplies:
     """What the base's replies say of others: by prompt, what stands for a reply; by kind, how tokens are counted.
 
     counted, reported, completion, n: by kind of prompt (`PROMPT_KINDS`) the tokens of prompts by our count and by
@@ -61,7 +61,7 @@ class KnownReplies:
         """What stands for a reply that is not known: of a verdict "False", after which most is asked."""
         reply = self.replies.get((kind, subject))
         if reply is None and kind in (_DECOMPOSITION, _REWRITING):
-            made = split_statements(subject) if kind == _DECOMPOSITION else [subject]
+            made = split_sentence_into_statements(subject) if kind == _DECOMPOSITION else [subject]
             text = "\n".join(f"- {one}" for one in made)
             reply = ChatReply("ok", text, "stop", completion_tokens=approximate_token_count(text))
         elif reply is None:
@@ -75,7 +75,7 @@ class KnownReplies:
         return counted_tokens * (reported / counted if reported else 1.0)
 
 
-def split_prompt_subject(prompt: str) -> tuple[str, str]:
+def parse_prompt_kind_and_subject(prompt: str) -> tuple[str, str]:
     """What a prompt asks for (`PROMPT_KINDS`), and the sentence or the fact that it asks about."""
     if prompt.endswith("\n"):
         return _DECOMPOSITION, prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2]
@@ -86,7 +86,7 @@ def split_prompt_subject(prompt: str) -> tuple[str, str]:
     return _VERDICT, prompt.rpartition("Input: ")[2].partition(" True or False?")[0].strip()
 
 
-class RehearsedClient:
+class CostRehearsalClient:
     """Stands where a client of a language model stands: sends nothing, and adds up what would be sent.
 
     asks_decompositions: prompts that decompose are put to the model all the same.
@@ -94,7 +94,7 @@ class RehearsedClient:
 
     gathers = False
 
-    def __init__(self, client: LLMClient, known: KnownReplies, asks_decompositions: bool) -> None:
+    def __init__(self, client: LLMClient, known: BaseVariantReplies, asks_decompositions: bool) -> None:
         self.client, self.known, self.asks_decompositions = client, known, asks_decompositions
         self.model, self.signature = client.model, client.signature
         self.calls = self.cached_calls = 0
@@ -102,7 +102,7 @@ class RehearsedClient:
         self.has_open_decompositions = False
         self.open_sent: set[bytes] = set()  # of open facts, which are new for each variant
 
-    async def __aenter__(self) -> RehearsedClient:
+    async def __aenter__(self) -> CostRehearsalClient:
         await self.client.__aenter__()
         return self
 
@@ -112,7 +112,7 @@ class RehearsedClient:
     async def ask(self, request: ChatRequest) -> ChatReply:
         """The cached reply, or what stands for it."""
         known, cache = self.known, self.client.cache
-        kind, subject = split_prompt_subject(request.messages[-1]["content"])
+        kind, subject = parse_prompt_kind_and_subject(request.messages[-1]["content"])
         key, counted = self.client.request_key(request), count_prompt_tokens(request)
         makes_facts = kind in (_DECOMPOSITION, _REWRITING)
         is_open = not makes_facts and subject in known.open_facts
@@ -165,7 +165,7 @@ class VariantCostForecast:
         decomposing: put to the model what decomposes, which is paid; the number of verdicts is then known.
         base_name: the name of a row for the base, which comes first.
         """
-        known = KnownReplies()
+        known = BaseVariantReplies()
         self.decompositions_are_open = False
         first = self._rehearse(self.base, known, decomposing=False)
         if base_name is None:
@@ -176,9 +176,9 @@ class VariantCostForecast:
             {"variant": name, **self._rehearse(one, known, decomposing)} for name, one in self.variants.items()
         ]
 
-    def _rehearse(self, scorer: FactScorer, known: KnownReplies, decomposing: bool) -> Row:
+    def _rehearse(self, scorer: FactScorer, known: BaseVariantReplies, decomposing: bool) -> Row:
         known.open_facts.clear()
-        clients = {id(one): RehearsedClient(one, known, decomposing) for one in list_rehearsed_clients(scorer)}
+        clients = {id(one): CostRehearsalClient(one, known, decomposing) for one in list_rehearsed_clients(scorer)}
         specs: Sequence[Any] = scorer.verifiers  # type: ignore[assignment]
         asking = [one for one in specs if is_builtin_verifier(one) and one in (RETRIEVAL, "llm", NO_CONTEXT)]
         rehearsed = replace(
@@ -193,7 +193,7 @@ class VariantCostForecast:
         row: Row = {"model": ", ".join(dict.fromkeys(one.model for one in clients.values())), "calls": 0}
         row |= {"cached_calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}
         for one in clients.values():
-            _add_foretold_calls(row, one.calls, one.cached_calls, one.prompt_tokens, one.completion_tokens)
+            _add_forecast_call_counts(row, one.calls, one.cached_calls, one.prompt_tokens, one.completion_tokens)
             row["cost"] = _add_costs(row["cost"], one.compute_cost())
         judges = FactVerifierSet(specs, scorer.llm, npm=scorer.npm).evaluators
         if judges:
@@ -201,7 +201,7 @@ class VariantCostForecast:
             readable = claims[claims["claim"].notna() & claims["doc"].notna()]
             for told in estimate_evaluator_costs(judges.values(), readable):
                 most = told["max_completion_tokens"] or 0
-                _add_foretold_calls(row, told["calls"], told["cached_calls"], told["prompt_tokens"], most)
+                _add_forecast_call_counts(row, told["calls"], told["cached_calls"], told["prompt_tokens"], most)
                 row["cost"] = _add_costs(row["cost"], told["cost"])
         return row | {key: round(row[key]) for key in ("prompt_tokens", "completion_tokens")}
 
@@ -219,7 +219,7 @@ def list_rehearsed_clients(scorer: FactScorer) -> list[Any]:
     return [one for one in found.values() if one is not None]
 
 
-def _add_foretold_calls(
+def _add_forecast_call_counts(
     row: Row, calls: int, cached_calls: int, prompt_tokens: float, completion_tokens: float
 ) -> None:
     told = {"calls": calls, "cached_calls": cached_calls}

@@ -25,7 +25,7 @@ from factaudit.engines.verify_with_caution.claim_count_recovery import (
     MAX_FEW_ERRORS,
     RecoveredClaimCounts,
     compute_recovered_biases,
-    recover_errors_found,
+    recover_detected_error_counts,
 )
 from factaudit.engines.verify_with_caution.printed_tables import (
     ALL_SYSTEMS,
@@ -75,14 +75,14 @@ def recompute_printed_cells(
         part(printed)
         for part in (
             _recompute_balanced_accuracies,
-            _recompute_wice_and_factcheck,
-            _recompute_biases_and_headroom,
-            _recompute_chunked_rates,
+            _recompute_wice_factcheck_error_rates,
+            _recompute_printed_biases_and_headroom,
+            _recompute_printed_chunk_rates,
         )
     )
     numbers = (
         part(printed, recovered)
-        for part in (_recompute_correlations, _recompute_system_orders, _recompute_adjusted_biases)
+        for part in (_recompute_printed_correlations, _recompute_system_orders, _recompute_adjusted_biases)
     )
     for key, value in chain.from_iterable((*alone, *numbers)):
         # A lowest labelled rate comes with each evaluator.
@@ -125,7 +125,7 @@ def _get_fpr_and_fnr(printed: PrintedTables, dataset: str, evaluator: str) -> tu
     return fpr, printed.get_value(5, dataset, None, evaluator, "fnr")
 
 
-def _recompute_wice_and_factcheck(printed: PrintedTables) -> RecomputedCells:
+def _recompute_wice_factcheck_error_rates(printed: PrintedTables) -> RecomputedCells:
     """Table 8: predicted error rates from FPR, FNR (Tables 4, 5) and the labelled rate."""
     for unit in (unit for unit in printed.list_system_rates() if unit.table == 8):
         share = unit.rates[LABELS_EVALUATOR] / 100
@@ -176,7 +176,7 @@ def remove_counts_derived_from_printed_rates(rows: Sequence[Row], *more_keys: st
     return hidden
 
 
-def _recompute_biases_and_headroom(printed: PrintedTables) -> RecomputedCells:
+def _recompute_printed_biases_and_headroom(printed: PrintedTables) -> RecomputedCells:
     """Tables 9 to 29: biases and headroom from the printed rates, as they stand."""
     units = [unit for unit in printed.list_system_rates() if unit.table in RATE_TABLES]
     table_of = {(unit.dataset, unit.level): unit.table for unit in units}
@@ -196,7 +196,7 @@ def _recompute_biases_and_headroom(printed: PrintedTables) -> RecomputedCells:
             yield (*about, row["evaluator"], "bias"), RecomputedCell(100 * row["bias"], 3 * _RATE_ROUNDING, note)
 
 
-def _recompute_chunked_rates(printed: PrintedTables) -> RecomputedCells:
+def _recompute_printed_chunk_rates(printed: PrintedTables) -> RecomputedCells:
     """Table 30: BAcc from TPR and TNR; PPR with chunks from the share of labels that PPR without chunks implies."""
     names = list(dict.fromkeys(cell.evaluator for cell in printed.select_cells(30)))
     rows, tolerances = [], {}
@@ -232,7 +232,7 @@ def _attributable_share(ppr: float, tpr: float, tnr: float) -> float:
     return (ppr - (100 - tnr)) / (tpr - (100 - tnr))
 
 
-def _recompute_correlations(printed: PrintedTables, recovered: RecoveredClaimCounts) -> RecomputedCells:
+def _recompute_printed_correlations(printed: PrintedTables, recovered: RecoveredClaimCounts) -> RecomputedCells:
     """Tables 6 and 7: tau and r over systems, and their means over datasets."""
     counts = recovered.build_counts_table()
     for table, level in CORRELATION_TABLES.items():
@@ -311,7 +311,7 @@ def _recompute_order_error_rates(printed: PrintedTables, table: int, dataset: st
 
 def _recompute_adjusted_biases(printed: PrintedTables, recovered: RecoveredClaimCounts) -> RecomputedCells:
     """Tables 31 and 1: the biases that are left without and with adjusted counts, and means over calibrations."""
-    found = recover_errors_found(printed, recovered)
+    found = recover_detected_error_counts(printed, recovered)
     counts = recovered.build_counts_table(found)
     datasets = printed.list_datasets(31)
     mine = counts[counts["dataset"].isin(datasets) & (counts["evaluator"] == CALIBRATED_EVALUATOR)]

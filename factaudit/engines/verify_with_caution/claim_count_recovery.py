@@ -268,7 +268,9 @@ def recover_smallest_counts_from_printed_rates(printed: PrintedTables) -> pd.Dat
     return validate_counts(pd.DataFrame(rows))
 
 
-def recover_errors_found(printed: PrintedTables, recovered: RecoveredClaimCounts) -> dict[tuple[str, str], int]:
+def recover_detected_error_counts(
+    printed: PrintedTables, recovered: RecoveredClaimCounts
+) -> dict[tuple[str, str], int]:
     """How many labelled errors Bespoke-7B found, by dataset and system of Table 31.
 
     The rates leave only this number of the 2 x 2 table open. Taken is the one whose adjusted biases, mean and worst,

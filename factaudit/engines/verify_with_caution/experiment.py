@@ -19,7 +19,7 @@ from factaudit.engines.verify_with_caution.cell_recomputation import (
 from factaudit.engines.verify_with_caution.claim_count_recovery import (
     SYSTEM_SIZE_GROUPS,
     recover_claim_counts,
-    recover_errors_found,
+    recover_detected_error_counts,
     recover_smallest_counts_from_printed_rates,
 )
 from factaudit.engines.verify_with_caution.printed_tables import (
@@ -33,12 +33,12 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     count_reproduced_cells,
     describe_reproduction_agreement,
 )
-from factaudit.engines.verify_with_caution.running_text import compare_running_text
+from factaudit.engines.verify_with_caution.running_text import compare_running_text_with_tables
 from factaudit.results import Results, compare_counts
 from factaudit.run_folder import (
     RunSettings,
-    hold_run_folder,
     list_file_checksums,
+    lock_run_folder_for_writing,
     write_run_lock_file,
 )
 from factaudit.run_reuse import describe_run_audit_rows, write_run_results_and_report
@@ -101,11 +101,11 @@ def run_verify_with_caution_experiment(
     if not isinstance(experiment, VerifyWithCautionExperiment):
         experiment = load_verify_with_caution_experiment(experiment, settings)
     folder, block = Path(out), experiment.verify_with_caution
-    with hold_run_folder(folder, [block.tables, block.text]):
+    with lock_run_folder_for_writing(folder, [block.tables, block.text]):
         printed = PrintedTables.read(block.tables)
         say(f"printed   {len(printed.cells):>9,} cells of {len({cell.table for cell in printed.cells})} tables")
         recovered = recover_claim_counts(printed)
-        counts = recovered.build_counts_table(recover_errors_found(printed, recovered))
+        counts = recovered.build_counts_table(recover_detected_error_counts(printed, recovered))
         write_table(counts, folder / "counts.parquet")
         options: dict[str, Any] = {"title": experiment.title, "seed": experiment.seed}
         inputs = list_file_checksums([Path(block.tables), Path(block.text)])
@@ -131,7 +131,7 @@ def run_verify_with_caution_experiment(
             {
                 "reproduction_agreement": count_reproduced_cells(rows),
                 "reproduction": rows,
-                "reproduction_text": compare_running_text(block.text, printed, recovered),
+                "reproduction_text": compare_running_text_with_tables(block.text, printed, recovered),
                 "rates": show_printed_balanced_accuracies(
                     printed, remove_counts_derived_from_printed_rates(rates.audits["rates"], "ppr")
                 ),

@@ -41,7 +41,9 @@ class RunningTextStatement:
     is_decidable: bool = True
 
 
-def compare_running_text(path: str | Path, printed: PrintedTables, recovered: RecoveredClaimCounts) -> list[Row]:
+def compare_running_text_with_tables(
+    path: str | Path, printed: PrintedTables, recovered: RecoveredClaimCounts
+) -> list[Row]:
     """A row for each figure of the file: where, printed, found, agrees (1, 0, or None: undecidable), sentence."""
     rows = []
     tables = _RunningTextTables(printed, recovered)

@@ -27,13 +27,13 @@ from factaudit.report.plots.panel_layout import (
     PlotPanel,
     draw_guide,
     draw_panel_segments,
-    lay_out_legend,
-    mark_panel_undefined,
+    draw_undefined_panel_text,
+    lay_out_figure_legend,
     set_panel_name_axis,
     set_panel_number_axis,
     set_title,
 )
-from factaudit.report.plots.plot_data import PlotFrame, PlotPoint, list_unique
+from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint, list_unique
 from factaudit.report.plots.plot_groups import MAX_POINTS_PER_PLACE
 
 #: Inches between panels, in which half a label of a tick has room; and under a panel, for the labels of its ticks.
@@ -51,7 +51,7 @@ class DotPlotPanel:
     guide: float | None = None
 
 
-def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """A panel for each key, or for each value of ``plot.panels``."""
     if plot.panels is not None:
         return _lay_out_dot_panel_per_value(plot, plot.panels, frame)
@@ -81,7 +81,7 @@ def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFrame) -> FigureLayout:
     return _lay_out_dot_panels(points, panels, series, frame, references=references, reference_label=label)
 
 
-def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFrame) -> FigureLayout:
+def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigureData) -> FigureLayout:
     key = plot.keys[0]
     label = plot.labels.get(key, format_heading_with_unit(frame.columns[key]))
     unit, guide = frame.columns[key].unit, plot.guides.get(key)
@@ -124,7 +124,7 @@ def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFram
     )
 
 
-def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """The first value of ``plot.by`` is hollow, the others are filled."""
     panels = [
         DotPlotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys
@@ -149,7 +149,7 @@ def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFrame) -> FigureLayout:
     return _lay_out_dot_panels(points, panels, series, frame)
 
 
-def _share_dot_panel_limits(
+def _compute_shared_dot_panel_limits(
     panels: Sequence[DotPlotPanel], points: Sequence[PlotPoint]
 ) -> dict[str, tuple[float, float]]:
     """The range of each panel: one for all panels of a unit, so that they can be compared."""
@@ -161,7 +161,7 @@ def _share_dot_panel_limits(
     return found
 
 
-def _draw_shared_dot_plot_places(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
+def _merge_overlapping_dot_plot_points(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
     """The points as they are; without intervals where several share a place, and of many their spread."""
     places: dict[tuple[str, str, str], list[PlotPoint]] = {}
     for point in points:
@@ -190,7 +190,7 @@ def _lay_out_dot_panels(
     points: Sequence[PlotPoint],
     panels: Sequence[DotPlotPanel],
     series: Sequence[PlotSeriesStyle],
-    frame: PlotFrame,
+    frame: PlotFigureData,
     *,
     references: Sequence[PlotPoint] = (),
     reference_label: str = "",
@@ -200,7 +200,7 @@ def _lay_out_dot_panels(
 
     references: lines across a group, which are the same for all series. Floors are such lines, too.
     """
-    points = _draw_shared_dot_plot_places(points)
+    points = _merge_overlapping_dot_plot_points(points)
     named = {p.series for p in points}
     shown = {one.key: one for one in series if one.key in named}
     slots = list_unique(one.slot or one.key for one in shown.values() if one.dashes is None)
@@ -209,7 +209,7 @@ def _lay_out_dot_panels(
     totals = {p.group for p in points if p.is_total}
     groups = list_unique(p.group for p in sorted(points, key=lambda p: p.group in totals))
     position = {group: i for i, group in enumerate(groups)}
-    limits = _share_dot_panel_limits(panels, [*points, *references])
+    limits = _compute_shared_dot_panel_limits(panels, [*points, *references])
 
     names = [wrap_figure_label(group, 62 if frame.is_narrow else 108, bold=group in totals) for group in groups]
     longest = max(
@@ -228,7 +228,7 @@ def _lay_out_dot_panels(
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
     pitch = head + group_height * len(groups) + _FOOT
     line = PlotSeriesStyle("", reference_label, rcParams["text.color"], "|", size=9.0)
-    legend = lay_out_legend(
+    legend = lay_out_figure_legend(
         [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], frame.width
     )
 
@@ -255,7 +255,7 @@ def _lay_out_dot_panels(
                 ]
                 draw_panel_segments(ax, ends, 1.2, 1, 2, dashes)
             if not mine and not lines:
-                mark_panel_undefined(ax)
+                draw_undefined_panel_text(ax)
 
         placed = [
             p.place_at_height(one, position[p.group] + shift[one.slot or one.key])

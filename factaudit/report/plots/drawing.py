@@ -23,20 +23,24 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots.dot_plot import lay_out_dot_plot, lay_out_flip_dot_plot
 from factaudit.report.plots.figure_style import PAGE_WIDTH
 from factaudit.report.plots.forest_plot import lay_out_forest_plot
-from factaudit.report.plots.heat_map import lay_out_count_heat_maps, lay_out_grid_map, lay_out_heat_maps
+from factaudit.report.plots.heat_map import lay_out_count_heat_maps, lay_out_grid_heat_map, lay_out_heat_maps
 from factaudit.report.plots.line_plot import lay_out_line_plot
 from factaudit.report.plots.panel_layout import DrawnAuditFigure, FigureLayout
-from factaudit.report.plots.plot_data import PlotFrame
-from factaudit.report.plots.plot_groups import drop_floor_plot_rows, drop_pooled_plot_rows, list_plot_group_columns
+from factaudit.report.plots.plot_data import PlotFigureData
+from factaudit.report.plots.plot_groups import (
+    drop_floor_evaluator_plot_rows,
+    drop_pooled_plot_rows,
+    list_plot_group_columns,
+)
 from factaudit.report.plots.scatter_plot import lay_out_scatter_plot
 
-_LAYOUTS: dict[type[PlotSpec], Callable[[Any, PlotFrame], FigureLayout]] = {
+_LAYOUTS: dict[type[PlotSpec], Callable[[Any, PlotFigureData], FigureLayout]] = {
     DotPlotSpec: lay_out_dot_plot,
     FlipPlotSpec: lay_out_flip_dot_plot,
     ScatterPlotSpec: lay_out_scatter_plot,
     HeatMapPlotSpec: lay_out_heat_maps,
     CrossTablePlotSpec: lay_out_count_heat_maps,
-    GridPlotSpec: lay_out_grid_map,
+    GridPlotSpec: lay_out_grid_heat_map,
     LinePlotSpec: lay_out_line_plot,
     ForestPlotSpec: lay_out_forest_plot,
 }
@@ -54,13 +58,13 @@ def draw_audit_plot(
     """The figure of rows of one audit (of one level, where they have levels), in the style that is set.
 
     ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
-    ``floors``: evaluators that others are measured by, drawn as lines; `drop_floor_plot_rows` leaves them out where a
-    kind
-    of plot has no such line. ``width``: in inches, of a page by default. ``axes``: to draw into, in place of a new
-    figure; those of the one panel, or of panels by name. Raises `UsageError` where there is no such panel.
+    ``floors``: evaluators that others are measured by, drawn as lines; `drop_floor_evaluator_plot_rows` leaves them out
+    where a kind of plot has no such line. ``width``: in inches, of a page by default. ``axes``: to draw into, in
+    place of a new figure; those of the one panel, or of panels by name. Raises `UsageError` where there is no such
+    panel.
     """
-    rows = drop_floor_plot_rows(plot, drop_pooled_plot_rows(plot, rows), floors)
+    rows = drop_floor_evaluator_plot_rows(plot, drop_pooled_plot_rows(plot, rows), floors)
     present = list_declared_columns(columns, rows)
     groups = list_plot_group_columns(plot, columns, present, rows)
-    frame = PlotFrame(rows, {**columns, **present}, groups, list(evaluators), floors, width or PAGE_WIDTH)
+    frame = PlotFigureData(rows, {**columns, **present}, groups, list(evaluators), floors, width or PAGE_WIDTH)
     return _LAYOUTS[type(plot)](plot, frame).draw(axes)

@@ -23,7 +23,7 @@ from factaudit.report.plots.panel_layout import (
     PanelPointWithInterval,
     PlotPanel,
     Segment,
-    lay_out_legend,
+    lay_out_figure_legend,
     set_title,
 )
 from factaudit.report.plots.plot_data import list_unique
@@ -34,7 +34,7 @@ _PANEL_HEIGHT, _HEAD, _FOOT = 1.4, 0.25, 0.12
 _FIGURES = {"tpr": "TPR", "tnr": "TNR", "ppr": "PPR", "error_rate": "error rate"}
 
 
-def draw_drift(judge_rows: Sequence[Row], system_rows: Sequence[Row]) -> Figure:
+def draw_run_drift_plot(judge_rows: Sequence[Row], system_rows: Sequence[Row]) -> Figure:
     """The rows of `factaudit.run_drift.RunDrift`: a panel for each judge and system; a dashed line where it moved."""
     with use_report_style():
         parts = [
@@ -47,10 +47,12 @@ def draw_drift(judge_rows: Sequence[Row], system_rows: Sequence[Row]) -> Figure:
         looks = [
             PlotSeriesStyle(key, _FIGURES[key], *choose_plot_series_style(at), size=3.2) for at, key in enumerate(used)
         ]
-        legend = lay_out_legend(looks, COLUMN_WIDTH)
+        legend = lay_out_figure_legend(looks, COLUMN_WIDTH)
         pitch = _PANEL_HEIGHT + _HEAD + _FOOT
         panels = [
-            _place_drift_panel(title, rows, dates, looks, legend.height + at * pitch + _HEAD, at == len(parts) - 1)
+            _lay_out_drift_plot_panel(
+                title, rows, dates, looks, legend.height + at * pitch + _HEAD, at == len(parts) - 1
+            )
             for at, (title, rows) in enumerate(parts)
         ]
         foot = 0.25 + measure_text_width(max(dates, key=len)) / 72
@@ -64,7 +66,7 @@ def _is_drift_figure_drawn(key: str, rows: Sequence[Row]) -> bool:
     return any(row.get(key) is not None for row in rows)
 
 
-def _place_drift_panel(
+def _lay_out_drift_plot_panel(
     title: str, rows: list[Row], dates: list[str], looks: list[PlotSeriesStyle], top: float, is_last: bool
 ) -> PlotPanel:
     left = 0.2 + measure_text_width("100") / 72 + PAD

@@ -109,11 +109,13 @@ def compute_plot_axis_limits(values: Sequence[float]) -> tuple[float, float]:
 def measure_text_width(text: str, bold: bool = False) -> float:
     """The width of one line of text in points, at the size of tick labels (bold: of titles)."""
     size = rcParams["axes.titlesize"] if bold else rcParams["ytick.labelsize"]
-    return _measure_width(text, bold, tuple(rcParams["font.family"]), FontProperties(size=size).get_size_in_points())
+    return _measure_figure_label_width(
+        text, bold, tuple(rcParams["font.family"]), FontProperties(size=size).get_size_in_points()
+    )
 
 
 @functools.lru_cache(maxsize=4096)
-def _measure_width(text: str, bold: bool, families: tuple[str, ...], size: float) -> float:
+def _measure_figure_label_width(text: str, bold: bool, families: tuple[str, ...], size: float) -> float:
     font = FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", MISSING_GLYPH_WARNING)

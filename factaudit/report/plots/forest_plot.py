@@ -22,18 +22,18 @@ from factaudit.report.plots.panel_layout import (
     PlotPanel,
     draw_guide,
     draw_panel_segments,
-    lay_out_legend,
+    lay_out_figure_legend,
     set_panel_name_axis,
     set_panel_number_axis,
     set_title,
 )
-from factaudit.report.plots.plot_data import PlotFrame
+from factaudit.report.plots.plot_data import PlotFigureData
 
 #: Inches of a line, and of a panel's title and of what is under it.
 _LINE, _HEAD, _FOOT = 0.19, 0.24, 0.1
 
 
-def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """One panel for each group, one below the other."""
     column = frame.columns[plot.key]
     series = frame.list_series(plot.series) if plot.series else [PlotSeriesStyle("", "", rcParams["text.color"], "s")]
@@ -62,7 +62,7 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFrame) -> FigureLayout:
     if known:
         heading = frame.columns[str(plot.truth)].heading
         named.append(PlotSeriesStyle("", heading, rcParams["text.color"], "|", size=9.0))
-    legend = lay_out_legend(named, frame.width)
+    legend = lay_out_figure_legend(named, frame.width)
 
     def place_panel(group: str, rows: list[Row], top: float, is_last: bool) -> PlotPanel:
         def draw(ax: Axes) -> None:

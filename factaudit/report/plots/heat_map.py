@@ -19,8 +19,8 @@ from factaudit.report.plots.figure_style import (
     shorten_figure_label,
     wrap_figure_label,
 )
-from factaudit.report.plots.panel_layout import FigureLayout, PlotPanel, lay_out_legend, set_title
-from factaudit.report.plots.plot_data import PlotFrame, list_unique, order_names
+from factaudit.report.plots.panel_layout import FigureLayout, PlotPanel, lay_out_figure_legend, set_title
+from factaudit.report.plots.plot_data import PlotFigureData, list_unique, order_names
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class HeatMapCells:
     texts: list[list[str]]
 
 
-def lay_out_heat_maps(plot: HeatMapPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_heat_maps(plot: HeatMapPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """A map for each group and value of ``plot.by``: pairs of evaluators, below the diagonal."""
     a, b = plot.pair
     names = order_names(list_unique([row[a] for row in frame.rows] + [row[b] for row in frame.rows]), frame.evaluators)
@@ -68,7 +68,7 @@ def lay_out_heat_maps(plot: HeatMapPlotSpec, frame: PlotFrame) -> FigureLayout:
     return _lay_out_heat_map_grid(frame.width, maps, names[1:], names[:-1], maps_per_group=len(kinds), cell_height=cell)
 
 
-def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> FigureLayout:
     """A table of counts for each evaluator."""
     values = list(plot.values)
     maps = []
@@ -86,7 +86,7 @@ def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFrame) -> Figur
     )
 
 
-def lay_out_grid_map(plot: GridPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_grid_heat_map(plot: GridPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """One map of two columns' values, whatever the groups."""
     lines, names = frame.list_values(plot.rows), frame.list_values(plot.columns)
     shares = np.full((len(lines), len(names)), np.nan)
@@ -168,7 +168,7 @@ def _lay_out_heat_map_grid(
     figure_width = max(COLUMN_WIDTH, left + per_line * pitch + 0.05)
     figure_height = n_lines * (head + height) + (n_lines - 1) * 0.12 + below + (0.18 if axis_titles else 0) + 0.05
     panels = [place_panel(number, cells) for number, cells in enumerate(maps)]
-    return FigureLayout(figure_width, figure_height, panels, lay_out_legend([], page_width))
+    return FigureLayout(figure_width, figure_height, panels, lay_out_figure_legend([], page_width))
 
 
 def _draw_heat_map_cells(ax: Axes, cells: HeatMapCells) -> None:

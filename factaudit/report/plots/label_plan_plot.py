@@ -24,7 +24,7 @@ from factaudit.report.plots.panel_layout import (
     FigureLayout,
     PanelPointWithInterval,
     PlotPanel,
-    lay_out_legend,
+    lay_out_figure_legend,
     set_panel_number_axis,
     set_title,
 )
@@ -34,7 +34,7 @@ from factaudit.report.plots.plot_data import list_unique
 _PANEL_HEIGHT, _HEAD, _FOOT = 1.7, 0.25, 0.12
 
 
-def draw_label_plan(plan_rows: Sequence[Row], target_width: float) -> Figure:
+def draw_label_plan_plot(plan_rows: Sequence[Row], target_width: float) -> Figure:
     """The rows of `factaudit.estimate.label_plan`: mean width over systems against labels, a panel per dataset."""
     with use_report_style():
         mean = [row for row in plan_rows if row["system"] == "__mean__" and row["width"] is not None]
@@ -43,7 +43,7 @@ def draw_label_plan(plan_rows: Sequence[Row], target_width: float) -> Figure:
         looks = [
             PlotSeriesStyle(name, name, *choose_plot_series_style(at), size=3.6) for at, name in enumerate(methods)
         ]
-        legend = lay_out_legend(looks, COLUMN_WIDTH)
+        legend = lay_out_figure_legend(looks, COLUMN_WIDTH)
         pitch = _PANEL_HEIGHT + _HEAD + _FOOT
         panels = [
             _place_label_plan_panel(

@@ -13,14 +13,14 @@ from factaudit.report.plots.figure_style import (
     measure_text_width,
     wrap_figure_label,
 )
-from factaudit.report.plots.panel_layout import PAD, FigureLayout, PlotPanel, lay_out_legend, set_title
-from factaudit.report.plots.plot_data import PlotFrame, PlotPoint
+from factaudit.report.plots.panel_layout import PAD, FigureLayout, PlotPanel, lay_out_figure_legend, set_title
+from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint
 
 #: Inches between panels, under a panel, and of a panel.
 _PANEL_GAP, _FOOT, _PANEL_HEIGHT = 0.12, 0.1, 1.45
 
 
-def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFigureData) -> FigureLayout:
     """Shares (percent): a column of panels for each group, a row for each key; narrow, one group below the other."""
     groups, series = frame.list_groups(), frame.list_series(plot.series)
     width = COLUMN_WIDTH if len(groups) == 1 else frame.width
@@ -32,7 +32,7 @@ def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFrame) -> FigureLayout:
     places = sorted({row[plot.x] for row in frame.rows})
     margin = 0.05 * (places[-1] - places[0]) or 0.5
     n_labels = max(1, int(72 * side / (max(measure_text_width(str(place)) for place in places) + 6)))
-    legend = lay_out_legend(series, width)
+    legend = lay_out_figure_legend(series, width)
 
     def place_panel(group: str, key: str, left: float, top: float, is_first: bool, is_last: bool) -> PlotPanel:
         mine = sorted((r for r in frame.rows if frame.label_group(r) == group), key=lambda row: row[plot.x])

@@ -82,7 +82,7 @@ class FigureLegend:
             owner.legend(handles, self.labels)
 
 
-def lay_out_legend(series: Sequence[PlotSeriesStyle], width: float) -> FigureLegend:
+def lay_out_figure_legend(series: Sequence[PlotSeriesStyle], width: float) -> FigureLegend:
     """The legend of a figure that is so many inches wide."""
     labels = [shorten_figure_label(one.label, (width - 0.5) * 72) for one in series]
     if not labels:
@@ -225,7 +225,7 @@ def draw_guide(ax: Axes, x: float) -> None:
     ax.axvline(x, color=rcParams["axes.edgecolor"], alpha=0.8, lw=0.7, ls=(0, (4, 2)), zorder=1)
 
 
-def mark_panel_undefined(ax: Axes) -> None:
+def draw_undefined_panel_text(ax: Axes) -> None:
     """Say that a panel has nothing to draw."""
     ax.text(
         0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center", fontsize=rcParams["ytick.labelsize"]

@@ -53,7 +53,7 @@ class PlotPoint:
 
 
 @dataclass(frozen=True)
-class PlotFrame:
+class PlotFigureData:
     """The rows of one figure with what is declared of them. ``columns``: those that the rows have.
 
     ``evaluators`` fixes the order, so that an evaluator looks the same in every figure of a report.

@@ -36,7 +36,7 @@ def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[
 MAX_POINTS_PER_PLACE, MAX_POINTS_WITH_INTERVALS = 12, 60
 
 
-def count_rows_at_fullest_plot_place(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
+def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
     """How many rows of a dot plot share a panel, group and series at the most: from two on their points stand in one
     line, without intervals."""
     if not isinstance(plot, DotPlotSpec):
@@ -49,7 +49,7 @@ def count_rows_at_fullest_plot_place(plot: PlotSpec, rows: Sequence[Row], group_
     return max(places.values(), default=0)
 
 
-def count_largest_scatter_panel(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
+def count_largest_scatter_panel_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
     """How many points the fullest panel of a scatter plot has."""
     if not isinstance(plot, ScatterPlotSpec):
         return 0
@@ -71,7 +71,7 @@ def drop_total_rows(plot: ScatterPlotSpec, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not is_total_key(row.get(plot.per))] or list(rows)
 
 
-def drop_floor_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
+def drop_floor_evaluator_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
     """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
     if isinstance(plot, LinePlotSpec) or (isinstance(plot, DotPlotSpec) and "evaluator" == plot.series != plot.panels):
         return list(rows)

@@ -25,15 +25,15 @@ from factaudit.report.plots.panel_layout import (
     FigureLayout,
     PanelPointWithInterval,
     PlotPanel,
-    lay_out_legend,
-    mark_panel_undefined,
+    draw_undefined_panel_text,
+    lay_out_figure_legend,
     set_panel_number_axis,
     set_title,
 )
-from factaudit.report.plots.plot_data import PlotFrame, list_unique
+from factaudit.report.plots.plot_data import PlotFigureData, list_unique
 from factaudit.report.plots.plot_groups import (
     MAX_POINTS_WITH_INTERVALS,
-    count_largest_scatter_panel,
+    count_largest_scatter_panel_points,
     drop_total_rows,
 )
 
@@ -41,7 +41,7 @@ from factaudit.report.plots.plot_groups import (
 _FOOT = 0.27
 
 
-def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> FigureLayout:
     """A panel for each group with evaluators by colour, or a panel for each value of ``plot.panels``."""
     shown = drop_total_rows(plot, frame.rows)
     groups = list_unique(map(frame.label_group, shown))
@@ -50,7 +50,7 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFrame) -> FigureLayou
     else:
         names = frame.list_values(plot.panels)
         series = [PlotSeriesStyle(group, group, *choose_plot_series_style(i)) for i, group in enumerate(groups)]
-    crowded = count_largest_scatter_panel(plot, frame.rows, frame.group_columns) > MAX_POINTS_WITH_INTERVALS
+    crowded = count_largest_scatter_panel_points(plot, frame.rows, frame.group_columns) > MAX_POINTS_WITH_INTERVALS
     if crowded:
         series = [replace(one, size=2.4) for one in series]
 
@@ -64,7 +64,7 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFrame) -> FigureLayou
     side = (width - 0.28) / n_columns - beside
     titles = ["\n".join(wrap_figure_label(name, (side + 0.1) * 72, bold=True)) for name in names]
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
-    legend = lay_out_legend(series, width)
+    legend = lay_out_figure_legend(series, width)
 
     def place_panel(number: int, name: str, title: str) -> PlotPanel:
         found = []
@@ -81,7 +81,7 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFrame) -> FigureLayou
             set_title(ax, title, pad=4)
             ax.axline((0, 0), slope=1, color=rcParams["axes.edgecolor"], alpha=0.8, lw=0.7, ls=(0, (4, 2)), zorder=1)
             if not found:
-                mark_panel_undefined(ax)
+                draw_undefined_panel_text(ax)
 
         points = [
             PanelPointWithInterval(one, x.value, y.value) if crowded else y.place_over(one, x.value, across=x)
