@@ -45,7 +45,7 @@ def test_rates_of_data_sets_without_systems_are_counted_not_called_the_predicted
         "Not for reporting error rates: 3 of 3 by alone are significantly off by over 5 points (worst"
     )
     (line,) = [one for one in list_advice(*make_tables(1, {"alone": 0.5})) if "error rates: " in one]
-    assert line.startswith("Not for reporting error rates: 1 of 1 by alone is significantly off by over 5 points (")
+    assert line.startswith("Not for reporting error rates: that of alone is significantly off by over 5 points (")
 
 
 @pytest.mark.parametrize(("names", "who"), [("a", "it misses"), ("ab", "both under Use miss at least"), ("abc", "all")])

@@ -223,7 +223,7 @@ def test_the_report_says_how_grades_became_labels(tmp_path: Path) -> None:
     assert converted.annotations is not None
     (one,) = count_labels_by_grade(converted.claims, converted.annotations)
     assert one["rule"] == "majority"
-    assert {row["grade"]: row["label"] for row in one["grades"]} == {yes: 1, part: 0, no: 0}
+    assert {row["grade"]: row["label"] for row in one["words"]} == {yes: 1, part: 0, no: 0}
     assert {(row["label"], row["grade"]): row["n"] for row in one["counts"]} == {
         (1, yes): 2,
         (0, no): 2,

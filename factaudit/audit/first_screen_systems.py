@@ -79,6 +79,8 @@ def _state_biased_system_error_rates(
         return make_statement(text + "points on {worst.dataset})", worst=worst, beyond=beyond)
     shares = [
         make_statement("{rows:count} of {tested:count} by {name}", rows=rows, tested=tested[name], name=name)
+        if len(tested[name]) > 1
+        else make_statement("that of {name}", name=name)
         for name, rows in off.items()
     ]
     is_one = sum(map(len, off.values())) == 1

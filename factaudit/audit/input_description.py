@@ -53,8 +53,8 @@ def describe_graded_labels(run: AuditedRun) -> Statement:
 
 def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
     for one in run.about.get("graded_labels") or []:
-        if one["rule"] is not None and len(one["grades"]) <= _MAX_LISTED_GRADES:
-            read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["grades"]]
+        if one["rule"] is not None and len(one["words"]) <= _MAX_LISTED_GRADES:
+            read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["words"]]
             text = "{dataset}: people's grades were read as labels, {read}; " + _LABEL_RULE_PHRASES[one["rule"]] + "."
             yield make_statement(text, dataset=one["dataset"], read=join_statements(read, ", "))
         for label in (0, 1, None):

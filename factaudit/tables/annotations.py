@@ -171,7 +171,7 @@ def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Serie
 def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None) -> list[dict[str, Any]]:
     """How grades became labels, a row for each data set whose claims people graded.
 
-    ``grades``: the label that each grade was read as. ``rule``: the label rule by which the claims have the labels that
+    ``words``: the label that each grade was read as. ``rule``: the label rule by which the claims have the labels that
     they have, null where no rule gives them all. ``counts``: rows of label, grade (what most annotators of a claim
     gave; null: none has a majority) and n, the number of such claims.
     """
@@ -194,7 +194,7 @@ def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None
             {
                 "dataset": str(dataset),
                 "rule": next(iter(fits), None),
-                "grades": list_plain_rows(mine[["grade", "label"]]),
+                "words": list_plain_rows(mine[["grade", "label"]]),
                 "counts": list_plain_rows(counts),
             }
         )
