@@ -153,6 +153,7 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)
 
 
+@pytest.mark.slow
 def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
     arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
     code, out, err = call(

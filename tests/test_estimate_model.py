@@ -80,6 +80,7 @@ def test_the_gradient_vanishes_at_every_mode(name: str, n: int) -> None:
     assert posterior.n_effective_proposals >= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n"), [("usual", 60), ("usual", 300), ("rare", 120), ("useless", 60), ("thirty", 400)]
 )

@@ -73,6 +73,7 @@ def test_a_sample_is_what_it_says() -> None:
     assert not rows["system"].is_monotonic_increasing, "the order tells nothing of the system"
 
 
+@pytest.mark.slow
 def test_inclusion_probabilities_are_true() -> None:
     """Over 400 seeds each claim is drawn as often as its probability says."""
     claims, verdicts = tables(World(rates=(-1.0, 0.0), size=40))
@@ -152,6 +153,7 @@ def test_whole_responses_and_the_same_documents() -> None:
     assert len(picked) == 96
 
 
+@pytest.mark.slow
 def test_claims_of_drawn_responses_give_claim_rates() -> None:
     """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth less."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))

@@ -120,6 +120,7 @@ def test_patterns_in_a_yaml_are_the_files_that_they_match(yaml_file, run_dir, tm
     assert engine.load(tmp_path / "bios.yaml", None).factscore.responses == [str(tmp_path / "b.jsonl")]
 
 
+@pytest.mark.slow
 def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tmp_path):
     claims = read_claims(root / "data/minibench/claims.jsonl.gz")
     verdicts = claims[["claim_id"]].assign(evaluator="e", prediction=1, status="ok")

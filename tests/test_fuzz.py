@@ -211,6 +211,7 @@ PAGE = {
 }
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(rows(PAGE, ("title",)) | rows(PAGE, ("title", "text")), max_size=4), MANGLED)
 def test_any_pages_become_a_knowledge_source_or_are_refused(tmp_path: Path, items: list[Any], how: Any) -> None:

@@ -491,6 +491,7 @@ def test_the_page_of_published_data_is_what_the_register_says(root):
     assert set(FORMATS) == read | set(docs._OTHER_FORMATS) | logs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_name", "options"),
     [

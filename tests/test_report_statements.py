@@ -405,6 +405,7 @@ def recompute_text(value: StatementValue, figures: list[float]) -> str:
     }.get(value.reading, value.text)
 
 
+@pytest.mark.slow
 def test_conclusions_hold_for_claims_and_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     """Every template that these worlds make: each figure in it that claims and verdicts give is computed by pandas."""
     recomputed, templates, whole = 0, set(), set()

@@ -79,7 +79,8 @@ def demos(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("usage", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("usage", [True, False])
 def test_variants_share_steps_and_cost_what_was_foretold(
     usage: bool, texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_further_column_changes_no_figure_of_frames(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".tsv"])
 def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, plain: Any) -> None:
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
@@ -198,6 +199,7 @@ def test_rows_of_several_annotators_are_no_claims_each() -> None:
     assert len(loaded.annotations) == 2 * N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: Path, call: Any) -> None:
     """All that an audit computes of each claim; only what is told by columns to group by may be more."""
