@@ -41,9 +41,10 @@ _ENDS = ("_before", "_after", "", "_low", "_high")
 _N_EXAMPLES = 3
 
 
-#: Why a finding on an evaluator changed of which no prediction did.
+#: Why a finding on an evaluator changed of which no verdict did.
 _WHY_UNCHANGED = (
-    "None of its predictions changed: tests are corrected for all of a run, so that other evaluators decide, too."
+    "Its verdicts, the claims and their labels are the same: other evaluators or settings of the run made it, as tests "
+    "are corrected for all of a run."
 )
 
 
@@ -133,14 +134,11 @@ def diff_runs(
     labels = other.set_index("claim_id")["label"].reindex(shared["claim_id"]).to_numpy(dtype=object)
     alike = pd.Series(labels).fillna(-1).to_numpy() == shared["label"].astype(object).fillna(-1).to_numpy()
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
-    unchanged = {
-        row["evaluator"]
-        for row in changes
-        if row["dataset"] == MACRO_MEAN and not (row["n_flips"] or row["lost"] or row["gained"])
-    }
-    for row in findings:
-        if row["change"] in ("new", "worse", "milder", "moved") and row["evaluator"] in unchanged:
-            row["why"] = _WHY_UNCHANGED
+    if len(claims) == len(other) == len(shared) and alike.all():
+        unchanged = _list_evaluators_of_equal_verdicts(*judged)
+        for row in findings:
+            if row["change"] in ("new", "worse", "milder", "moved") and row["evaluator"] in unchanged:
+                row["why"] = _WHY_UNCHANGED
     return RunDiff(
         str(before),
         str(after),
@@ -192,6 +190,19 @@ def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> No
             found=run_diff, verdict=verdict, keys=keys, words=words, points=format_points, style=read_style_sheet()
         ),
     )
+
+
+def _list_evaluators_of_equal_verdicts(before: Judgements, after: Judgements) -> list[str]:
+    """The evaluators whose predictions and scores of the same claims are the same; none where one was asked again."""
+    if before.repeat_predictions is not None or after.repeat_predictions is not None:
+        return []
+    places = [(name, before.evaluators.index(name), after.evaluators.index(name)) for name in after.evaluators]
+    return [
+        name
+        for name, first, second in places
+        if np.array_equal(before.prediction[first], after.prediction[second])
+        and np.array_equal(before.score[first], after.score[second], equal_nan=True)
+    ]
 
 
 def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:

@@ -355,8 +355,11 @@ def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: P
     assert found.findings_not_compared == 1
     output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
     assert "restated  [warn] Three of 12 are off." in output
-    # No prediction changed: why findings did, is said.
+    # No verdict changed: why findings did, is said. A label that changed may be the reason, too.
     assert [bool(row.get("why")) for row in found.findings] == [True, True, False]
+    labels = claims["label"].where(claims.index > 0, 1 - claims["label"])
+    write_table(claims.assign(label=labels), runs[1] / "claims.parquet")
+    assert not any("why" in row for row in diff_runs(*runs).findings)
 
 
 def test_an_order_of_systems_that_chance_makes_is_not_said_with_a_sign(runs: tuple[Path, Path]) -> None:
