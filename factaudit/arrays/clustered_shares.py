@@ -14,7 +14,7 @@ from factaudit.stats.undefined_values import none_if_undefined
 def estimate_clustered_shares(
     names: Sequence[str], hits: np.ndarray, totals: np.ndarray, intervals: ClusterBootstrap | None
 ) -> dict[str, float | None]:
-    """``NAME``, and where intervals are asked for ``NAME_low`` and ``NAME_high``: hits / totals over all clusters.
+    """``NAME``, and with ``intervals`` ``NAME_low`` and ``NAME_high``: hits / totals over all clusters.
 
     hits, totals: int64 (C, K), of C clusters and the K names. A share of nothing is None; so are the ends of one that
     is of fewer than two clusters.

@@ -43,7 +43,7 @@ class GradedClaims:
             raise UsageError(f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}")
 
     def find_common_scale(self, evaluator: int, scale: tuple[float, float] | None) -> tuple[float, float] | None:
-        """The ends of the scale that people and an evaluator share; None where nobody knows that they share one.
+        """The ends of the scale that people and an evaluator share; None where that is not known.
 
         scale: what the user says; else both have the same lowest and the same highest grade.
         """
@@ -57,7 +57,7 @@ class GradedClaims:
 
 
 def has_people_grades(judgements: Judgements) -> bool:
-    """Whether people gave three different numbers or more; words tell of no order."""
+    """Whether people gave three different numbers or more; words have no order."""
     given = [judgements.claims[GRADE_COLUMN]] if GRADE_COLUMN in judgements.claims else []
     if judgements.annotations is not None and GRADE_COLUMN in judgements.annotations:
         given.append(judgements.annotations[GRADE_COLUMN])

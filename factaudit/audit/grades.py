@@ -161,7 +161,7 @@ def _build_grade_mean_figures(
     most: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    """A mean with its bounds and interval; least, most: what the missing values could be (NaN: nobody knows)."""
+    """A mean with its bounds and interval; least, most: what the missing values could be (NaN: not known)."""
     found = clustered_mean(values, cluster, DEFAULT_CONFIDENCE if intervals is None else intervals.confidence)
     n, point = len(values) + len(least), none_if_undefined(found.point)
     row: Row = {key: point}

@@ -19,13 +19,16 @@ _MAP_NAMES = {
     "label map",
     "labels map",
     "label mapping",
+    "label names",
+    "label classes",
     "id2label",
     "label2id",
-    "label names",
+    "classes",
     "class names",
     "codebook",
+    "code book",
+    "legend",
 }
-_MAP_NAMES |= {"code book", "classes", "label classes", "legend"}
 #: A sheet with more rows is no code book.
 _MAX_CODES = 12
 

@@ -44,6 +44,17 @@ def holds(limits: IntervalEnds, truth: float) -> np.ndarray:
     return ((low <= truth) & (truth <= high))[defined]
 
 
+def render_figures_by_regime(columns: dict[str, Covered], replicates: int) -> Iterator[str]:
+    """A table in Markdown: a row per figure, a column per regime, empty where a regime has no interval of it."""
+    yield "| figure | " + " | ".join(columns) + " |"
+    yield "|---" + "|--:" * len(columns) + "|"
+    for figure in dict.fromkeys(figure for covered in columns.values() for figure in covered):
+        shares = [100 * each[figure].mean() if len(each.get(figure, ())) else None for each in columns.values()]
+        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
+        yield f"| {figure} | " + " | ".join(cells) + " |"
+    yield f"\n{replicates} replicates each."
+
+
 def clustered(counts: np.ndarray) -> ClusterCounts:
     """(groups, clusters, ...) counts of claims, each first index a group."""
     groups, size = counts.shape[:2]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from covering import render_figures_by_regime
 from scipy.special import ndtri
 
 from factaudit.stats.clustered_means import clustered_mean
@@ -125,13 +126,7 @@ def measure_coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str
 
 def render_lines(replicates: int) -> Iterator[str]:
     columns = {regime.name: measure_coverage(regime, replicates) for regime in REGIMES}
-    yield "| figure | " + " | ".join(columns) + " |"
-    yield "|---" + "|--:" * len(columns) + "|"
-    for figure in columns["clusters of 5"]:
-        shares = [100 * each[figure].mean() if len(each.get(figure, ())) else None for each in columns.values()]
-        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
-        yield f"| {figure} | " + " | ".join(cells) + " |"
-    yield f"\n{replicates} replicates each."
+    yield from render_figures_by_regime(columns, replicates)
 
 
 if __name__ == "__main__":

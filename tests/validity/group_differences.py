@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-from covering import LEVEL, Covered, holds
+from covering import LEVEL, Covered, holds, render_figures_by_regime
 from regimes import REGIMES, Regime
 
 from factaudit.stats.cluster_jackknife import jackknife_slope_interval
@@ -105,13 +105,7 @@ def cover_groups(regime: Regime, replicates: int, seed: int = 11) -> Covered:
 
 def render_lines(replicates: int) -> Iterator[str]:
     columns = {regime.name: cover_groups(regime, replicates) for regime in REGIMES}
-    yield "| figure | " + " | ".join(columns) + " |"
-    yield "|---" + "|--:" * len(columns) + "|"
-    for figure in next(iter(columns.values())):
-        shares = [100 * each[figure].mean() if len(each[figure]) else None for each in columns.values()]
-        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
-        yield f"| {figure} | " + " | ".join(cells) + " |"
-    yield f"\n{replicates} replicates each."
+    yield from render_figures_by_regime(columns, replicates)
 
 
 if __name__ == "__main__":
