@@ -62,11 +62,11 @@ class RunDiff:
     (n_repeats says how many there are).
     systems: where an evaluator's order of systems by predicted error rate, over the claims judged in both runs,
     changed, with the pairs of systems of which a significant order came, went or turned round. findings: those that
-    are new, gone, worse, milder, at another place, or restated with other figures. findings_not_compared: how many
-    findings are of an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where known.
-    only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose label
-    differs; the labels before are used for both runs. examples: some claims whose prediction changed, those that became
-    wrong first.
+    are new, gone, changed in severity, at another place, or restated with other figures. findings_not_compared: how
+    many findings are of an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where
+    known. only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose
+    label differs; the labels before are used for both runs. examples: some claims whose prediction changed, those that
+    became wrong first.
     """
 
     before: str
@@ -137,7 +137,7 @@ def diff_runs(
     if len(claims) == len(other) == len(shared) and alike.all():
         unchanged = _list_evaluators_of_equal_verdicts(*judged)
         for row in findings:
-            if row["change"] in ("new", "worse", "milder", "moved") and row["evaluator"] in unchanged:
+            if row["change"] in ("new", "changed", "moved") and row["evaluator"] in unchanged:
                 row["why"] = _WHY_UNCHANGED
     return RunDiff(
         str(before),

@@ -10,9 +10,6 @@ from factaudit.audit.findings import explain_absent_finding
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Results, Row
 
-#: From the worst to the best, as findings have them.
-_SEVERITIES = ("fail", "warn", "ok")
-
 
 def parse_run_matching_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[str, str]:
     """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` where no such two evaluators are."""
@@ -113,7 +110,7 @@ def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping
             who = " / ".join(new_names[name] for name in (row["evaluator"] or "").split(" / ") if name)
             sought = row | {"evaluator": who}
             row["why"] = explain_absent_finding(sought, second.audits, second.about, second.finding_rows)
-    order = ("new", "worse", "moved", "milder", "gone", "restated")
+    order = ("new", "changed", "moved", "gone", "restated")
     return sorted(rows, key=lambda row: order.index(row["change"])), not_compared
 
 
@@ -133,14 +130,17 @@ def _match_findings_of_runs(before: Sequence[Row], after: Sequence[Row]) -> list
 
 
 def _classify_finding_change(before: Row, after: Row) -> list[Row]:
-    """worse, milder, moved (to another data set) or restated (with other figures); no row where nothing changed."""
-    ranks = [_SEVERITIES.index(each["severity"]) for each in (before, after)]
-    if ranks[0] == ranks[1] and before["dataset"] == after["dataset"]:
-        restated = {"change": "restated", **after, "statement_before": before["statement"]}
-        known = before["statement"]
-        # The evaluator's name is no figure: where it is another one, the rest is compared.
-        if before["evaluator"] and after["evaluator"]:
-            known = known.replace(before["evaluator"], after["evaluator"])
-        return [restated] if known != after["statement"] else []
-    change = "moved" if ranks[0] == ranks[1] else "worse" if ranks[1] < ranks[0] else "milder"
-    return [{"change": change, **after, "severity_before": before["severity"]}]
+    """changed (in severity), moved (to another data set) or restated (with other figures); no row where nothing did.
+
+    A severity that fell is no fault that shrank: "warn" says that a finding is in doubt, or that nothing is known.
+    """
+    told = {**after, "statement_before": before["statement"]}
+    if before["severity"] != after["severity"]:
+        return [{"change": "changed", **told, "severity_before": before["severity"]}]
+    if before["dataset"] != after["dataset"]:
+        return [{"change": "moved", **told}]
+    known = before["statement"]
+    # The evaluator's name is no figure: where it is another one, the rest is compared.
+    if before["evaluator"] and after["evaluator"]:
+        known = known.replace(before["evaluator"], after["evaluator"])
+    return [{"change": "restated", **told}] if known != after["statement"] else []

@@ -61,7 +61,7 @@ ONCE_WRONG = {
     "no claim is labelled, above rates from labels": [f"{HERE}::test_a_run_says_whose_labels_its_estimates_rest_on"],
     "two levels that are one": [f"{HERE}::test_responses_of_one_claim_are_estimated_once"],
     "lost verdicts as wrong ones": ["test_rundiff.py::test_a_lost_verdict_is_no_wrong_one"],
-    "a milder finding as a new one": ["test_rundiff.py::test_a_finding_that_got_milder_is_one"],
+    "a milder finding as a new one": ["test_rundiff.py::test_a_finding_that_changed_is_one"],
     "orders that chance makes": ["test_rundiff.py::test_an_order_of_systems_that_chance_makes"],
     "a smaller bias that fails": ["test_rundiff.py::test_a_bias_that_shrinks_fails_no_condition_on_bias"],
     "unscored claims counted twice": [f"{HERE}::test_unscored_claims_are_counted_once"],
@@ -228,7 +228,7 @@ def test_a_single_rate_is_no_list_of_rates() -> None:
     }
     about = {"evaluators": [{"name": "e"}], "claims": [{"dataset": "d", "n_claims": 300, "n_labelled": 300}]}
     (found,) = [each for each in collect_findings(audits, about) if each["id"] == "bias"]
-    assert found["statement"].startswith("The error rate that e predicts is significantly off. It puts the error rate")
+    assert found["statement"].startswith("The error rate that e predicts is significantly off by over 5 points. It")
     assert "system" not in found["evidence"]
     run = make_audited_run(audits, about)
     answers = [one.answer(run, "e") for one in list_computable_audits()["quantification"].decides]

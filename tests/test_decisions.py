@@ -63,8 +63,8 @@ def test_a_good_evaluator_may_be_used():
         "report a system's error rate": "yes",
         "rank systems": "yes",
     }
-    assert found["rank systems"].figure.startswith("0 of 6 pairs reversed; 0 ordered by one side alone")
-    assert found["rank systems"].sentence.startswith("Of 6 pairs that the labels order, it orders 6 alike")
+    assert found["rank systems"].figure.startswith("orders 6 of 6 pairs that the labels order as they do, ")
+    assert found["rank systems"].sentence == "At most 10 % of all pairs differ."
 
 
 def test_few_labels_cannot_tell():

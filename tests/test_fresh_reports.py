@@ -164,7 +164,8 @@ def test_a_fault_of_each_evaluator_under_use_is_named() -> None:
     results = compare(*make_tables({"a": (0.95, 0.6), "b": (0.95, 0.6)}, n=1800), replicates=50)
     assert "or" in list_lines(results, "Use")[0]
     (line,) = [one for one in list_lines(results, "Beware") if "error rates" in one]
-    text = r"error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off \(worst: [\d.]+ points\)\."
+    text = r"error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off \(worst: [\d.]+ points\), "
+    text += "none significantly by over 5\\."
     found = re.fullmatch(text, line)
     assert found is not None, line
     assert {found[1], found[2]} == {"a", "b"}

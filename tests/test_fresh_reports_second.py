@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,7 +19,12 @@ from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import build_first_screen_evaluator_table
 from factaudit.audit.quantification import decide_on_quantification
-from factaudit.report.summary import build_report_evaluator_overview
+from factaudit.audit.ranking_checks import decide_on_ranking_systems
+from factaudit.report.summary import (
+    build_report_evaluator_overview,
+    choose_report_summary_findings,
+    group_report_summary_findings_by_check,
+)
 from factaudit.results import compare
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -63,10 +69,25 @@ def test_a_finding_on_a_pair_counts_for_both_members() -> None:
     assert "left out" not in make_overview(findings[:2])[2]
 
 
-@pytest.mark.parametrize(("ordered", "told"), [(0, "–"), (10, "0")])
-def test_reversed_pairs_are_no_0_where_labels_order_none(ordered: int, told: str) -> None:
-    columns, rows, _ = make_overview([], [make_orders(name, ordered, ordered) for name in "ab"])
-    assert {row[columns.index("reversed pairs")] for row in rows} == {told}
+@pytest.mark.parametrize(
+    ("ordered", "alike", "told", "figure"),
+    [
+        (0, 0, ["0", "–", "–"], "the labels order none of 15 pairs"),
+        (10, 1, ["10", "1", "0"], "orders 1 of 10 pairs that the labels order as they do, reverses none"),
+        (10, 0, ["10", "0", "0"], "orders none of 10 pairs that the labels order as they do, reverses none"),
+    ],
+)
+def test_what_is_not_reversed_stands_beside_what_is_ordered(
+    ordered: int, alike: int, told: list[str], figure: str
+) -> None:
+    """ "0 of 60 pairs reversed", where the labels order none of them, or the evaluator one of ten, is no merit."""
+    orders = [make_orders(name, ordered, alike) for name in "ab"]
+    columns, rows, _ = make_overview([], orders)
+    at = columns.index("pairs that labels order")
+    assert [row[at : at + 3] for row in rows] == [told] * 2
+    answer = decide_on_ranking_systems(AuditedRun({"ranking": orders}), "a")
+    assert answer is not None
+    assert answer.figure == figure
 
 
 @pytest.mark.parametrize(
@@ -134,7 +155,7 @@ def make_biases(evaluator: str, biases: list[tuple[float, float]], clusters: int
         (
             [(0.08, 0.05), (0.0, 0.1)],
             "cannot tell",
-            "Beware error rates: 1 of 2 by e is significantly off (8.0 points).",
+            "Beware error rates: 1 of 2 by e is significantly off (8.0 points), none significantly by over 5.",
         ),
         ([(0.02, 0.01), (0.0, 0.01)], "yes", None),  # off, and near enough
     ],
@@ -142,18 +163,35 @@ def make_biases(evaluator: str, biases: list[tuple[float, float]], clusters: int
 def test_screen_and_decision_answer_alike_on_error_rates(
     biases: list[tuple[float, float]], may: str, line: str | None
 ) -> None:
-    run = AuditedRun({"quantification": make_biases("e", biases)})
+    biases_rows = make_biases("e", biases)
+    run = AuditedRun({"quantification": biases_rows})
     answer = decide_on_quantification(run, "e")
     assert answer is not None
     assert answer.may == may
     told = [f"{word} {text}" for word, text in list_first_screen_system_advice(run, ["e"]) if word != "Instead"]
     assert told == ([line] if line else [])
+    (finding,) = collect_findings({"quantification": biases_rows})
+    assert finding["severity"] == {"no": "fail", "cannot tell": "warn", "yes": "ok"}[may]
+    assert ("Do not report" in finding["statement"]) == (may == "no")
+    assert "5 points" in finding["statement"]
 
 
 def test_the_second_under_use_that_cannot_be_told_is_named_so() -> None:
     rows = make_biases("one", [(0.3, 0.05), (0, 0.05)]) + make_biases("two", [(0.08, 0.05), (0, 0.1)])
     lines = dict(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["one", "two"]))
     assert lines["Not for"].endswith("1 of 2 by one is significantly off by over 5 points (30.0); two: cannot tell.")
+
+
+def test_who_is_off_for_all_systems_together_alone_is_named_beside_others() -> None:
+    single = make_biases("one", [(0.3, 0.05), (0, 0.05)])
+    both = make_biases("two", [(0.08, 0.09), (0.08, 0.09)])
+    whole = make_biases("two", [(0.08, 0.02)])[0] | {"system": "__all__"}
+    run = AuditedRun({"quantification": [*single, *both, whole]})
+    lines = dict(list_first_screen_system_advice(run, ["one", "two"]))
+    assert lines["Not for"].endswith(
+        "1 of 2 by one, that of all systems together by two are significantly off by over 5 points (worst: 30.0)."
+    )
+    assert "together" not in dict(list_first_screen_system_advice(AuditedRun({"quantification": single}), ["one"]))
 
 
 @pytest.mark.parametrize(("clusters", "is_said"), [(10, True), (60, False)])
@@ -176,15 +214,37 @@ def test_that_a_correction_is_the_best_of_several_is_said(changes: tuple[float, 
     assert told in text
 
 
-def test_the_findings_to_read_first_are_said_to_be_those_on_the_best(tmp_path: Path) -> None:
-    """The gravest of all, on the evaluator to avoid, stood behind them without a word of the order."""
-    claims = pd.DataFrame({"claim_id": [f"c{at}" for at in range(120)], "claim": "a", "dataset": "d"})
-    claims = validate_claims(claims.assign(label=[at % 2 for at in range(120)]))
-    verdicts = validate_verdicts(claims[["claim_id"]].assign(evaluator="e", prediction=1))
-    results = compare(claims, verdicts, audits=["rates", "quantification"], replicates=20)
+def test_the_gravest_of_each_check_are_to_be_read_first(tmp_path: Path) -> None:
+    """ "9 fail, to read first": those on the best evaluators, without the evaluator that is off by 96.7 points."""
+    at = np.arange(240)
+    claims = pd.DataFrame({"claim_id": [f"c{one}" for one in at], "claim": "a", "dataset": "d", "label": at % 2})
+    claims = validate_claims(claims)
+    said = {"able": np.where(at % 10 < 6, claims["label"], 1), "lax": np.ones(len(at), dtype=int)}
+    verdicts = [claims[["claim_id"]].assign(evaluator=name, prediction=one) for name, one in said.items()]
+    results = compare(claims, validate_verdicts(pd.concat(verdicts)), audits=["rates", "quantification"], replicates=20)
+    assert [one["evaluator"] for one in results.finding_rows if one["severity"] == "fail"] == ["able", "lax"] * 2
+    checks, _ = group_report_summary_findings_by_check(results.to_dict())
+    first = choose_report_summary_findings(checks)
+    assert [(one.check.title, one.finding["evaluator"]) for one in first[:4]] == [
+        (title, name) for name in ("lax", "able") for title in ("TPR and TNR far apart", checks[1].title)
+    ]
     results.save(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert re.search("To read first, of [0-9]+ fail[^:]*: by check, those on the best evaluators<", page)
+    assert re.search("To read first, of [0-9]+ fail[^:]*: of each check the gravest<", page)
+
+
+def test_what_is_graver_is_read_from_the_evidence_of_each_check() -> None:
+    checks = {check.id: check for audit in load_all_audits().values() for check in audit.checks}
+    for id_, grave, less in (
+        ("gap", {"gap": -0.9}, {"gap": 0.5}),
+        ("order", {"n_reversed": 3, "p_reversed": 0.01}, {"n_reversed": 1, "p_reversed": 0.03}),
+        ("transfer", {"highest": 0.9, "lowest": 0.1, "p": 0.01}, {"highest": 0.5, "lowest": 0.4, "p": 0.02}),
+        ("pairs", {"told_apart": 0.1}, {"told_apart": 0.3}),
+        ("uncovered_text", {"coverage": 0.1}, {"coverage": 0.3}),
+        ("overlap", {"tnr_slope": -0.5}, {"tpr_slope": 0.1, "tnr_slope": -0.2}),
+        ("unscored", {}, {"n_unscored": 5}),
+    ):
+        assert checks[id_].measure_gravity(grave) > checks[id_].measure_gravity(less), id_
 
 
 # ------------------------------------------------------------------------------------------------ pairs and thresholds

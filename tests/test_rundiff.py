@@ -317,7 +317,7 @@ def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path) ->
         CliRunner().invoke(cli, ["diff", *map(str, pair), "--fail-on", "bacc<-0.02"], catch_exceptions=False)
 
 
-def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: Path) -> None:
+def test_a_finding_that_changed_is_one_and_other_audits_make_none(tmp_path: Path) -> None:
     def finding(severity: str, dataset: str | None = "d", id: str = "gap") -> dict[str, object]:
         return {"id": id, "severity": severity, "evaluator": "judge", "dataset": dataset, "statement": severity}
 
@@ -348,12 +348,14 @@ def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: P
         (folder / "results.json").write_text(json.dumps(stored))
     found = diff_runs(*runs)
     assert [(row["change"], row["id"]) for row in found.findings] == [
+        ("changed", "gap"),
         ("moved", "bacc_tie"),
-        ("milder", "gap"),
         ("restated", "bias"),
     ]
+    assert (found.findings[0]["severity_before"], found.findings[0]["statement_before"]) == ("fail", "fail")
     assert found.findings_not_compared == 1
     output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
+    assert "changed   [fail → warn] warn" in output, "from found to in doubt, or to not known: no milder fault"
     assert "restated  [warn] Three of 12 are off." in output
     # No verdict changed: why findings did, is said. A label that changed may be the reason, too.
     assert [bool(row.get("why")) for row in found.findings] == [True, True, False]

@@ -392,6 +392,7 @@ AUDIT = Audit(
             "others",
             controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
             figure="bias",
+            gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
             lacks=explain_too_few_documents_for_bias_test,  # it is for evaluators that are found off there
         ),
     ),

@@ -207,6 +207,7 @@ AUDIT = Audit(
             null="an annotator's BAcc against the others is what an evaluator must reach, on every dataset",
             controls="Holm over all evaluators' room[ on all datasets, and over the ceilings of all datasets]",
             figure="ceiling",
+            gravity=lambda evidence: -evidence["ceiling"],
         ),
     ),
 )

@@ -329,6 +329,7 @@ AUDITS = (
                 "more than 10 % of facts are not in the text, 2 % are from demonstrations or 20 % repeat others",
                 _find_faulty_decomposed_facts,
                 figure="invented",
+                gravity=lambda evidence: max(evidence.get(fault) or 0.0 for fault in MAX_FAULTY_SHARES),
             ),
             Check(
                 "uncovered_text",
@@ -336,6 +337,7 @@ AUDITS = (
                 "facts have less than 70 % of the content words of the text",
                 _find_text_uncovered_by_facts,
                 figure="coverage",
+                gravity=lambda evidence: -evidence["coverage"],
             ),
         ),
     ),

@@ -378,6 +378,7 @@ AUDIT = Audit(
             null="no threshold has a better BAcc on other documents than the evaluator's own",
             controls="Holm over all evaluators[ on all datasets]",
             figure="tuned_bacc",
+            gravity=lambda evidence: evidence["tuned_bacc"] - evidence["bacc"],
         ),
     ),
     plots=(

@@ -288,6 +288,7 @@ AUDIT = Audit(
             null="TPR and TNR are the same wherever in a long document the evidence lies",
             controls="Holm over both rates in all tasks of all evaluators",
             figure="tpr",
+            gravity=lambda evidence: evidence["best_rate"] - evidence["worst_rate"],
         ),
     ),
 )

@@ -47,7 +47,8 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
         yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
     elif some or some_datasets:
         told = _state_biased_system_error_rates(some, some_datasets, tested)
-        yield "Beware", make_statement("error rates: {told}.", told=told)
+        text = "error rates: {told}, none significantly by over {most:limit}."
+        yield "Beware", make_statement(text, told=told, most=most)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
@@ -72,20 +73,18 @@ def _state_biased_system_error_rates(
     tested: Mapping[str, list[Row]],
     beyond: Statement | str = "",
 ) -> Statement:
-    """How many of each evaluator's rates, else that of a whole data set; ``beyond``: by how much they are off."""
-    worst = max((row for rows in (off or off_datasets).values() for row in rows), key=lambda row: abs(row["bias"]))
-    if not off:
-        text = "that of all systems together by {worst.evaluator} is significantly off{beyond} ({worst.bias:points} "
-        return make_statement(text + "points on {worst.dataset})", worst=worst, beyond=beyond)
-    shares = [
-        make_statement("{rows:count} of {tested:count} by {name}", rows=rows, tested=tested[name], name=name)
-        if len(tested[name]) > 1
-        else make_statement("that of {name}", name=name)
-        for name, rows in off.items()
-    ]
-    is_one = sum(map(len, off.values())) == 1
+    """How many of each evaluator's rates, else that of its whole data set; ``beyond``: by how much they are off."""
+    every = {name: off.get(name) or off_datasets[name] for name in tested if name in off or name in off_datasets}
+    worst = max((row for rows in every.values() for row in rows), key=lambda row: abs(row["bias"]))
+    is_one = sum(map(len, every.values())) == 1
+    shares = []
+    for name, rows in every.items():
+        text = "that of {name}" if len(tested[name]) == 1 else "{rows:count} of {tested:count} by {name}"
+        text = text if name in off else "that of all systems together by {name}"
+        shares.append(make_statement(text, rows=rows, tested=tested[name], name=name))
     text = f"{{shares}} {'is' if is_one else 'are'} significantly off{{beyond}} "
-    text += "(" + "worst: " * (not is_one) + "{worst.bias:points}" + " points" * (not beyond) + ")"
+    text += "(" + "worst: " * (not is_one) + "{worst.bias:points}" + " points" * (not beyond)
+    text += " on {worst.dataset}" * (not off) + ")"
     return make_statement(text, shares=format_first_finding_names(shares), beyond=beyond, worst=worst)
 
 

@@ -243,9 +243,8 @@ def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
             continue
         worst = min(mine, key=lambda row: row["rho"])
         statement = make_statement(
-            "The {measure}s of {evaluator} hardly follow people's grades{where}: on {worst.dataset} Spearman's ρ is "
-            "{worst.rho:hundredths}, significantly under {limit:hundredths}. Do not order claims or systems by them.",
-            measure=worst["measure"],
+            "The {worst.measure}s of {evaluator} hardly follow people's grades{where}: on {worst.dataset} Spearman's ρ "
+            "is {worst.rho:hundredths}, significantly under {limit:hundredths}. Order nothing by them.",
             evaluator=evaluator,
             where=format_how_many_datasets(mine, rows),
             worst=worst,
@@ -354,6 +353,7 @@ AUDITS = (
                 null="ρ is 0.2 or more, on every dataset",
                 controls="Holm over all evaluators[ on all datasets]",
                 figure="rho",
+                gravity=lambda evidence: -evidence["rho"],
             ),
             Check(
                 "grade_shift",

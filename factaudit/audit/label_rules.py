@@ -149,7 +149,8 @@ def _find_label_rule_dependence(audited_run: AuditedRun) -> Iterator[Finding]:
                         first=first,
                         second=second,
                     ),
-                    {"bacc_a": by[one, best[one]]["bacc"], "bacc_b": by[other, best[other]]["bacc"]},
+                    {"bacc_a": by[one, best[one]]["bacc"], "bacc_b": by[other, best[other]]["bacc"]}
+                    | {"behind": max(first["behind"], second["behind"])},
                 )
 
 

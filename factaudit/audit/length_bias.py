@@ -19,6 +19,7 @@ from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
     group_finding_rows_by_keys,
+    measure_greatest_slope,
 )
 from factaudit.audit.core.interval_methods import JACKKNIFE
 from factaudit.audit.core.plot_specs import ForestPlotSpec
@@ -256,6 +257,7 @@ AUDIT = Audit(
             null="TPR and TNR are the same for short and long claims and documents, in any task",
             controls="Holm over both rates and both lengths in all tasks of all evaluators",
             figure="slope",
+            gravity=measure_greatest_slope,
         ),
     ),
 )

@@ -217,6 +217,7 @@ AUDIT = Audit(
             null="at least half of the pairs are judged rightly on every dataset",
             controls="Holm over all evaluators[ on all datasets]",
             figure="told_apart",
+            gravity=lambda evidence: -evidence["told_apart"],
         ),
     ),
 )

@@ -175,7 +175,10 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     if not worst["bias"] and len(biases) > 1 and all(row["bias_min"] == row["bias_max"] for row in biases):
         text = "As a measure of systems, {worst.evaluator} predicts {biases:count error rate} as labelled."
         return make_statement(text, worst=worst, biases=biases)
-    off = [row for row in select_significant_biases(audited_run)[0] if row in biases]
+    most = read_decision_limits(audited_run).max_bias
+    off, far = (
+        [row for row in select_significant_biases(audited_run, limit)[0] if row in biases] for limit in (0.0, most)
+    )
     told = [
         make_statement(
             "As a measure of systems, the claim error rates that {worst.evaluator} predicts are off by "
@@ -186,8 +189,9 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
         )
     ]
     if off:
-        text = "{off:count} of the rates " + ("is" if len(off) == 1 else "are") + " significantly off"
-        told.append(make_statement(text, off=off))
+        text = "{off:count} of the rates " + ("is" if len(off) == 1 else "are") + " significantly off, "
+        text += ("{far:count}" if far else "none") + " significantly by over {most:limit} points"
+        told.append(make_statement(text, off=off, far=far, most=most))
     told.append(
         make_statement(
             "At worst a rate is off by {worst.bias:points} ({worst.system} on {worst.dataset}: labelled "

@@ -90,75 +90,66 @@ def explain_too_few_documents_for_bias_test(audited_run: AuditedRun) -> str:
 
 
 def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Systems, or whole data sets, whose predicted error rate is significantly off."""
-    biased, biased_datasets = select_significant_biases(audited_run)
+    """Systems, or whole data sets, whose predicted error rate is significantly off; by over the limit, it fails."""
     max_bias = read_decision_limits(audited_run).max_bias
+    biased = select_significant_biases(audited_run)
+    # The same tests at the limit: of what is off, some is significantly farther off.
+    beyond = select_significant_biases(replace(audited_run, test_counts=[]), max_bias)
     for evaluator, mine in group_finding_rows_by_evaluator(list_quantification_bias_rows(audited_run)):
         usable = [row for row in mine if row.get("bias_low") is not None]
-        off = [row for row in biased if row["evaluator"] == evaluator]
-        whole = [row for row in biased_datasets if row["evaluator"] == evaluator]
+        off, whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in biased)
+        far, far_whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in beyond)
         datasets = list(dict.fromkeys(row["dataset"] for row in mine))
+        if len(usable) == len(mine) and all(is_surely_within(row, "bias", max_bias) for row in usable):
+            text = "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
+            said = make_statement(text + "labelled one.", evaluator=evaluator, most=max_bias)
+            yield Finding("ok", evaluator, None, said, {"n_rates": len(usable)})
+            continue
+        if not off and not whole:
+            continue
+        worst = max(far or off or far_whole or whole, key=lambda row: abs(row["bias"]))
+        how_far = "significantly by over {most:limit} points"
         if off:
-            worst = max(off, key=lambda row: abs(row["bias"]))
             where = format_how_many_datasets(list(dict.fromkeys(row["dataset"] for row in off)), datasets)
             whose = "the" if worst["system"] == ALL_TOGETHER else "{worst.system}'s"
-            yield Finding(
-                "fail",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    (
-                        "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}. "
-                        if len(usable) > 1
-                        else "The error rate that {worst.evaluator} predicts is significantly off. "
-                    )
-                    + f"{'The worst: it' if len(off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} at "
-                    "{worst.predicted_error_rate:percent}, the labels at {worst.labelled_error_rate:percent}. Do not "
-                    "report the rates that it predicts as they are.",
-                    worst=worst,
-                    off=off,
-                    usable=usable,
-                    where=where,
-                ),
-                {"n_off": len(off), "n_rates": len(usable)}
-                | ({} if worst["system"] == ALL_TOGETHER else {"system": worst["system"]})
-                | pick_finding_evidence(
-                    worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
-                ),
-            )
-        elif whole:
-            worst = max(whole, key=lambda row: abs(row["bias"]))
-            yield Finding(
-                "fail",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    "{worst.evaluator} is significantly off for all systems together{where}: on {worst.dataset} it "
-                    "puts their error rate at {worst.predicted_error_rate:percent} where the labels say "
-                    "{worst.labelled_error_rate:percent}. None of {usable:count rate} of single systems is "
-                    "significantly off alone.",
-                    worst=worst,
-                    usable=usable,
-                    where=format_how_many_datasets(whole, datasets),
-                ),
-                {"n_off": 0, "n_rates": len(usable)}
-                | pick_finding_evidence(
-                    worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
-                ),
-            )
-        elif len(usable) == len(mine) and all(is_surely_within(row, "bias", max_bias) for row in usable):
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                make_statement(
-                    "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
-                    "labelled one.",
-                    evaluator=evaluator,
-                    most=max_bias,
-                ),
-                {"n_rates": len(usable)},
-            )
+            text = "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}, for "
+            text += f"{'{far:count}' if far else 'none'} {how_far}. "
+            if len(usable) == 1:
+                text = "The error rate that {worst.evaluator} predicts is significantly off"
+                text += " by over {most:limit} points. " if far else f", not {how_far}. "
+            text += f"{'The worst: it' if len(far or off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} "
+            text += "at {worst.predicted_error_rate:percent}, the labels at {worst.labelled_error_rate:percent}."
+            if far_whole and not far:
+                text += f" On {{far_whole.dataset}} all systems together are off {how_far}."
+        else:
+            where = format_how_many_datasets(whole, datasets)
+            text = "{worst.evaluator} is significantly off for all systems together{where}"
+            text += " by over {most:limit} points" if far_whole else f", not {how_far}"
+            text += ". On {worst.dataset} it puts their error rate at "
+            text += "{worst.predicted_error_rate:percent} where the labels say {worst.labelled_error_rate:percent}. "
+            text += "None of {usable:count rate} of single systems is significantly off alone."
+        is_far = bool(far or far_whole)
+        text += " Do not report the rates that it predicts as they are." * is_far
+        yield Finding(
+            "fail" if is_far else "warn",
+            evaluator,
+            worst["dataset"],
+            make_statement(
+                text,
+                worst=worst,
+                off=off,
+                far=far,
+                far_whole=max(far_whole, key=lambda row: abs(row["bias"]), default={}),
+                usable=usable,
+                where=where,
+                most=max_bias,
+            ),
+            {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)}
+            | ({} if worst["system"] == ALL_TOGETHER else {"system": worst["system"]})
+            | pick_finding_evidence(
+                worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
+            ),
+        )
 
 
 def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -270,10 +261,11 @@ QUANTIFICATION_CHECKS = (
     Check(
         "bias",
         "Error rates of systems that are off",
-        "the bias of a system's error rate, or of all systems together, is significantly not 0, by its interval and "
-        "its bounds",
+        "the bias of a system's error rate, or of all systems together, is significantly not 0 (`warn`), or over the "
+        "limit `max_bias` (`fail`), by its interval and its bounds",
         _find_biased_error_rates,
-        {key: Column(key.removeprefix("n_"), "count") for key in ("n_off", "n_rates")},
+        {"n_off": Column("off", "count"), "n_far": Column("off by over the limit", "count")}
+        | {"n_rates": Column("rates", "count")},
         null="every predicted error rate is, over many claims, the labelled one",
         controls=_OVER_ALL_RATES,
         figure="bias",
@@ -288,6 +280,7 @@ QUANTIFICATION_CHECKS = (
         null="no evaluator over-estimates the error rate of one dataset and under-estimates that of another",
         controls=_OVER_ALL_DATASETS,
         figure="bias",
+        gravity=lambda evidence: evidence["n_over"] + evidence["n_under"],
         lacks=_explain_no_other_dataset,
     ),
     Check(
@@ -303,6 +296,7 @@ QUANTIFICATION_CHECKS = (
         null="on no dataset is the bias of responses farther from 0 than that of claims",
         controls=_OVER_ALL_DATASETS,
         figure="bias",
+        gravity=lambda evidence: abs(evidence["bias_of_responses"]),
         lacks=_explain_quantification_without_responses,
     ),
 )

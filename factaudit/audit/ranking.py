@@ -198,11 +198,15 @@ RANKING_OPTIONS = {
 
 
 def _sum_pairs_that_could_be_reversed(rows: Sequence[Row], evaluator: str) -> Row | None:
-    """`sum_ordered_pairs`, without a number of reversed pairs where the labels order none."""
+    """`sum_ordered_pairs`, without how they are ordered where the labels order none."""
     found = sum_ordered_pairs(rows, evaluator)
     if found is None or found["n_ordered"]:
         return found
-    return found | {"n_reversed": None, "reason": "the labels order no pair of systems significantly"}
+    return found | {
+        "n_ordered_alike": None,
+        "n_reversed": None,
+        "reason": "the labels order no pair of systems significantly",
+    }
 
 
 AUDIT = Audit(
@@ -286,13 +290,14 @@ AUDIT = Audit(
     decides=(TaskDecisionColumn("rank systems", decide_on_ranking_systems),),
     glance=AuditOverviewColumns(
         {
+            "n_ordered": Column("pairs that labels order", "count"),
+            "n_ordered_alike": Column("ordered alike", "count"),
             "n_reversed": Column("reversed pairs", "count"),
-            "n_one_sided": Column("pairs that one side orders", "count"),
-            "n_pairs": Column("pairs of systems", "count"),
         },
         _sum_pairs_that_could_be_reversed,
         lambda row: (
-            "A pair is reversed where labels and predictions both order it significantly (Holm), and oppositely."
+            "A pair is ordered where the difference is significant (Holm), reversed where labels and predictions "
+            "order it oppositely."
         ),
     ),
 )

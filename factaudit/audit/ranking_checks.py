@@ -206,8 +206,12 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
         return None
     limits, counts = read_decision_limits(audited_run), count_ordered_system_rankings(rows)
     pairs, told = counts["n_pairs"], dict(rows[0])
-    text = "{rows.n_reversed:number} of {rows.n_pairs:number pair} reversed; {rows.n_one_sided:number} ordered by one "
-    text += "side alone"
+    # That none is reversed is no merit of who orders hardly any of those that the labels order.
+    text = f"orders {_number_or_none('rows.n_ordered_alike', counts['n_ordered_alike'])} of "
+    text += "{rows.n_ordered:number pair} that the labels order as they do, reverses "
+    text += _number_or_none("rows.n_reversed", counts["n_reversed"])
+    if not counts["n_ordered"]:
+        text = "the labels order none of {rows.n_pairs:number pair}"
     if all(row.get("soft_accuracy") is not None for row in rows):
         for name, key in (("soft", "soft_accuracy"), ("soft_constant", "soft_accuracy_constant")):
             told[name] = sum(row[key] * row["n_pairs"] for row in rows) / pairs
@@ -215,7 +219,6 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
     reversing = [row for row in list_ranking_reversal_rows(audited_run) if row["evaluator"] == evaluator]
     told["n_not_alike"] = counts["n_not_alike_max"]
     may: Permission = "no"
-    alike = "Of {rows.n_ordered:number pair} that the labels order, it orders {rows.n_ordered_alike:number} alike"
     if reversing:
         why = "It significantly reverses {reversing.n_reversed:number pair} of systems."
     elif counts["n_ordered"] < limits.min_orderable * pairs:
@@ -226,12 +229,12 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
     elif not counts["n_ordered_alike"]:
         why = "It orders none of the {rows.n_ordered:number pair} that the labels order."
     elif counts["n_not_alike_max"] <= limits.max_misordered * pairs:
-        may, why = "yes", f"{alike}; at most {{most:limit}} % of all pairs differ."
+        may, why = "yes", "At most {most:limit} % of all pairs differ."
     else:
         may = "cannot tell"
-        why = f"{alike}; in {{told.n_not_alike:number}}, only one side finds a significant difference."
+        why = "In {told.n_not_alike:number pair}, only one side finds a significant difference."
         if counts["n_not_alike_max"] > counts["n_one_sided"]:
-            why = f"{alike}; with unscored claims up to {{told.n_not_alike:number}} could differ."
+            why = "With unscored claims up to {told.n_not_alike:number pair} could differ."
     sentence = make_statement(
         why,
         rows=rows,
@@ -253,6 +256,7 @@ RANKING_CHECKS = (
         null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
         controls="Holm over all pairs, then over all evaluators[ on all datasets]; of a pair both tests must reject",
         figure="p_reversed",
+        gravity=lambda evidence: evidence["n_reversed"],
         lacks=_explain_no_ordered_pair,
     ),
     Check(

@@ -329,6 +329,7 @@ AUDITS = (
                 null="no setting reverses two systems",
                 controls="Bonferroni over pairs, Holm over all variants and evaluators[ on all datasets]",
                 figure="p_reversal",
+                gravity=lambda evidence: evidence["n_reversed"],
             ),
         ),
     ),

@@ -21,7 +21,11 @@ from factaudit.arrays.covariate_rates import (
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.finding_parts import format_how_many_datasets, group_finding_rows_by_evaluator
+from factaudit.audit.core.finding_parts import (
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    measure_greatest_slope,
+)
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import ForestPlotSpec, LinePlotSpec
 from factaudit.audit.core.result_rows import Row
@@ -368,6 +372,7 @@ AUDITS = (
                 null="TPR does not rise, and TNR does not fall, with word overlap, in any task",
                 controls="Holm over the slopes of both rates in all tasks of all evaluators",
                 figure="slope",
+                gravity=measure_greatest_slope,
             ),
         ),
     ),

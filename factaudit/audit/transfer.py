@@ -216,6 +216,7 @@ AUDIT = Audit(
             null="TPR and TNR are the same on all systems (that the test has no power is a caveat, and no alarm)",
             controls="Holm over both rates of all evaluators[ on all datasets]",
             figure="p",
+            gravity=lambda evidence: evidence.get("highest", 0.0) - evidence.get("lowest", 0.0),
         ),
     ),
 )

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
         " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
         "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant order",
-        "findings": "array: those that changed; change: new, gone, worse, milder, moved to another data set, or"
-        " restated with other figures (statement_before)",
+        "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
+        " restated with other figures; all but new and gone have a statement_before",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",

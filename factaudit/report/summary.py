@@ -180,7 +180,7 @@ def _list_concerned_evaluators(finding: Row, evaluators: Sequence[str]) -> list[
 
 @dataclass(frozen=True)
 class CheckFindingsSummary:
-    """The findings of one check, gravest first, within a severity those on the best evaluators first."""
+    """The findings of one check, gravest first: by severity, by size, then those on the best evaluators."""
 
     title: str
     findings: list[Row]
@@ -218,8 +218,8 @@ class ReportSummaryFinding:
 
 
 def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[ReportSummaryFinding]:
-    """The findings to read first: of every check the one on the best evaluator, then the next; the gravest first, and
-    among equals those that hold on most data sets."""
+    """The findings to read first: of every check the gravest, then the next; what failed first, and among equals those
+    that hold on most data sets."""
     ranked = []
     for group in check_warnings:
         lines: dict[tuple[Any, Any], list[Row]] = {}
@@ -236,20 +236,25 @@ def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary
 
 def group_report_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[CheckFindingsSummary], list[Row]]:
     """The checks that have something to warn of, and the findings that are ``ok``."""
-    gravity = {severity: position for position, severity in enumerate(SEVERITIES)}
+    severities = {severity: position for position, severity in enumerate(SEVERITIES)}
     best = rank_evaluators_for_first_screen(make_audited_run(results["audits"], results.get("about", {})))
     rank = {evaluator: position for position, evaluator in enumerate(best)}
-    known = {check.id: (check.title, audit.name) for audit in load_all_audits().values() for check in audit.checks}
+    known = {check.id: (check, audit.name) for audit in load_all_audits().values() for check in audit.checks}
 
-    def order(finding: Row) -> tuple[int, int]:
-        return gravity.get(str(finding.get("severity")), 0), rank.get(str(finding.get("evaluator")), len(rank))
+    def order(finding: Row) -> tuple[int, float, int]:
+        check, _ = known.get(str(finding.get("id")), (None, ""))
+        size = check.measure_gravity(finding.get("evidence") or {}) if check else 0.0
+        severity = severities.get(str(finding.get("severity")), 0)
+        return severity, -size, rank.get(str(finding.get("evaluator")), len(rank))
 
     found = results.get("findings") or []
     grave = [each for each in found if each.get("severity") != "ok"]
     groups = [
-        CheckFindingsSummary(title, sorted((f for f in grave if f.get("id") == one), key=order), audit)
+        CheckFindingsSummary(
+            check.title if check else str(one), sorted((f for f in grave if f.get("id") == one), key=order), audit
+        )
         for one in dict.fromkeys(each.get("id") for each in grave)
-        for title, audit in [known.get(str(one), (str(one), ""))]
+        for check, audit in [known.get(str(one), (None, ""))]
     ]
     return groups, [each for each in found if each.get("severity") == "ok"]
 

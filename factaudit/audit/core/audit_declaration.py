@@ -183,8 +183,9 @@ class Check:
     ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
     "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how; in brackets: what
     is only said where there are several data sets. ``figure``: the figure that it tests, without which (or without its
-    interval) it could not run. ``lacks``: of a run that has it, why there is nothing to look at all the same; "" where
-    there is.
+    interval) it could not run. ``gravity``: from a finding's evidence to how grave it is among those of the check; by
+    default the size of ``figure``. ``lacks``: of a run that has it, why there is nothing to look at all the same; ""
+    where there is.
     """
 
     id: str
@@ -196,7 +197,12 @@ class Check:
     null: str = ""
     controls: str = ""
     figure: str = ""
+    gravity: Callable[[Row], float] | None = None
     lacks: Callable[[AuditedRun], str] | None = None
+
+    def measure_gravity(self, evidence: Row) -> float:
+        """How grave a finding with this evidence is; 0 where its check compares none."""
+        return self.gravity(evidence) if self.gravity else abs(evidence.get(self.figure) or 0.0)
 
     def describe_controls(self, *, has_several_datasets: bool = True) -> str:
         """``controls`` as they are said of a run of one data set, or of several."""

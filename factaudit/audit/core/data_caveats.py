@@ -170,6 +170,7 @@ CAVEAT_CHECKS = (
         "unscored claims that could change one of these conclusions",
         _find_unscored_claims_caveat,
         claims="unscored",
+        gravity=lambda evidence: evidence.get("n_unscored", float("inf")),
     ),
     Check(
         "clusters",

@@ -38,6 +38,11 @@ def pick_finding_evidence(row: Row, *keys: str) -> Row:
     return {key: row[key] for key in keys if key in row}
 
 
+def measure_greatest_slope(evidence: Row) -> float:
+    """The size of the steepest slope among the figures of a finding."""
+    return max((abs(value) for key, value in evidence.items() if key.endswith("slope")), default=0.0)
+
+
 def format_how_many_datasets(concerned: Sequence[Any], all_datasets: Sequence[Any], noun: str = "dataset") -> Statement:
     """`` on 9 of 14 datasets``, with the space before it; "" where there is but one."""
     several = f" on {{concerned:count}} of {{every:count {noun}}}" * (len(all_datasets) > 1)
