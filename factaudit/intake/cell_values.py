@@ -11,6 +11,8 @@ from factaudit.intake.vocabulary import is_blank_cell
 from factaudit.tables.plain_values import is_missing_value
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
+#: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
+_SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
@@ -57,7 +59,7 @@ def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
     if fraction and float(fraction[2]):
         return float(fraction[1]) / float(fraction[2])
     share = 100 if text.endswith("%") else 1
-    text = text.rstrip("% ").lstrip("<>≤≥~≈ ")
+    text = _SPREAD.sub("", text).rstrip("% ").lstrip("<>≤≥~≈ ")
     if _DECIMAL_COMMA.fullmatch(text):
         if not has_decimal_comma:
             return float("nan")

@@ -80,11 +80,12 @@ class ColumnProfile:
 
     @property
     def words_are_coarse(self) -> bool:
-        """Whether all numbers are multiples of a half, a third, a quarter or a fifth."""
+        """Whether each number is a multiple of a half, a third, a quarter or a fifth."""
         if not self.words:
             return False
         numbers = parse_judgement_numbers(pd.Series(self.words, dtype="object")).to_numpy()
-        return any(bool(np.all(np.abs(numbers * n - np.round(numbers * n)) < 0.006 * n)) for n in (2, 3, 4, 5))
+        parts = np.outer((2, 3, 4, 5), numbers)
+        return bool((np.abs(parts - np.round(parts)) < 0.006 * np.array([[2], [3], [4], [5]])).any(axis=0).all())
 
 
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:

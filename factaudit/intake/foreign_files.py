@@ -42,6 +42,11 @@ _SEPARATORS = ",;\t|"
 _HEAD_CHARACTERS = 1 << 16
 #: What text in the languages of Western Europe has beyond ASCII.
 _WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
+#: A value as NumPy and PyTorch print it: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``, ``(0.62,)``.
+_PRINTED_VALUE = re.compile(
+    r"(?:(?:np|numpy|torch)\.)?(?:\w+\d+|bool_?|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?|True|False)(?:, ?\w+=[^()]*)?\)"
+    r"|\(([-+]?[\d.]+),\)|np\.(True|False)_"
+)
 #: Columns of ours whose cells are text though it is JSON.
 _AS_TEXT = ("raw", "chunk_scores")
 #: Fewer keys of an object may be names of fields that few rows have.
@@ -183,8 +188,13 @@ def _read_foreign_separated_values(path: Path, header: int | None) -> pd.DataFra
         raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
     if separator == "|":  # blanks beside bars are layout
         rows = [[cell.strip() for cell in row] for row in rows]
-    cells = [[unescape_spreadsheet_cell(cell) or None for cell in row] for row in rows if row]
+    cells = [[_unwrap_printed_value(unescape_spreadsheet_cell(cell)) or None for cell in row] for row in rows if row]
     return build_table_from_cell_grid(str(path), cells, note, header)
+
+
+def _unwrap_printed_value(cell: str) -> str:
+    found = _PRINTED_VALUE.fullmatch(cell.strip()) if cell.endswith((")", "_")) else None
+    return cell if found is None else next(filter(None, found.groups()))
 
 
 def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:

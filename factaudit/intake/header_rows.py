@@ -126,16 +126,42 @@ def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any
     said = [str(cell).strip().lower() for cell in second if cell is not None]
     if said and len(body) > 1 and all(one in _ANSWER_WORDS for one in said):
         return names, body[1:], "header  SurveyMonkey's row 2 left out"
-    filled = [cell for cell in names if cell is not None]
-    gaps = any(upper is None and lower is not None for upper, lower in zip(names, second, strict=False))
-    are_names = all(isinstance(cell, str) and not is_number_text(cell) for cell in second) and len({*second}) == len(
-        second
+    levels = 1
+    while len(body) > 1 and (joined := _join_header_levels(names, body)) is not None:
+        names, body, levels = joined, body[1:], levels + 1
+    if levels == 1:
+        return names, body, None
+    said = [at for at, cell in enumerate(body[0]) if cell is not None]
+    if said and len(body) > 1 and all(names[at] is None for at in said):  # pandas' names of the index
+        names, body = [cell if name is None else name for name, cell in zip(names, body[0], strict=True)], body[1:]
+    rows = "rows 1 and 2" if levels == 2 else f"rows 1 to {levels}"
+    return names, body, f"header  {rows}: groups of columns, and their names"
+
+
+def _join_header_levels(names: Sequence[Any], body: Sequence[Sequence[Any]]) -> list[Any] | None:
+    """The names of groups with those of their columns, in the first row below; None where that row is data. A group
+    stands once, with gaps beside it (merged cells), or above each of its columns (pandas)."""
+    lower_names, data = body[0], body[1:]
+    if len(names) != len(lower_names) or len(names) < 3:
+        return None
+    filled = [at for at, cell in enumerate(names) if cell is not None]
+    gaps = [at for at, cell in enumerate(lower_names) if cell is not None and names[at] is None]
+    is_merged = bool(filled) and any(at > filled[0] for at in gaps)
+    below = [cell for cell in lower_names if cell is not None]
+    are_names = all(isinstance(cell, str) and not is_number_text(cell) for cell in below)
+    are_data = any(
+        cell is not None and any(row[at : at + 1] == [cell] for row in data) for at, cell in enumerate(lower_names)
     )
-    if gaps and are_names and 0 < len(filled) < len(second) and len(body) > 1 and len(second) > 2:
-        groups = _repeat_group_names_over_their_columns(names, len(second))
-        joined = [lower if upper is None else f"{upper}.{lower}" for upper, lower in zip(groups, second, strict=True)]
-        return joined, body[1:], "header  rows 1 and 2: groups of columns, and their names"
-    return names, body, None
+    if not are_names or are_data or not (is_merged or len({names[at] for at in filled}) < len(filled)):
+        return None
+    found: list[Any] = []
+    group = None
+    for upper, lower in zip(names, lower_names, strict=True):
+        group = upper if upper is not None or not is_merged else group
+        if lower is None and group is not None:
+            return None
+        found.append(lower if group is None else f"{group}.{lower}")
+    return found
 
 
 def _is_bracketed_hint_row(row: Sequence[Any]) -> bool:
@@ -144,15 +170,6 @@ def _is_bracketed_hint_row(row: Sequence[Any]) -> bool:
     return len(said) > 1 and all(
         isinstance(cell, str) and re.fullmatch(r"\(.*\)|\[.*\]", cell.strip()) for cell in said
     )
-
-
-def _repeat_group_names_over_their_columns(groups: Sequence[Any], width: int) -> list[Any]:
-    """The name of a group above each of its columns: merged cells hold it once."""
-    found: list[Any] = []
-    for at in range(width):
-        cell = groups[at] if at < len(groups) else None
-        found.append(cell if cell is not None else found[-1] if found else None)
-    return found
 
 
 def _drop_rows_of_wrong_width(source: str, names: Sequence[Any], body: Sequence[list[Any]]) -> list[list[Any]]:

@@ -53,8 +53,9 @@ def find_annotator_label_columns(reading: TableReading, classes: Mapping[str, st
             reading.unread[name] = "the answer's code"  # Labelbox's "name" is what the person saw
             group.remove(name)
         kinds = {reading.profiles[name].kind for name in group}
-        if _are_marks_of_classes(reading, group):
-            continue
+        varied = [name for name in group if reading.profiles[name].n_different > 1]
+        if _are_marks_of_classes(reading, group) or len(varied) == 1 < len(group):
+            continue  # one who judges, and a note that is always the same
         if len(group) > 1 and (len(kinds) == 1 or kinds <= {"grade", "number", "share"}):
             reading.people += [name for name in group if name not in reading.people]
 
