@@ -122,6 +122,16 @@ def _is_said_by_people(name: str) -> bool:
     return has_vocabulary_word_in_column_name("people", name) and not has_vocabulary_word_in_column_name("judges", name)
 
 
+def _check_claims_are_no_verdicts(samples: Sequence[FrameworkLogSample], field: str, source: str) -> None:
+    """Raise `InputError` where the model's answers are words of verdicts: it is a judge, and its scorer says whether it
+    agreed with somebody."""
+    texts = {str(sample.fields.get(field)).strip(" .!*") for sample in samples}
+    if len(texts) > 1 and all(parse_label_word(text) is not None for text in texts):
+        listed = ", ".join(map(repr, sorted(texts)[:3]))
+        message = f"the answers in {field} are verdicts ({listed}), no claims: the model under test is the judge"
+        raise InputError(source, [Problem(f"{message}; write a table of claim, label and prediction from the log")])
+
+
 def _choose_framework_log_fields(
     samples: Sequence[FrameworkLogSample],
     usual_fields: Mapping[str, Sequence[str]],
@@ -163,6 +173,7 @@ def _convert_framework_log_samples(
         if name not in known:
             raise UsageError(f"option metrics: the log has no metric {name!r}{suggest_known_name(name, known)}")
     fields = _choose_framework_log_fields(samples, usual_fields, options, source)
+    _check_claims_are_no_verdicts(samples, fields["claim"], source)
     judged = find_columns_of_judgements(
         {
             name: [sample.fields.get(name) for sample in samples]

@@ -173,7 +173,8 @@ def _list_unread_judgement_columns(rows: Sequence[Any], model: type[DatasetSourc
         aliases = one.validation_alias
         known |= {one.alias, *(aliases.choices if isinstance(aliases, AliasChoices) else [aliases])}
     names = dict.fromkeys(str(name) for row in rows for name in row if name not in known)
-    return [*find_columns_of_judgements({name: [row.get(name) for row in rows] for name in names})]
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return [*find_columns_of_judgements(columns, ("people", "judge", "both", "plain"))]
 
 
 def read_dataset_source_items(path: Path, model: type[R], key: str | None = None) -> dict[str, R]:

@@ -17,15 +17,19 @@ from factaudit.intake.vocabulary import (
 )
 
 
-def find_columns_of_judgements(columns: Mapping[str, Sequence[Any]]) -> dict[str, ColumnProfile]:
-    """The columns, by name, of what people or evaluators said: words for a label, or numbers, that vary."""
+def find_columns_of_judgements(
+    columns: Mapping[str, Sequence[Any]], kinds: Sequence[str] = ("people", "judge", "both")
+) -> dict[str, ColumnProfile]:
+    """The columns, by name, of what people or evaluators said: words for a label, or numbers, that vary; single or in
+    lists. kinds: what `classify_judgement_column_by_name` calls them."""
     found = {}
     for name, values in columns.items():
         if normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"]):
             continue  # who judged, as a number
-        profile = profile_column_for_mapping(name, pd.Series([*values], dtype="object"))
+        cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
+        profile = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
         is_judgement = profile.is_judgement and profile.n_different > 1
-        if is_judgement and classify_judgement_column_by_name(profile) in ("people", "judge", "both"):
+        if is_judgement and classify_judgement_column_by_name(profile) in kinds:
             found[name] = profile
     return found
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import codecs
-import csv
-import io
 import json
 import re
 import zipfile
@@ -28,25 +26,14 @@ from factaudit.intake.class_labels import (
 from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_document
 from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
 from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
+from factaudit.intake.separated_values import read_file_text, read_separated_values
 from factaudit.tables import read_table
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.reading import lift_csv_field_limit
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
-from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
 
 #: What a name may end in; ``.gz`` may follow the text formats.
 FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls")
-_SEPARATORS = ",;\t|"
-#: The start of a file that tells its separator.
-_HEAD_CHARACTERS = 1 << 16
-#: What text in the languages of Western Europe has beyond ASCII.
-_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
-#: A value as NumPy and PyTorch print it: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``, ``(0.62,)``.
-_PRINTED_VALUE = re.compile(
-    r"(?:(?:np|numpy|torch)\.)?(?:\w+\d+|bool_?|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?|True|False)(?:, ?\w+=[^()]*)?\)"
-    r"|\(([-+]?[\d.]+),\)|np\.(True|False)_"
-)
 #: Columns of ours whose cells are text though it is JSON.
 _AS_TEXT = ("raw", "chunk_scores")
 #: Fewer keys of an object may be names of fields that few rows have.
@@ -89,7 +76,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         flat.attrs |= table.attrs
         return flat
     if is_text:
-        table = _read_foreign_separated_values(path, header)
+        table = read_separated_values(path, header)
         flat = flatten_foreign_columns(table)
         flat.attrs |= table.attrs
         return flat
@@ -119,82 +106,6 @@ def _list_files_of_archive(path: Path) -> list[str]:
     except (OSError, zipfile.BadZipFile):
         return []
     return [] if "[Content_Types].xml" in names else names[:5]
-
-
-def _read_foreign_text(path: Path) -> str:
-    return _decode_file_text(path)[0]
-
-
-def _decode_file_text(path: Path) -> tuple[str, str | None]:
-    """A file's text, and a note where it is not UTF-8."""
-    try:
-        with open_input_file(path) as file:
-            content = file.read()
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(str(path), [Problem(f"cannot be read ({error})")]) from None
-    if not content.strip():
-        raise InputError(str(path), [Problem("the file is empty")])
-    head = content[:200]  # every second byte of Latin text in UTF-16 is null
-    bare = [code for code, at in (("utf-16-le", 1), ("utf-16-be", 0)) if len(head) > 3 and not any(head[at::2])]
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else next(iter(bare), "utf-8-sig")
-    try:
-        return content.decode(encoding), None
-    except UnicodeDecodeError as error:
-        if encoding == "utf-8-sig" and _is_windows_1252_text(content):
-            return content.decode("cp1252"), "encoding  Windows-1252: the file is not UTF-8"
-        line = content[: error.start].count(b"\n") + 1
-        command = f"iconv -f ENCODING -t UTF-8 {path} > utf8.csv"
-        said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8 (`{command}`)"
-        raise InputError(str(path), [Problem(said, line)]) from None
-
-
-def _is_windows_1252_text(content: bytes) -> bool:
-    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
-    try:
-        text = content.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    beyond = [one for one in text if not one.isascii()]
-    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
-
-
-def _detect_foreign_separator(text: str) -> str:
-    """The separator of a file: of those that cut most rows into as many cells, the one that cuts into most."""
-    head = text[:_HEAD_CHARACTERS]
-    best = ","
-    scores: dict[str, tuple[float, int]] = {}
-    for each in _SEPARATORS:
-        try:
-            sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
-        except csv.Error:
-            continue
-        sizes = sizes[:-1] if len(text) > _HEAD_CHARACTERS and len(sizes) > 1 else sizes
-        usual = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
-        if usual > 1:
-            scores[each] = (sizes.count(usual) / len(sizes), usual)
-    if scores:
-        best = max(scores, key=lambda each: (round(scores[each][0], 1), scores[each][1], -_SEPARATORS.index(each)))
-    return best
-
-
-def _read_foreign_separated_values(path: Path, header: int | None) -> pd.DataFrame:
-    text, note = _decode_file_text(path)
-    text = re.sub(r"\n[-+| ]*-[-+| ]*-[-+| ]*(?=\n)|\n\(\d+ rows?\)\s*$", "", text)  # psql's rulers and footer
-    separator = _detect_foreign_separator(text)
-    try:
-        with lift_csv_field_limit():
-            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    except csv.Error as error:
-        raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
-    if separator == "|":  # blanks beside bars are layout
-        rows = [[cell.strip() for cell in row] for row in rows]
-    cells = [[_unwrap_printed_value(unescape_spreadsheet_cell(cell)) or None for cell in row] for row in rows if row]
-    return build_table_from_cell_grid(str(path), cells, note, header)
-
-
-def _unwrap_printed_value(cell: str) -> str:
-    found = _PRINTED_VALUE.fullmatch(cell.strip()) if cell.endswith((")", "_")) else None
-    return cell if found is None else next(filter(None, found.groups()))
 
 
 def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
@@ -234,11 +145,11 @@ def _parse_foreign_object_cell(text: str) -> Any:
 
 def _read_foreign_json_document(path: Path) -> pd.DataFrame:
     try:
-        data = json.loads(_read_foreign_text(path))
+        data = json.loads(read_file_text(path))
     except RecursionError:
         raise InputError(str(path), [Problem("the JSON is nested too deep to be a table")]) from None
     except json.JSONDecodeError as error:
-        if "\n" in _read_foreign_text(path).strip() and error.msg == "Extra data":
+        if "\n" in read_file_text(path).strip() and error.msg == "Extra data":
             return _read_foreign_json_lines(path)  # a line of JSON each, under another name
         raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
     if (page := read_rows_with_features(data)) is not None:
@@ -253,7 +164,7 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
 
 
 def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
-    lines = [(at, line) for at, line in enumerate(_read_foreign_text(path).splitlines(), start=1) if line.strip()]
+    lines = [(at, line) for at, line in enumerate(read_file_text(path).splitlines(), start=1) if line.strip()]
     rows, problems = [], TableProblemCollector(str(path), "line", n_kept=len(lines))
     for number, line in lines:
         try:

@@ -40,6 +40,10 @@ _TOTAL_WORDS = (
     "moyenne",
     "media",
 )
+#: Shorter cells are no texts; fewer rows do not show what the others have in common.
+_TEXT_LENGTH, _MIN_ROWS_ABOVE = 15, 4
+#: More rows than this are no footer.
+_MAX_FOOTER_ROWS = 12
 _ANSWER_WORDS = ("response", "open-ended response", "open ended response")
 
 
@@ -66,7 +70,7 @@ def build_table_from_cell_grid(
         _check_header_row_holds_names(source, names)
     names, body, told = (names, body, None) if header is not None else _join_header_rows(names, body)
     notes += [] if told is None else [told]
-    if header is None and len(body) > 1 and _is_bracketed_hint_row(body[0]):
+    if header is None and len(body) > 2 and _is_hint_row(body[0], body[1:]):
         notes.append("header  the row below the names says what the cells hold: left out")
         body = body[1:]
     while names and names[-1] is None and all(len(row) < len(names) or row[len(names) - 1] is None for row in body):
@@ -74,12 +78,14 @@ def build_table_from_cell_grid(
         body = [row[: len(names)] if len(row) > len(names) else row for row in body]
     body = _drop_rows_of_wrong_width(source, names, body)
     body = [row for row in body if any(cell is not None for cell in row)]
-    if body and _is_total_row(body[-1]) and not _is_total_row(body[0]):
-        word = next(cell for cell in body[-1] if cell is not None)
-        notes.append(f"rows  the last one ({word}) is a total: left out")
-        body = body[:-1]
     while len(body) > 1 and len(names) > 2 and (text := _parse_footer(body[-1])) is not None:
         books, body = [*books, text], body[:-1]
+    footer = _find_footer(body)
+    if footer:
+        words = [str(next(cell for cell in row if cell is not None)) for row in body[-footer:]]
+        which = "the last one" if footer == 1 else f"the last {footer}"
+        notes.append(f"rows  {which} ({', '.join(words)}) sum{'s' if footer == 1 else ''} up the others: left out")
+        body = body[:-footer]
     notes += [f"codes  {text}" for text in books if text != note]
     columns: dict[str, list[Any]] = {}
     for at, name in enumerate(names):
@@ -131,9 +137,10 @@ def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any
         names, body, levels = joined, body[1:], levels + 1
     if levels == 1:
         return names, body, None
-    said = [at for at, cell in enumerate(body[0]) if cell is not None]
-    if said and len(body) > 1 and all(names[at] is None for at in said):  # pandas' names of the index
-        names, body = [cell if name is None else name for name, cell in zip(names, body[0], strict=True)], body[1:]
+    named = [at for at, cell in enumerate(body[0]) if cell is not None]
+    if named and len(body) > 1 and all(names[at] is None for at in named):  # pandas' names of the index
+        names = [cell if name is None else name for name, cell in zip(names, body[0], strict=True)]
+        body = body[1:]
     rows = "rows 1 and 2" if levels == 2 else f"rows 1 to {levels}"
     return names, body, f"header  {rows}: groups of columns, and their names"
 
@@ -164,12 +171,30 @@ def _join_header_levels(names: Sequence[Any], body: Sequence[Sequence[Any]]) -> 
     return found
 
 
-def _is_bracketed_hint_row(row: Sequence[Any]) -> bool:
-    """Whether all cells of a row stand in brackets: ``(0/1)``, ``(text)``."""
+def _is_hint_row(row: Sequence[Any], data: Sequence[Sequence[Any]]) -> bool:
+    """Whether a row says what the cells below hold: all of it in brackets (``(0/1)``), or of columns of numbers
+    something else (``0/1``, ``int64``) where it has none for others, that are never blank."""
     said = [cell for cell in row if cell is not None]
-    return len(said) > 1 and all(
-        isinstance(cell, str) and re.fullmatch(r"\(.*\)|\[.*\]", cell.strip()) for cell in said
+    if len(said) > 1 and all(isinstance(cell, str) and re.fullmatch(r"\(.*\)|\[.*\]", cell.strip()) for cell in said):
+        return True
+    columns = [[one[at] for one in data if at < len(one)] for at in range(len(row))]
+    numbers = [at for at, cells in enumerate(columns) if all(c is None or is_number_text(c) for c in cells)]
+    is_of_numbers = any(row[at] is not None and any(columns[at]) for at in numbers)
+    texts = [at for at in range(len(row)) if at not in numbers]
+    return (
+        is_of_numbers
+        and all(row[at] is None or not is_number_text(row[at]) for at in numbers)
+        and all(_is_below_texts(row[at], columns[at]) for at in texts)
+        and bool(texts)
     )
+
+
+def _is_below_texts(cell: Any, others: Sequence[Any]) -> bool:
+    """Whether a cell is blank in a column that is never so, or short in one of long texts."""
+    if cell is None:
+        return None not in others
+    are_texts = all(isinstance(one, str) and len(one) >= _TEXT_LENGTH for one in others)
+    return are_texts and len(str(cell)) < _TEXT_LENGTH
 
 
 def _drop_rows_of_wrong_width(source: str, names: Sequence[Any], body: Sequence[list[Any]]) -> list[list[Any]]:
@@ -191,10 +216,27 @@ def _parse_footer(row: Sequence[Any]) -> str | None:
     return said[0] if len(said) == 1 and is_code_book_text(said[0]) else None
 
 
-def _is_total_row(row: Sequence[Any]) -> bool:
-    empty = sum(cell is None for cell in row)
-    first = next((cell for cell in row if cell is not None), None)
-    return empty > 0 and isinstance(first, str) and first.strip().lower().rstrip(":") in _TOTAL_WORDS
+def _find_footer(body: Sequence[Sequence[Any]]) -> int:
+    """How many of the last rows sum up the others (``Accuracy,,,0.75``): where the cells above are long texts they have
+    a short one or none, and none in a column that is never blank above; or they are called a total."""
+    for size in range(min(_MAX_FOOTER_ROWS, len(body) // 2), 0, -1):
+        if all(_is_summary_row(row, body[:-size]) for row in body[-size:]):
+            return size
+    return 0
+
+
+def _is_summary_row(row: Sequence[Any], above: Sequence[Sequence[Any]]) -> bool:
+    first = next((at for at, cell in enumerate(row) if cell is not None), None)
+    if first is None or not isinstance(row[first], str):
+        return False
+    columns = [[one[at] for one in above] for at in range(len(row))]
+    texts = [
+        at for at, cells in enumerate(columns) if all(isinstance(c, str) and len(c) >= _TEXT_LENGTH for c in cells)
+    ]
+    if texts and len(above) >= _MIN_ROWS_ABOVE and None not in columns[first]:
+        is_short = all(row[at] is None or len(str(row[at])) < _TEXT_LENGTH for at in texts)
+        return is_short and any(row[at] is None and None not in columns[at] for at in range(len(row)))
+    return None in row and row[first].strip().lower().rstrip(":") in _TOTAL_WORDS
 
 
 def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str | None]:

@@ -197,6 +197,13 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     return "flag" if first in ("is", "has", "contains", "needs", "was") else "unknown"
 
 
+def is_name_of_person(evaluator: str) -> bool:
+    """Whether an evaluator's name is one of people ("human"), and of no judge."""
+    return has_vocabulary_word_in_column_name("people", evaluator) and not has_vocabulary_word_in_column_name(
+        "judges", evaluator
+    )
+
+
 def find_measures_among_evaluators(names: Sequence[str]) -> dict[str, str]:
     """The evaluators of a long table whose names are those of measures (latency) or other qualities (helpfulness), and
     which; none where nothing would be left."""

@@ -21,8 +21,8 @@ from factaudit.intake.claim_keys import (
 )
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.intake.judgement_scales import scale_judgement_numbers
+from factaudit.intake.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.intake.standard_columns import OWN_COLUMNS
-from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
@@ -36,7 +36,6 @@ from factaudit.tables.annotations import (
     list_annotator_judgements,
     validate_annotations,
 )
-from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 
@@ -178,7 +177,7 @@ class _MappedTable:
             if ours in self.rows and ours not in used and ours not in found and ours not in self.mapping.constants:
                 found[ours] = ours
         if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
-            found = {ours: theirs for ours, theirs in found.items() if ours in (*CLAIM_COLUMNS, GRADE_COLUMN)}
+            found = {o: theirs for o, theirs in found.items() if o in (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")}
         return found
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +211,7 @@ class _MappedTable:
             made["doc"] = made["doc"].map(join_passages_into_document)
         if "label" in made:
             column = self.source_columns.get("label", "label")
-            made["label"] = self._parse_labels(made["label"], column)
+            made["label"] = parse_label_cells(self.name, self.mapping, made["label"], column)
             if self.mapping.label_threshold is not None and GRADE_COLUMN not in {*table.columns, *made} - {column}:
                 made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
@@ -240,16 +239,17 @@ class _MappedTable:
             raise InputError(self.name, [Problem(message)])
         wanted = join_claim_key_cells(self.rows, [self.source_columns[key] for key in keys])
         found = wanted.map(pd.Series(claims["claim_id"].to_numpy(), index=known))
-        self._check_cells(self.source_columns["claim"], found.isna(), "expected the text of a claim")
+        check_cells(self.name, self.rows[self.source_columns["claim"]], found.isna(), "expected the text of a claim")
         return found
 
     def make_verdicts(self, claim_ids: pd.Series) -> list[pd.DataFrame]:
         """The verdicts of the rows' claims, a table per evaluator (or one, in the long form)."""
         if self.evaluators:
-            return [
+            made = [
                 self._make_verdict_rows(claim_ids, name, one.score, one.prediction, one.scale, one.threshold)
                 for name, one in self.evaluators.items()
             ]
+            return [self._take_verdicts_once(rows) for rows in made] if self.has_annotator_rows else made
         evaluator: Any = self.mapping.constants.get("evaluator", name_table_stem(self.name))
         if "evaluator" in self.source_columns:
             evaluator = self.rows[self.source_columns["evaluator"]].to_numpy()
@@ -270,6 +270,15 @@ class _MappedTable:
         is_skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.unread)
         return [rows[~is_skipped.to_numpy()]]
 
+    def _take_verdicts_once(self, verdicts: pd.DataFrame) -> pd.DataFrame:
+        """A verdict for each claim, of a row for each of its annotators. Raises `InputError` where two differ."""
+        said = verdicts.drop_duplicates()
+        if (differ := said["claim_id"].duplicated()).any():
+            row, name = int(said.index[differ][0]), said["evaluator"].iloc[0]
+            message = f"expected one verdict of {name} for a claim in all rows of its annotators, found two"
+            raise InputError(self.name, [Problem(message, row + 1)])
+        return said
+
     def make_annotations(self, claim_ids: pd.Series) -> pd.DataFrame:
         """What each annotator said of the rows' claims; a cell that is empty says nothing."""
         said = {name: (pd.Series(name, index=self.rows.index), column) for name, column in self.annotators.items()}
@@ -282,7 +291,7 @@ class _MappedTable:
         for annotator, column in said.values():
             values = self.rows[column].where(people, None) if people.any() else self.rows[column]
             rows = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "annotator": annotator.to_numpy()})
-            rows["label"] = self._parse_labels(values, column).to_numpy()
+            rows["label"] = parse_label_cells(self.name, self.mapping, values, column).to_numpy()
             rows["grade"] = [None if has_no_value(value) else str(value) for value in values]
             for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
                 if ours in self.rows:
@@ -290,34 +299,6 @@ class _MappedTable:
             is_said = rows["grade"].notna() | rows["label"].notna()  # a blank cell may be a label
             parts.append(rows[is_said & people.to_numpy()] if people.any() else rows[is_said])
         return pd.concat(parts, ignore_index=True)
-
-    def _parse_labels(self, values: pd.Series, column: str) -> pd.Series:
-        """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words."""
-        limit = self.mapping.label_threshold
-        if limit is None:
-            return self._parse_label_words(values, column)
-        numbers = parse_judgement_numbers(values)
-        self._check_cells(column, numbers.isna() & ~values.map(has_no_value), "expected a number")
-        return (numbers > limit).astype("Int8").mask(numbers.isna(), pd.NA)
-
-    def _parse_label_words(self, values: pd.Series, column: str) -> pd.Series:
-        """Words as 1, 0 or null: the mapping's, however they are written; 1, 0, true and false are themselves."""
-        table: dict[str, int | None] = {"1": 1, "0": 0, "true": 1, "false": 0}
-        own = self.mapping.labels | self.mapping.words.get(column, {})
-        table |= {normalise_vocabulary_words(word): value for word, value in own.items()}
-        words = values.map(lambda value: None if is_missing_value(value) else normalise_vocabulary_words(value))
-        words = words.mask(values.map(is_blank_cell) & ~words.isin(list(table)), None)
-        words = words.where(words.notna(), "") if "" in table else words
-        bad = words.notna() & ~words.isin(list(table))
-        if bad.any():
-            unknown = sorted({str(value) for value in values[bad]})
-            shown = ", ".join(map(repr, unknown[:5])) + (" ..." if len(unknown) > 5 else "")
-            message = f"expected 1, 0 or a word that the mapping knows, found {shown} in {int(bad.sum()):,} rows"
-            problem = Problem(f"{message}; say --labels WORD=1,WORD=0", int(np.flatnonzero(bad)[0]) + 1, column)
-            raise InputError(self.name, [problem])
-        return words.map(lambda word: pd.NA if is_missing_value(word) or table[word] is None else table[word]).astype(
-            "Int8"
-        )
 
     def _make_verdict_rows(
         self,
@@ -356,7 +337,7 @@ class _MappedTable:
             if unreadable.any():
                 rows["raw"] = self.rows[score].where(unreadable, None).to_numpy()
         if prediction is not None and prediction in self.rows:
-            predicted = self._parse_label_words(self.rows[prediction], prediction).fillna(predicted)
+            predicted = parse_label_words(self.name, self.mapping, self.rows[prediction], prediction).fillna(predicted)
         rows["prediction"] = predicted.to_numpy()
         rows["status"] = np.where(predicted.isna().to_numpy(), "skipped", "ok")
         if "raw" in rows:
@@ -370,7 +351,7 @@ class _MappedTable:
         is_wrong = parse_judgement_numbers(values).isna() & ~values.map(has_no_value)
         n_wrong, n_present = int(is_wrong.sum()), int((~values.map(has_no_value)).sum())
         if n_wrong > MAX_UNREADABLE_SHARE * n_present:
-            self._check_cells(column, is_wrong, "expected a number")
+            check_cells(self.name, self.rows[column], is_wrong, "expected a number")
         if n_wrong:
             words = ", ".join(map(repr, dict.fromkeys(map(str, values[is_wrong][:3]))))
             self.notes.append(
@@ -388,12 +369,7 @@ class _MappedTable:
         wrong = pd.Series(False, index=self.rows.index)
         wrong[is_mine] = (found[0] < 0) | (found[0] > 1)
         low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
-        self._check_cells(column, wrong, f"expected a number from {low:g} to {high:g} (or say --scale LOW:HIGH)")
+        check_cells(
+            self.name, self.rows[column], wrong, f"expected a number from {low:g} to {high:g} (or say --scale LOW:HIGH)"
+        )
         return found
-
-    def _check_cells(self, column: str, is_wrong: pd.Series, message: str) -> None:
-        rows = np.flatnonzero(is_wrong)
-        if len(rows):  # one message per cause: the first row, and how many there are
-            more = f" ({len(rows):,} rows)" if len(rows) > 1 else ""
-            found = f"{message}, found {self.rows[column].iloc[rows[0]]!r}{more}"
-            raise InputError(self.name, [Problem(found, int(rows[0]) + 1, column)])

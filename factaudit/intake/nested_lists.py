@@ -14,6 +14,7 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.intake.judgement_columns import find_measures_among_evaluators, is_name_of_person
 
 _LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.
@@ -74,9 +75,11 @@ def spread_nested_lists(
             for number, one in enumerate(objects, start=1):
                 said = None if owner_path is None else one.get(wanted[1])
                 name = str(number if said is None or said == "" else said)  # a worker may be called 0
+                if name in mapping.unread or (ours != "label" and find_measures_among_evaluators([name, ""])):
+                    continue
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
                 cells[at] = one.get(key)
-                if ours == "label":
+                if ours == "label" or is_name_of_person(name):
                     annotators[name] = f"{paths[ours]} of {name}"
                 else:
                     known = evaluators.get(name, EvaluatorColumnMapping())

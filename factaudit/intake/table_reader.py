@@ -24,6 +24,7 @@ from factaudit.intake.judgement_columns import (
     choose_support_probability_column,
     classify_judgement_column_by_name,
     find_measures_among_evaluators,
+    is_name_of_person,
 )
 from factaudit.intake.label_columns import (
     ask_about_annotators_that_judge,
@@ -223,12 +224,7 @@ def _find_long_form_judgements(
     find_repeated_claim_id_column(rows, roles, reading.list_free_columns())
     values = [*dict.fromkeys(str(one) for one in rows[roles["evaluator"].name] if not is_missing_value(one))]
     if not reading.label_evaluators:
-        reading.label_evaluators = [
-            one
-            for one in values
-            if has_vocabulary_word_in_column_name("people", one)
-            and not has_vocabulary_word_in_column_name("judges", one)
-        ]
+        reading.label_evaluators = [one for one in values if is_name_of_person(one)]
     reading.measures = find_measures_among_evaluators([one for one in values if one not in reading.label_evaluators])
 
 

@@ -266,7 +266,7 @@ studio = make_lines(
         ],
     }
 )
-add("studio_predictions.jsonl", studio, L, {"predictions": A}, "asked")
+add("studio_predictions.jsonl", studio, L, {"predictions": A}, "asked", 1)
 argilla = {
     **texts,
     "support.responses": spell(L, "supported", "unsupported"),

@@ -1,0 +1,108 @@
+"""Text files of rows as tables: their encoding, their separator, and cells as programs print them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zlib
+from pathlib import Path
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem
+from factaudit.files import open_input_file
+from factaudit.intake.header_rows import build_table_from_cell_grid
+from factaudit.tables.reading import lift_csv_field_limit
+from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
+
+_SEPARATORS = ",;\t|"
+#: The start of a file that tells its separator.
+_HEAD_CHARACTERS = 1 << 16
+#: What text in the languages of Western Europe has beyond ASCII.
+_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
+#: A value as NumPy and PyTorch print it: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``, ``(0.62,)``.
+_PRINTED_VALUE = re.compile(
+    r"(?:(?:np|numpy|torch)\.\w+|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?|True|False)(?:, ?\w+=[^()]*)?\)"
+    r"|\(([-+]?[\d.]+),\)|np\.(True|False)_"
+)
+
+
+def read_file_text(path: Path) -> str:
+    """A file's text, of UTF-8, UTF-16 or Windows-1252. Raises `InputError`."""
+    return _decode_file_text(path)[0]
+
+
+def _decode_file_text(path: Path) -> tuple[str, str | None]:
+    """A file's text, and a note where it is not UTF-8."""
+    try:
+        with open_input_file(path) as file:
+            content = file.read()
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(str(path), [Problem(f"cannot be read ({error})")]) from None
+    if not content.strip():
+        raise InputError(str(path), [Problem("the file is empty")])
+    head = content[:200]  # every second byte of Latin text in UTF-16 is null
+    bare = [code for code, at in (("utf-16-le", 1), ("utf-16-be", 0)) if len(head) > 3 and not any(head[at::2])]
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else next(iter(bare), "utf-8-sig")
+    try:
+        return content.decode(encoding), None
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8-sig" and _is_windows_1252_text(content):
+            return content.decode("cp1252"), "encoding  Windows-1252: the file is not UTF-8"
+        line = content[: error.start].count(b"\n") + 1
+        command = f"iconv -f ENCODING -t UTF-8 {path} > utf8.csv"
+        said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8 (`{command}`)"
+        raise InputError(str(path), [Problem(said, line)]) from None
+
+
+def _is_windows_1252_text(content: bytes) -> bool:
+    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    beyond = [one for one in text if not one.isascii()]
+    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
+
+
+def _detect_separator(text: str) -> str:
+    """The separator of a file: of those that cut most rows into as many cells, the one that cuts into most."""
+    head = text[:_HEAD_CHARACTERS]
+    best = " " if re.match(r'("[^"\n]*" ){2,}"[^"\n]*"\s*\n', head) else ","  # R's write.table
+    scores: dict[str, tuple[float, int]] = {}
+    for each in _SEPARATORS:
+        try:
+            sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
+        except csv.Error:
+            continue
+        sizes = sizes[:-1] if len(text) > _HEAD_CHARACTERS and len(sizes) > 1 else sizes
+        usual = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
+        if usual > 1:
+            scores[each] = (sizes.count(usual) / len(sizes), usual)
+    if scores:
+        best = max(scores, key=lambda each: (round(scores[each][0], 1), scores[each][1], -_SEPARATORS.index(each)))
+    return best
+
+
+def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
+    """The rows of a text file whose cells any separator parts. header: the row of the names, from 1."""
+    text, note = _decode_file_text(path)
+    text = re.sub(r"\n[-+| ]*-[-+| ]*-[-+| ]*(?=\n)|\n\(\d+ rows?\)\s*$", "", text)  # psql's rulers and footer
+    separator = _detect_separator(text)
+    try:
+        with lift_csv_field_limit():
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
+    if separator == " " and len(rows) > 1 and len(rows[1]) == len(rows[0]) + 1:  # R names no row names
+        rows[0] = ["", *rows[0]]
+    if separator == "|":  # blanks beside bars are layout
+        rows = [[cell.strip() for cell in row] for row in rows]
+    cells = [[_unwrap_printed_value(unescape_spreadsheet_cell(cell)) or None for cell in row] for row in rows if row]
+    return build_table_from_cell_grid(str(path), cells, note, header)
+
+
+def _unwrap_printed_value(cell: str) -> str:
+    found = _PRINTED_VALUE.fullmatch(cell.strip()) if cell.endswith((")", "_")) else None
+    return cell if found is None else next(filter(None, found.groups()))
