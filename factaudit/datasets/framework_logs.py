@@ -188,6 +188,8 @@ def _convert_framework_log_samples(
     wanted = [name for name in wanted if fields.get("label") not in (f"scores.{name}", f"feedback.{name}")]
     by_people = [name for name in wanted if metrics is None and _is_said_by_people(name)]
     wanted = [name for name in wanted if name not in by_people]
+    agreeing = [name for name in wanted if metrics is None and has_vocabulary_word_in_column_name("measures", name)]
+    wanted = [name for name in wanted if name not in agreeing]
     off_scale = [name for name in wanted if _is_off_scale(name, samples)]
     meanings = _parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
@@ -230,6 +232,8 @@ def _convert_framework_log_samples(
         notes.append(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
         )
+    if agreeing:
+        notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
     metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
     if metrics_like_labels and "label" not in fields:
         notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")

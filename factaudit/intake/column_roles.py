@@ -197,9 +197,11 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
     if role == "evaluator":
         return column.mean_length < 80 and column.kind in ("name", "id", "text")
     if role in ("dataset", "task", "split", "topic", "entity", "group"):
+        if role == "dataset" and name == "data" and column.kind == "text":
+            return False  # doccano's text
         return column.kind not in ("list", "share") and column.mean_length < 80
-    if role == "annotator" and column.n_different == column.n_present > 1:
-        return False  # respondents of a form, one a row
+    if role == "annotator" and (column.n_different == column.n_present > 1 or _has_both_verdicts(column)):
+        return False  # respondents of a form, one a row; or what the annotator said
     if role in ("response_id", "doc_id", "annotator", "fact_id"):
         return column.kind != "list" and (column.is_whole or not column.is_fine_score)
     return True

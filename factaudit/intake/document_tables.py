@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
+from factaudit.intake.claim_keys import join_claim_key_cells, name_table_stem
 from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 from factaudit.tables.plain_values import is_missing_value
 
@@ -54,13 +55,18 @@ def join_document_tables(
 
 
 def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[NamedTable], list[str]]:
-    """Tables of the same claims (equal columns, equal ids, equal texts), each with what one person or one judge said of
-    them, as a table of the claims and one of the ids and what differs for each; others as they are. And a line.
-    """
-    first = tables[0][1]
-    names = [*map(str, first.columns)]
+    """Tables of the same claims (by id or text), each with what one person or one judge said of them, as a table of the
+    claims and one of the ids and what differs for each, or as one wide table; others as they are. And a line."""
+    names = [*map(str, tables[0][1].columns)]
     ids = [one for one in names if normalise_vocabulary_words(one) in COLUMN_NAMES["claim_id"]]
-    if not ids or any([*map(str, rows.columns)] != names for _, rows in tables):
+    listed = ", ".join(name for name, _ in tables)
+    line = f"claims  the same in {listed}: read once"
+    if any([*map(str, rows.columns)] != names for _, rows in tables):
+        joined = _join_tables_by_claim_text(tables)
+        return (list(tables), []) if joined is None else ([joined], [line])
+    if not ids and (keyed_tables := _number_same_claims(tables)) is not None:
+        tables, ids, names = keyed_tables, ["claim_id"], ["claim_id", *names]
+    if not ids:
         return list(tables), []
     keyed = [rows.astype("str").set_index(ids[0], drop=False).sort_index() for _, rows in tables]
     if any(one.index.has_duplicates or not one.index.equals(keyed[0].index) for one in keyed):
@@ -69,9 +75,62 @@ def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[Name
     shared = [name for name in names if name not in differing]
     if not differing or not any(normalise_vocabulary_words(one) in COLUMN_NAMES["claim"] for one in shared):
         return list(tables), []
-    listed = ", ".join(name for name, _ in tables)
     parts = [(name, rows[[ids[0], *differing]]) for name, rows in tables]
-    return [(f"{tables[0][0]} (claims)", first[shared]), *parts], [f"claims  the same in {listed}: read once"]
+    return [(f"{tables[0][0]} (claims)", tables[0][1][shared]), *parts], [line]
+
+
+def _list_claim_texts(tables: Sequence[NamedTable]) -> list[pd.Series] | None:
+    """Of each table the text that tells its claims apart: by the columns for claim, document and system that all have;
+    None where no column for the claim is common, or a table has a claim twice."""
+    common = [str(one) for one in tables[0][1].columns if all(one in rows for _, rows in tables)]
+    keys = [
+        next(one for one in common if normalise_vocabulary_words(one) in COLUMN_NAMES[role])
+        for role in ("claim", "doc", "system")
+        if any(normalise_vocabulary_words(one) in COLUMN_NAMES[role] for one in common)
+    ]
+    if not keys or normalise_vocabulary_words(keys[0]) not in COLUMN_NAMES["claim"]:
+        return None
+    texts = [join_claim_key_cells(rows, keys) for _, rows in tables]
+    return None if any(one.duplicated().any() for one in texts) else texts
+
+
+def _number_same_claims(tables: Sequence[NamedTable]) -> list[NamedTable] | None:
+    """Tables without ids that hold the same claims, with the number of each claim as its id; None where they do not."""
+    texts = _list_claim_texts(tables)
+    if texts is None or any({*one} != {*texts[0]} for one in texts):
+        return None
+    numbers = {text: str(number) for number, text in enumerate(texts[0], start=1)}
+    return [
+        (name, rows.assign(claim_id=[numbers[text] for text in own])[["claim_id", *rows.columns]])
+        for (name, rows), own in zip(tables, texts, strict=True)
+    ]
+
+
+def _join_tables_by_claim_text(tables: Sequence[NamedTable]) -> NamedTable | None:
+    """Tables with other columns each on the claims of the longest as one wide table; None where one has other claims.
+
+    A column that two have and that says another thing in them is called by the second's file, too.
+    """
+    texts = _list_claim_texts(tables)
+    if texts is None or any(
+        normalise_vocabulary_words(str(one)) in COLUMN_NAMES["claim_id"] for _, rows in tables for one in rows.columns
+    ):
+        return None
+    order = sorted(range(len(tables)), key=lambda at: -len(texts[at]))
+    name, base = tables[order[0]]
+    known = {*texts[order[0]]}
+    if any(not {*one} <= known for one in texts):
+        return None
+    joined = base.set_axis(pd.Index(texts[order[0]]), axis=0)
+    for at in order[1:]:
+        rows = tables[at][1].set_axis(pd.Index(texts[at]), axis=0)
+        for column in rows.columns:
+            if column not in joined:
+                joined = joined.assign(**{column: rows[column].reindex(joined.index)})
+            elif not rows[column].astype("str").equals(joined.loc[rows.index, column].astype("str")):
+                own = f"{name_table_stem(tables[at][0])}_{column}"
+                joined = joined.assign(**{own: rows[column].reindex(joined.index)})
+    return name, joined.reset_index(drop=True)
 
 
 def _find_document_table_columns(rows: pd.DataFrame) -> tuple[str, str] | None:

@@ -86,7 +86,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         table = convert_arrays_in_cells(read_table(path))
         if name.endswith(".parquet"):
             table = replace_class_codes_by_names(table, list_class_names_of_parquet(path))
-        return flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
+        return flatten_foreign_columns(table)
     raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
 
 
@@ -188,7 +188,8 @@ def _find_foreign_json_rows(document: Any, depth: int) -> list[dict[str, Any]] |
         return None
     names, rows = document.get("columns"), document.get("data")  # pandas' orient="split", W&B's tables
     if isinstance(names, list) and isinstance(rows, list) and rows and _are_rows_of(rows, len(names)):
-        return [dict(zip(map(str, names), row, strict=True)) for row in rows]
+        names = [str(tuple(name)) if isinstance(name, list) else str(name) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in rows]
     columns = [value for value in document.values() if isinstance(value, list)]
     if (
         len(columns) == len(document)
@@ -221,6 +222,7 @@ def _are_rows_of(rows: list[Any], length: int) -> bool:
 
 def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Objects within rows as columns of their own (``output.score``), one level after the other, lists as they are."""
+    table = table.set_axis([_join_column_levels(str(name)) for name in table.columns], axis=1)
     for _ in range(_MAX_DEPTH):
         table = _parse_cells_of_objects(table)
         wrapped = [name for name in table.columns if _has_only_one_item_lists(table[name])]

@@ -199,9 +199,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
 
 def is_name_of_person(evaluator: str) -> bool:
     """Whether an evaluator's name is one of people ("human"), and of no judge."""
-    return has_vocabulary_word_in_column_name("people", evaluator) and not has_vocabulary_word_in_column_name(
-        "judges", evaluator
-    )
+    judges = find_vocabulary_words_in_column_name("judges", evaluator) - LOOSE_JUDGE_WORDS
+    return has_vocabulary_word_in_column_name("people", evaluator) and not judges
 
 
 def find_measures_among_evaluators(names: Sequence[str]) -> dict[str, str]:

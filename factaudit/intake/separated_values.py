@@ -89,7 +89,9 @@ def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
     """The rows of a text file whose cells any separator parts. header: the row of the names, from 1."""
     text, note = _decode_file_text(path)
     text = re.sub(r"\n[-+| ]*-[-+| ]*-[-+| ]*(?=\n)|\n\(\d+ rows?\)\s*$", "", text)  # psql's rulers and footer
-    separator = _detect_separator(text)
+    said = re.match(r"sep=(.)\r?\n", text)  # Excel's first line
+    text = text[said.end() :] if said else text
+    separator = said[1] if said else _detect_separator(text)
     try:
         with lift_csv_field_limit():
             rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))

@@ -11,11 +11,14 @@ import yaml
 from direction_shapes import DIRECTION_SHAPES
 from generated_shapes import SHAPES, FileShape
 from table_readings import describe_tables
+from table_shapes import TABLE_SHAPES
 from tool_shapes import TOOL_SHAPES
 
 from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
 from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
+
+ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES]
 
 
 def has_right_reading(path: Path, shape: FileShape, mapping: object = None) -> bool:
@@ -32,7 +35,7 @@ def list_right_readings(path: Path, shape: FileShape, readings: list[PossibleCol
             pass
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", ALL_SHAPES, ids=lambda shape: shape.name)
 def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path) -> None:
     if shape.name.endswith(".xlsx"):
         pytest.importorskip("openpyxl", reason="needs the [excel] extra")
@@ -52,6 +55,4 @@ def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path
 def test_the_readme_counts_all_files_that_are_tried() -> None:
     readings = yaml.safe_load(Path(__file__).with_name("gauntlet").joinpath("readings.yaml").read_text("utf-8"))
     readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
-    assert re.findall(r"of (\d+) files", readme) == [
-        str(len(SHAPES) + len(TOOL_SHAPES) + len(DIRECTION_SHAPES) + len(readings))
-    ]
+    assert re.findall(r"of (\d+) files", readme) == [str(len(ALL_SHAPES) + len(readings))]

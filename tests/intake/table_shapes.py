@@ -1,0 +1,123 @@
+"""Tables with more rows, columns and files than their claims: headers of several rows, rows that are no claims, long
+annotations beside a judge's verdicts, lists of judgements. Each with its right reading, written down beforehand."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+from generated_shapes import (
+    CLAIMS,
+    DOCS,
+    FIRST_SCORES,
+    GPT4,
+    A,
+    FileShape,
+    L,
+    N,
+    firsts,
+    make_csv,
+    make_json_lines,
+    ones,
+    spell,
+    texts,
+)
+
+TABLE_SHAPES: list[FileShape] = []
+
+
+def add(name: str, content: bytes, labels: str = L, judges: dict[str, str] | None = None, **ends: object) -> None:
+    TABLE_SHAPES.append(FileShape(name, content, labels, judges or {}, **ends))  # type: ignore[arg-type]
+
+
+# Headers of two rows, as pandas writes columns of two levels; and ids without a name, which are none
+levels = pd.DataFrame(
+    {
+        ("text", "claim"): CLAIMS,
+        ("human", "label"): ones,
+        ("human", "note"): ["ok"] * N,
+        ("judge", "gpt4"): FIRST_SCORES,
+    }
+)
+levels.index.name = "id"
+add("levels.csv", levels.to_csv().encode(), judges={"judge.gpt4": A})
+add("levels_without_index.csv", levels.to_csv(index=False).encode(), judges={"judge.gpt4": A})
+add("levels.json", levels.to_json(orient="records").encode(), judges={"judge.gpt4": A})
+add("levels_split.json", levels.to_json(orient="split").encode(), judges={"judge.gpt4": A})
+workbook = io.BytesIO()
+try:
+    levels.to_excel(workbook)
+    add("levels.xlsx", workbook.getvalue(), judges={"judge.gpt4": A})
+except ImportError:
+    pass
+words = {
+    "": [f"c{k}" for k in range(N)],
+    "claim": CLAIMS,
+    "human": spell(L, "yes", "no"),
+    "gpt4": ["supported", *spell(A[1:], "correct", "unsupported")],
+}
+add("ids_without_name.csv", make_csv(words), judges=GPT4)
+
+# Rows that are no claims
+narrow = {"claim": CLAIMS, "context": DOCS, "human": ones, "gpt4": FIRST_SCORES}
+sums = "Accuracy,,,0.75\nKappa,,,0.5\n"
+add("two_sums.csv", make_csv(narrow, after=sums), judges=GPT4)
+first, _, rest = make_csv(narrow).decode().partition("\n")
+for number, hint in enumerate((",,0/1,0-1", "string,string,int64,float64", ",,1=yes 0=no,")):
+    add(f"hint_{number}.csv", f"{first}\n{hint}\n{rest}".encode(), judges=GPT4)
+blank_last = {**narrow, "context": [*DOCS[:-1], None], "human": [*ones[:-1], None]}
+add("last_claim_is_unlabelled.csv", make_csv(blank_last), L[:-1] + "-", GPT4)
+
+# What a judge says of a claim, beside what each of several people said of it
+people = {
+    "item": [f"c{k}" for k in range(N)] * 3,
+    "claim": CLAIMS * 3,
+    "annotator": ["ann"] * N + ["bob"] * N + ["cem"] * N,
+    "annotation": spell(L + L + A, "supported", "unsupported"),
+}
+add("long_annotations_judged.csv", make_csv({**people, "gpt4": firsts * 3}), judges=GPT4, people=3)
+differs = [*firsts, *(1 - x for x in firsts), *firsts]
+add("long_annotations_two_verdicts.csv", make_csv({**people, "gpt4": differs}), ends="expected one verdict of gpt4")
+
+# Lists of judgements, of which one is a person's, one a measure
+evaluations = [
+    [
+        {"evaluator": "gpt-4o", "verdict": a},
+        {"evaluator": "human", "verdict": b},
+        {"evaluator": "latency", "verdict": "yes"},
+    ]
+    for a, b in zip(spell(A, "yes", "no"), spell(L, "yes", "no"), strict=True)
+]
+rows = [{"claim": claim, "evaluations": said} for claim, said in zip(CLAIMS, evaluations, strict=True)]
+add(
+    "evaluations.jsonl",
+    make_json_lines({k: [row[k] for row in rows] for k in rows[0]}),
+    L,
+    {"gpt-4o": A},
+    ends="asked",
+    people=1,
+)
+long = {
+    "claim": [claim for claim in CLAIMS for _ in range(2)],
+    "metric": ["human_factuality", "minicheck"] * N,
+    "value": [x for pair in zip(ones, FIRST_SCORES, strict=True) for x in pair],
+}
+add("human_metric.csv", make_csv(long), L, {"minicheck": A}, people=1)
+
+# Values as programs print them, and other ways to part cells
+printed = {**narrow, "human": [f"np.int64({x})" for x in ones], "gpt4": [f"tensor({x})" for x in FIRST_SCORES]}
+add("printed_values.csv", make_csv(printed), judges=GPT4)
+spread = {**narrow, "gpt4": [f"{x} ± 0.05" for x in FIRST_SCORES]}
+add("spread.csv", make_csv(spread), judges=GPT4)
+r_rows = [f'"{k + 1}" "{CLAIMS[k]}" {ones[k]} {FIRST_SCORES[k]}' for k in range(N)]
+add("r_table.txt", "\n".join(['"claim" "human" "gpt4"', *r_rows, ""]).encode(), judges=GPT4)
+add("sep_line.csv", b"sep=;\n" + make_csv(narrow, sep=";"), judges=GPT4)
+
+# Columns whose names are those of other roles
+named = {**texts, "annotator": spell(L, "consistent", "inconsistent"), "gpt4": spell(A, "consistent", "inconsistent")}
+add("annotator_says.csv", make_csv(named), judges=GPT4)
+doccano = {"id": [*range(N)], "data": CLAIMS, "context": DOCS, "label": spell(L, "yes", "no"), "gpt4": FIRST_SCORES}
+add("doccano_data.csv", make_csv(doccano), judges=GPT4)
+thirds = spell(L, 1.0, 0.3333)
+frank = {**texts, "Factuality": [0.5, *thirds[1:]], "FactCC": firsts, "BERTScore": FIRST_SCORES}
+add("mean_of_people.csv", make_csv(frank), "0" + L[1:], {"FactCC": A, "BERTScore": A}, ends="asked")
