@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 from random import Random
 
 import pandas as pd
 import pytest
-import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,8 +324,9 @@ def test_an_experiment_makes_variants_of_its_claims(tmp_path):
 @pytest.mark.hf
 @pytest.mark.slow
 def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_fails_negation_and_order(tmp_path):
-    model = tiny_models.roberta_classifier(tmp_path / "nli", {0: "not_entailment", 1: "entailment"}, positions=514)
-    evaluators = ["rouge2", "unigram", {"nli": {"model": str(model), "name": "nli"}}]
+    train = runpy.run_path(str(ROOT / "experiments" / "tiny_nli.py"))["train_tiny_nli"]
+    nli = {"model": str(train(tmp_path / "nli", steps=2)), "name": "nli", "size": 60}
+    evaluators = ["rouge2", "unigram", {"nli": nli}]
     settings = {"evaluators": evaluators, "limit_documents": 3, "replicates": 0, "perturb.per_kind": 10}
     results = fa.run(ROOT / "experiments" / "invariance.yaml", out=tmp_path / "run", settings=settings)
     rows = {(row["evaluator"], row["kind"]): row for row in results.rows("invariance")}

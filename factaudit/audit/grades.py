@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from factaudit.audit.core.significance import (
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
-from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.clustered_means import ClusteredMean, clustered_mean, clustered_positive_mean
 from factaudit.stats.grade_agreement import (
     InfluenceStatistic,
     correlation_influence_interval,
@@ -109,10 +109,9 @@ def _compute_grade_agreement_figures(
     lowest, highest = common or (np.nan, np.nan)
     apart, alone = given - people, claims.people[~both]
     farthest = np.maximum(alone - lowest, highest - alone)
-    row |= _build_grade_mean_figures("mae", np.abs(apart), cluster, np.zeros(len(alone)), farthest, intervals)
+    error, nearest = np.abs(apart), np.zeros(len(alone))
+    row |= _build_grade_mean_figures("mae", error, cluster, nearest, farthest, intervals, clustered_positive_mean)
     row |= _build_grade_mean_figures("difference", apart, cluster, lowest - alone, highest - alone, intervals)
-    if row.get("mae_low") is not None:
-        row["mae_low"] = max(row["mae_low"], 0.0)
     return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
 
 
@@ -160,9 +159,10 @@ def _build_grade_mean_figures(
     least: np.ndarray,
     most: np.ndarray,
     intervals: ClusterBootstrap | None,
+    compute_mean: Callable[[np.ndarray, np.ndarray, float], ClusteredMean] = clustered_mean,
 ) -> Row:
     """A mean with its bounds and interval; least, most: what the missing values could be (NaN: not known)."""
-    found = clustered_mean(values, cluster, DEFAULT_CONFIDENCE if intervals is None else intervals.confidence)
+    found = compute_mean(values, cluster, DEFAULT_CONFIDENCE if intervals is None else intervals.confidence)
     n, point = len(values) + len(least), none_if_undefined(found.point)
     row: Row = {key: point}
     for end, missing, pick in (("min", least, min), ("max", most, max)):

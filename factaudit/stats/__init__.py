@@ -27,7 +27,7 @@ _NAMES = {
     "budget_interpolation": "interpolate_budget",
     "cluster_bootstrap": "ClusterBootstrap",
     "cluster_jackknife": "jackknife_slope_interval",
-    "clustered_means": "ClusteredMean clustered_mean clustered_mean_difference",
+    "clustered_means": "ClusteredMean clustered_mean clustered_mean_difference clustered_positive_mean",
     "clustered_pair_test": "clustered_pair_p_values",
     "clustered_proportions": (
         "ClusterCounts count_codes_by_cluster GroupClusterPairs ClusteredProportions "

@@ -42,6 +42,25 @@ def clustered_mean(values: np.ndarray, cluster: np.ndarray, confidence: float = 
     return _jackknife_mean_interval(point, left_out - point, values[known], len(names), confidence)
 
 
+def clustered_positive_mean(values: np.ndarray, cluster: np.ndarray, confidence: float = 0.95) -> ClusteredMean:
+    """The mean of real values that are never below 0, such as absolute errors: `clustered_mean` of its logarithm.
+
+    Few values far from 0 decide such a mean, so that it can lie farther above what was seen than below. No interval
+    where the values of one cluster alone are above 0.
+
+    >>> found = clustered_positive_mean(np.array([0.2, 0.4, 0.6, 0.8, 0.3, 0.5]), np.arange(6))
+    >>> round(found.point, 3), round(found.low, 3), round(found.high, 3)
+    (0.467, 0.284, 0.766)
+    """
+    known = ~np.isnan(values)
+    names, place = rank_distinct_integers(cluster[known])
+    point, left_out = _jackknife_clustered_means(values[known], place, len(names))
+    if not point > 0 or not (left_out > 0).all():
+        return ClusteredMean(point, np.nan, np.nan, len(names))
+    found = _jackknife_mean_interval(np.log(point), np.log(left_out / point), np.ones(1), len(names), confidence)
+    return ClusteredMean(point, float(np.exp(found.low)), float(np.exp(found.high)), len(names))
+
+
 def clustered_mean_difference(
     values_a: np.ndarray,
     cluster_a: np.ndarray,

@@ -16,7 +16,7 @@ import numpy as np
 from covering import render_figures_by_regime
 from scipy.special import ndtri
 
-from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.clustered_means import clustered_mean, clustered_positive_mean
 from factaudit.stats.grade_agreement import (
     InfluenceStatistic,
     correlation_influence_interval,
@@ -106,8 +106,11 @@ def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
     if not regime.continuous:
         kappa = weighted_kappa_interval(given, people, document, LEVEL)
         found["weighted κ"] = (quadratic_weighted_kappa(given, people), *kappa)
-        for name, values in (("MAE", np.abs(given - people)), ("mean difference of grades", given - people)):
-            mean = clustered_mean(values, document, LEVEL)
+        error = clustered_positive_mean(np.abs(given - people), document, LEVEL)
+        for name, mean in (
+            ("MAE", error),
+            ("mean difference of grades", clustered_mean(given - people, document, LEVEL)),
+        ):
             found[name] = (mean.point, mean.low, mean.high)
     return found
 
