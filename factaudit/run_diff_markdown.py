@@ -26,13 +26,18 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
     note = "Changes are after − before, in points, of the claims judged in both runs"
     note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
-    note += ". In brackets: 95 % CI of the paired difference."
+    note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference."
+    if run_diff.n_labels_changed:
+        note += f" Labels that differ: {run_diff.n_labels_changed:,}; those before are used for both runs."
     parts += ["\n".join(lines), note]
     parts += [
         f"{_escape_mentions(pair['after'])} is compared with {_escape_mentions(pair['before'])}"
         + (": the only ones left." if pair["by"] == "left over" else ".")
         for pair in renamed[:_MAX_EVALUATORS]
     ]
+    for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
+        if names:
+            parts.append(f"Not compared: {_escape_mentions(', '.join(names[:_MAX_EVALUATORS]))}, only {side}.")
     if len(rows) > _MAX_EVALUATORS:
         parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
     if claims := _pick_claims_of_verdict(run_diff.examples, verdict):

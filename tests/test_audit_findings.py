@@ -289,7 +289,10 @@ def test_too_few_errors_to_calibrate_on():
         id="calibration",
     )
     assert (finding["severity"], finding["evaluator"], finding["evidence"]["best"]) == ("warn", None, "t")
-    assert "On d, 1 of 2 systems has fewer than 10 labelled errors (s (3)). t has most (20)" in finding["statement"]
+    assert (
+        "On d, 1 of 2 systems has fewer than 10 labelled errors (s (3)): a calibration on one of them rests on no "
+        "more. t has most (20)" in finding["statement"]
+    )
     few = cells(90, 0, 2, 1, system="s") + cells(70, 0, 1, 0, system="t")
     assert told(
         collect_findings({"adjustment": compute_adjustment_effect(judged(few, "e"), levels=["claim"])}), "calibration"
@@ -410,8 +413,8 @@ def test_what_a_calibration_does_to_the_others():
         "The least is left by a zero-bias threshold. This is no “ok” for a best-BAcc threshold." in found["statement"]
     )
     assert (
-        "With a zero-bias threshold the mean |bias| is 2.0 points (12.0 before), at worst 2.0; none of 3 corrected "
-        "rates are significantly off."
+        "With a zero-bias threshold the mean |bias| is 2.0 points (uncalibrated: 12.0), at worst 2.0; none of 3 "
+        "corrected rates are significantly off."
     ) in found["statement"]
     open_question = " Whether all are then within 5 points is not known."
     assert found["statement"].endswith(" This is no “ok” for a best-BAcc threshold." + open_question)
@@ -444,7 +447,7 @@ def test_biases_by_several_calibrations_do_not_cancel():
     rows = [of("none", by, 0.3) for by in "bc"] + [of("bacc_threshold", "b", 0.5), of("bacc_threshold", "c", -0.4)]
     rows += [of("none", "__cv__", 0.3), of("bacc_threshold", "__cv__", 0.05)]
     found = find(of_corrections(rows))
-    assert "the mean |bias| is 45.0 points (30.0 before), at worst 50.0" in found["statement"]
+    assert "the mean |bias| is 45.0 points (uncalibrated: 30.0), at worst 50.0" in found["statement"]
     assert found["severity"] == "fail"
 
 

@@ -215,7 +215,7 @@ def test_without_intervals_the_tests_that_need_none_are_told(tmp_path: Path) -> 
     assert "where a check made no test, its warnings go by the figures alone" in table.caption
     sections = build_report_document(results.to_dict(), tmp_path).sections
     text = " ".join(paragraph for section in sections for paragraph in section.paragraphs)
-    assert "No interval was computed." in text
+    assert "No interval of a figure was computed." in text
     assert "captions say how it is made" not in text
 
 

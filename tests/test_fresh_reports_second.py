@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from factaudit.audit import load_all_audits
-from factaudit.audit.adjustment import _describe_best_adjustment
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.evaluator_comparison import explain_absence_of_evaluators_of_like_accuracy
 from factaudit.audit.discrimination import _list_threshold_advice
@@ -203,15 +202,6 @@ def test_that_few_responses_leave_it_open_is_said(clusters: int, is_said: bool) 
     answer = decide_on_quantification(AuditedRun({"quantification": rows}), "e")
     assert answer is not None
     assert ("tests. A rate rests on only 10 independent clusters of claims." in answer.sentence) == is_said
-
-
-@pytest.mark.parametrize(("changes", "told"), [((0.1, -0.001), "1 of 1 evaluator (not tested)"), ((0.1, 0.2), "no")])
-def test_that_a_correction_is_the_best_of_several_is_said(changes: tuple[float, ...], told: str) -> None:
-    about = {"level": "claim", "dataset": "d", "calibration_system": "s", "calibration_errors": 40, "evaluator": "e"}
-    rows = [about | {"method": f"m{at}", "change": change} for at, change in enumerate(changes)]
-    text = _describe_best_adjustment(rows, rows[0])
-    assert ("the best of its corrections, chosen afterwards, lowers" in text) == (told != "no")
-    assert told in text
 
 
 def test_the_gravest_of_each_check_are_to_be_read_first(tmp_path: Path) -> None:

@@ -410,5 +410,6 @@ def test_versions_of_a_judge_are_listed_in_their_order_and_the_last_two_compared
     code, out, err = call("diff", *runs, third, "--out", figure)
     assert code == 0, err
     assert out.index("claims    114 in both") < out.index("version   ")
-    assert f"best      {runs[0]}: chosen by these figures, it looks better than it is" in out
+    assert f"best      {runs[0]}, judge: chosen by these figures, it looks better than it is" in out
     assert "<svg" in figure.read_text()
+    assert "best " not in call("diff", runs[1], runs[1], runs[1])[1], "of equals none is chosen"

@@ -265,8 +265,9 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
             how_many = "{off_after:count}" if off_rows[1] else "none"
             said.append(
                 make_statement(
-                    f"With {words} the mean |bias| is {{after.bias:points}} points ({{before.bias:points}} before), at "
-                    f"worst {{worst.bias:points}}; {how_many} of {{after:count corrected rate}} "
+                    f"With {words} the mean |bias| is {{after.bias:points}} points (uncalibrated: "
+                    f"{{before.bias:points}}), at worst {{worst.bias:points}}; {how_many} of "
+                    "{after:count corrected rate} "
                     + ("is" if 1 in (off[1], len(pairs)) else "are")
                     + " significantly off"
                     + ("; {lacking:count} more cannot be corrected." if lacking else "."),
@@ -393,7 +394,7 @@ AUDIT = Audit(
             controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
             figure="bias",
             gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
-            lacks=explain_too_few_documents_for_bias_test,  # it is for evaluators that are found off there
+            lacks=lambda run: "no evaluator could be found off" * bool(explain_too_few_documents_for_bias_test(run)),
         ),
     ),
 )

@@ -28,7 +28,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.finding_parts import format_first_finding_names, format_how_many_datasets
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import (
@@ -212,16 +212,17 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
         listed = [make_statement(text, row=by_system[name]) for name in sorted(few[worst], key=lambda name: of[name])]
         advice = make_statement("Label more first")
         if best not in few[worst]:
-            advice = _describe_best_adjustment(rows, by_system[best])
+            text = "{row.calibration_system} has most ({row.calibration_errors:number})"
+            advice = make_statement(text, row=by_system[best])
         yield Finding(
             "warn" if best not in few[worst] else "fail",
             None,
             worst,
             make_statement(
-                "Do not calibrate on the system with the fewest errors. On {worst}, {few:count} of {of:count} systems "
+                "On {worst}, {few:count} of {of:count} systems "
                 + ("has" if len(few[worst]) == 1 else "have")
-                + " fewer than {limit:errors} labelled errors ({listed}). {advice}."
-                + " There are such systems{where}." * (len(errors) > 1),
+                + " fewer than {limit:errors} labelled errors ({listed}): a calibration on one of them rests on no "
+                "more. {advice}." + " There are such systems{where}." * (len(errors) > 1),
                 few=few[worst],
                 of=list(of),
                 worst=worst,
@@ -243,26 +244,6 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
             ),
             {"n_errors": min(min(of.values()) for of in errors.values())},
         )
-
-
-def _describe_best_adjustment(rows: Sequence[Row], best: Row) -> Statement:
-    """For how many evaluators a calibration on the system with most errors helps: errors enough are no promise."""
-    by_evaluator: dict[str, list[float]] = {}
-    for row in rows:
-        if all(row[key] == best[key] for key in ("level", "dataset", "calibration_system")):
-            changes = by_evaluator.setdefault(row["evaluator"], [])
-            changes += [row["change"]] if row["method"] != "none" and row["change"] is not None else []
-    helped = [evaluator for evaluator, changes in by_evaluator.items() if min(changes, default=0.0) < 0]
-    text = "the best of its corrections, chosen afterwards, lowers the mean |bias| of the other systems for "
-    text += "{helped:count} of {evaluators:count evaluator} (not tested)"
-    if not helped:
-        text = "no correction by it lowers the mean |bias| of the other systems for any evaluator"
-    return make_statement(
-        "{best.calibration_system} has most ({best.calibration_errors:number}): " + text,
-        best=best,
-        helped=helped,
-        evaluators=list(by_evaluator),
-    )
 
 
 # --------------------------------------------------------------------------------------------------------- the report

@@ -302,7 +302,7 @@ AUDITS = (
             },
             "coverage": Column("coverage", "percent", "content words of the text that are in a fact", interval=WILSON),
             "uncovered": Column(
-                "sentences not covered",
+                "sentences with a part left out",
                 "percent",
                 "sentences of which a number, a name or a third of the words are in no fact",
                 interval=WILSON,

@@ -92,31 +92,18 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
             "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; the low end allows for "
         )
         told.append(make_statement(text + "the choice.", row=row))
-    if row["worth"] is not None:
-        text = "Where the labels alone give an interval, too, intervals are {row.width:points} points wide on average, "
-        text += "and {row.width_labels:points} by the labels alone. With scores, pooling of systems and the prior"
-        # The widths count what undecided claims leave open, the labels' worth does not.
-        text += ", undecided claims left out, " if row.get("n_undecided") else " "
-        text += "{row.n_labels:number label} give intervals as narrow as {row.n_alone:number} labels alone would."
-        told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
-        told += _state_audit_estimates_with_shuffled_scores(row)
+    told += _state_audit_estimates_interval_widths(row)
     if row["reason"]:
         told.append(make_statement("Note: {row.reason}.", row=row))
     return join_statements(told)
 
 
-def _state_audit_estimates_with_shuffled_scores(row: Row) -> list[Statement]:
-    """What the model does without the scores' help: pooling of systems and prior narrow intervals, too."""
-    if row.get("worth_shuffled") is None:  # of a folder that was written before
-        return []
-    text = "With useless (shuffled) scores the intervals are {row.width_shuffled:points} points wide, as those of "
-    if row.get("n_undecided"):
-        text = "With useless (shuffled) scores they are as narrow as those of "
-    text += "{row.n_shuffled:number} labels alone"
-    text += (
-        ": the rest is what the scores add." if row["worth"] > row["worth_shuffled"] else ": the scores add nothing."
-    )
-    return [make_statement(text, row=row | {"n_shuffled": round(row["n_labels"] * row["worth_shuffled"])})]
+def _state_audit_estimates_interval_widths(row: Row) -> Iterator[Statement]:
+    """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
+    if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
+        text = "Where the labels alone give an interval, too, intervals are {row.width:points} points wide on average; "
+        text += "with useless (shuffled) scores {row.width_shuffled:points}, by these labels alone "
+        yield make_statement(text + "{row.width_labels:points}.", row=row)
 
 
 def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
@@ -133,21 +120,14 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
     if len(reported) > 1:
         least = min(reported, key=lambda each: each["rate"])
         if sum(each["rate"] == least["rate"] for each in reported) == 1:
-            yield make_statement("{least.system} has the lowest of these rates, {least.rate:interval}.", least=least)
+            yield make_statement("{least.system} has the lowest of these rates, {least.rate:percent}.", least=least)
     pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
     if apart := [each for each in pairs if each["order"] != "?"]:
         text = "The model tells {apart:count} of {pairs:count pair} of systems apart."
         yield make_statement(text, apart=apart, pairs=pairs)
     elif pairs:
         yield make_statement("The model tells no pair of systems apart.")
-    if row.get("worth_shuffled") is not None:
-        counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
-        text = (
-            "With the scores {row.n_labels:number label} give intervals as narrow as {row.n_worth:number} labels alone "
-        )
-        text += "would; with useless (shuffled) scores, as {row.n_worth_shuffled:number} would"
-        text += " (undecided claims left out)." if row.get("n_undecided") else "."
-        yield make_statement(text, row=row | counts)
+    yield from _state_audit_estimates_interval_widths(row)
     yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
 
 
@@ -180,10 +160,14 @@ def _state_audit_estimates_distance_from_truth(
     }
     if not all(len(ones) == row["n_systems"] for ones in by_method.values()) or row["quote"] == "labels":
         return
+    nearest = _list_biases_of_nearest_other_evaluator(audited_run, row, len(by_method["raw"]))
     yield make_statement(
         "Here all labels are known: these rates are off by {quoted.distance:points} points on average, those of the "
-        "sampled labels alone by {labels.distance:points}, those that {row.main} predicts by {raw.distance:points}.",
+        "sampled labels alone by {labels.distance:points}. What {row.main} predicts is off by {raw.distance:points}"
+        + (", what {first.evaluator} predicts by {nearest.bias:points}." if nearest else "."),
         row=row,
+        nearest=nearest,
+        first=nearest[0] if nearest else {},
         quoted=by_method[row["quote"]],
         labels=by_method["labels"],
         raw=by_method["raw"],
@@ -193,6 +177,18 @@ def _state_audit_estimates_distance_from_truth(
     if with_interval:
         text = "{holding:count} of {with_interval:count} intervals hold the labelled rate."
         yield make_statement(text, holding=holding, with_interval=with_interval)
+
+
+def _list_biases_of_nearest_other_evaluator(audited_run: AuditedRun, row: Row, n_rates: int) -> list[Row]:
+    """The rates of the evaluator whose predictions come nearest, by mean |bias|; none where it is the main one."""
+    biases: dict[str, list[Row]] = {}
+    for one in audited_run.rows("quantification"):
+        is_rate = not is_total_key(one["system"]) and one.get("bias") is not None
+        if is_rate and (one["dataset"], one["level"]) == (row["dataset"], row["level"]):
+            biases.setdefault(one["evaluator"], []).append(one)
+    whole = {name: mine for name, mine in biases.items() if len(mine) == n_rates and name not in audited_run.floors}
+    nearest = min(whole, key=lambda name: sum(abs(one["bias"]) for one in whole[name]), default=None)
+    return [] if nearest is None or nearest == row["main"] or row["main"] not in whole else whole[nearest]
 
 
 def _format_audit_estimates_opening(audited_run: AuditedRun, best_evaluator: str | None) -> Statement:
@@ -219,7 +215,8 @@ AUDITS = (
         question="How many errors does each system make, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
         text="What the main evaluator predicts, what the labels alone say, and what a model makes of both. "
-        "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated.",
+        "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated. The "
+        "labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
         formula="Hierarchical: logit P(error) = a + β·z + u_system over the labels, imputed for all others; z: the "
         "evaluators' standardised logit scores, β and u with normal priors.",
         columns={
@@ -278,13 +275,17 @@ AUDITS = (
                 signed=False,
             ),
             "worth": Column(
-                "worth of a label",
+                "squared ratio of widths",
                 "number",
-                "how many times as many labels the labels alone would need, undecided claims left out",
+                "(`width_labels` / `width`)², undecided claims left out: so many times as many labels would do "
+                "the same if widths fell with the root of their number. Of few claims and near 0 % they fall faster",
                 digits=1,
             ),
             "worth_shuffled": Column(
-                "worth with shuffled scores", "number", "the same with shuffled scores: pooling and prior", digits=1
+                "squared ratio with shuffled scores",
+                "number",
+                "the same with shuffled scores: pooling and prior",
+                digits=1,
             ),
             "n_undecided": Column("undecided", "count", "claims that people could not decide", shown="any"),
             "n_overlap": Column("labelled twice", "count", _OVERLAP, shown=False),

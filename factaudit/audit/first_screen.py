@@ -272,15 +272,17 @@ def _list_first_screen_error_flagging_advice(
         text += "large a share of the correct claims."
         yield ScreenAdviceLine("Good for", make_statement(text, least=least))
         return
-    text = "flagging single errors: {who} {mistakes}."
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
         if all(is_surely_below(row, key, least) for row in alike):
-            row = max(alike, key=lambda each: each[key])
-            verb = "miss" if key == "tnr" else "flag"
-            who = f"it {verb}{'es' if key == 'tnr' else 's'}"
-            if len(alike) > 1:
-                who = f"{'both' if len(alike) == 2 else 'all'} under Use {verb} at least"
-            told = make_statement(text, who=who, mistakes=state_missed_errors_or_false_alarms(run, row, key, n_key))
+            # The table has each one's figure: what is sure of all is that they exceed the limit.
+            who = f"{'both' if len(alike) == 2 else 'all'} under Use {'miss' if key == 'tnr' else 'flag'}"
+            text = "flagging single errors: {who} significantly over {most:limit} %"
+            text += "." if key == "tnr" else " of correct claims."
+            told = make_statement(text, who=who, most=1 - least)
+            if len(alike) == 1:
+                mistakes = state_missed_errors_or_false_alarms(run, alike[0], key, n_key)
+                verb = "misses" if key == "tnr" else "flags"
+                told = make_statement(f"flagging single errors: it {verb} {{mistakes}}.", mistakes=mistakes)
             yield ScreenAdviceLine("Not for", told)
             break
     if (review := find_least_review_evaluator_row(run, evaluators)) is not None:

@@ -32,9 +32,19 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         ends = {"low": predicted - row["rate_high"], "high": predicted - row["rate_low"]}
         beside.append(row | {"off": predicted - row["rate"]} | {f"off_{end}": value for end, value in ends.items()})
     if off := select_rows_beyond_limit(run, beside, "off", 0):
-        text = "the rates as predicted: {off:count} of {beside:count} "
+        mains = list(dict.fromkeys(row["main"] for row in summary))
+        text = "the rates that {mains} {predict}: {off:count} of {beside:count} "
         text += ("differs" if len(off) == 1 else "differ") + " significantly from these estimates."
-        yield ("Avoid", make_statement(text, off=off, beside=beside))
+        yield (
+            "Avoid",
+            make_statement(
+                text,
+                off=off,
+                beside=beside,
+                mains=" and ".join(mains),
+                predict="predict" if len(mains) > 1 else "predicts",
+            ),
+        )
     for row in summary:
         compared = [
             each

@@ -164,6 +164,9 @@ def state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_k
     """``44 of 100 errors``; of few claims the count, ``3 of 12 errors``."""
     noun = "error" if key == "tnr" else "correct claim"
     if is_said_as_share(run, row.get(n_key)):
+        max_unscored = read_decision_limits(run).max_unscored
+        if unscored_share_for_decision(row) > max_unscored and row.get(f"{key}_min") is not None:
+            return make_statement(f"{{row.{key}_max:rest}} to {{row.{key}_min:rest}} {noun}s", row=row)
         return make_statement(f"{{row.{key}:rest}} {noun}s", row=row)
     counted = row | {"n_wrong": count_mistakes(run, row, key, n_key)}
     return make_statement(f"{{counted.n_wrong:number}} of {{counted.{n_key}:number {noun}}}", counted=counted)

@@ -209,7 +209,8 @@ AUDIT = Audit(
     formula="Slope of a least squares fit of “the prediction is right” on log2 of the number of characters, over the "
     "claims of the rate's class: the change each time the text doubles in length.",
     text="Where TPR and TNR change to opposite sides, the evaluator leans on length itself: it accepts, or rejects, "
-    "long texts whether they are right or wrong. Where both fall, long texts are harder for it.",
+    "long texts whether they are right or wrong. Where both fall, long texts are harder for it. Without an "
+    "interval a slope may be chance.",
     remedy="Do not compare systems that write claims of different length by this evaluator's raw error rates. Estimate "
     "them from labels of each system (`factaudit sample`). Where long documents are harder, see `evidence_position`, "
     "and `chunking` before you cut them.",
@@ -234,8 +235,8 @@ AUDIT = Audit(
     plots=(
         ForestPlotSpec(
             what="How much TPR and TNR change each time a text doubles in length, by task group",
-            reading="Rates on opposite sides of zero: the evaluator leans on length. Both to the left: long texts are "
-            "harder for it.",
+            reading="Intervals on opposite sides of zero: the evaluator leans on length. Both to the left: long texts "
+            "are harder for it.",
             key="slope",
             labels=("evaluator",),
             series="rate",

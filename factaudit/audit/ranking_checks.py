@@ -178,10 +178,7 @@ def format_ranking_opening(audited_run: AuditedRun, evaluator: str | None) -> St
     told = count_ordered_system_rankings(rows)
     if told["n_ordered"]:
         text = "{evaluator} reverses {none}{reversed} of {rows.n_pairs:number pair} of systems; of the "
-        text += (
-            "{rows.n_ordered:number} that the labels order significantly it orders {alike} alike"
-            + "; in {rows.n_one_sided:number}, only one side finds a significant difference" * bool(told["n_one_sided"])
-        )
+        text += "{rows.n_ordered:number} that the labels order significantly it orders {alike} alike"
     else:
         text = "The labels order none of {rows.n_pairs:number pair} of systems significantly: they cannot say how "
         text += "{evaluator} ranks them"
@@ -232,7 +229,9 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
         may, why = "yes", "At most {most:limit} % of all pairs differ."
     else:
         may = "cannot tell"
-        why = "In {told.n_not_alike:number pair}, only one side finds a significant difference."
+        why = (
+            "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only one side finds a significant difference."
+        )
         if counts["n_not_alike_max"] > counts["n_one_sided"]:
             why = "With unscored claims up to {told.n_not_alike:number pair} could differ."
     sentence = make_statement(

@@ -319,7 +319,7 @@ AUDITS = (
         plots=(
             LinePlotSpec(
                 what="TPR and TNR over bins of ROUGE-2 precision, by task group",
-                reading="TPR that rises while TNR falls is leaning on word overlap.",
+                reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
                 x="bin",
                 x_label="ROUGE-2 precision bin (1 = least overlap with the document)",
                 keys=("tpr", "tnr"),
@@ -336,7 +336,7 @@ AUDITS = (
         formula="Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of "
         "the rate's class: the change from no overlap (0) to full overlap (1); the line may lead beyond 100 %.",
         text="The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is "
-        "above zero and that of TNR below.",
+        "significantly above zero and that of TNR below. Without an interval a slope may be chance.",
         remedy="As for `surface_bias`.",
         columns={
             "task": _TASK_COLUMN,
@@ -350,7 +350,7 @@ AUDITS = (
         plots=(
             ForestPlotSpec(
                 what="How much TPR and TNR change from no overlap to full overlap, by task group",
-                reading="TPR to the right of zero and TNR to the left of it is leaning on word overlap.",
+                reading="Intervals of TPR to the right of zero, of TNR to the left: leaning on word overlap.",
                 key="slope",
                 labels=("evaluator",),
                 series="rate",

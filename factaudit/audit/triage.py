@@ -92,7 +92,7 @@ def _build_triage_review_rows(
             row["reason"] = (
                 "no threshold is certified, and more labels are not likely to help"
                 if needed is None or needed > _MOST_MORE_LABELS * len(claims)
-                else f"no threshold is certified: about {format_count(needed, 'label')} would do"
+                else f"no threshold is certified: about {format_count(needed, 'label')} would do if errors stay as rare"
             )
         yield row
 
@@ -107,7 +107,8 @@ def _list_triage_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) ->
         text += "{row.max_error:limit} % of what passes are errors" + CONFIDENCE_WORDS
         return [make_statement(text, row=overall[0])]
     best = min(able, key=lambda row: row["review_share"])
-    by = ", by the scores of {row.evaluator}" + CONFIDENCE_WORDS
+    by = ", over all data sets together" * (best["dataset"] == ALL_TOGETHER)
+    by += ", by the scores of {row.evaluator}" + CONFIDENCE_WORDS
     if best["review_share"] == 0:
         text = "Errors are rare: without any review at most {row.max_error:limit} % of the claims are errors"
         return [make_statement(text + CONFIDENCE_WORDS, row=best)]

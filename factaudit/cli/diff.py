@@ -192,7 +192,9 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         f"{run_diff.only_after:,} only after"
     )
     if run_diff.n_labels_changed:
-        print_line(f"labels    {run_diff.n_labels_changed:,} differ; the labels before are used for both runs")
+        print_line(
+            f"labels    {run_diff.n_labels_changed:,} differ; rates use those before, findings those of each run"
+        )
     if max(run_diff.n_repeats.values(), default=1) > 1:
         told = "{before} before, {after} after".format(**run_diff.n_repeats)
         print_line(f"repeats   {told}; rates are means over them, counts are of the first")
@@ -271,12 +273,19 @@ def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
         if row["change"] is not None:
             told += f", {format_points(row['change'])} points{_format_diff_change_interval(row, 'change')}"
         print_line(f"version   {row['run']}, {row['evaluator']}: {told}")
-    best = max((row for row in versions if row["bacc"] is not None), key=lambda row: row["bacc"], default=None)
-    if best is not None:
+    if versions:
         print_line(
-            f"best      {best['run']}: chosen by these figures, it looks better than it is; a test that nothing was "
-            "chosen by says how good"
+            "levels    of each run by its own claims and labels; changes on the claims of both, by the labels before"
         )
+    for name in dict.fromkeys(row["evaluator"] for row in versions):
+        mine = [row for row in versions if row["evaluator"] == name and row["bacc"] is not None]
+        best = max(mine, key=lambda row: row["bacc"], default=None)
+        # Of equals none is chosen.
+        if best is not None and len(mine) > 1 and sum(row["bacc"] == best["bacc"] for row in mine) == 1:
+            print_line(
+                f"best      {best['run']}, {name}: chosen by these figures, it looks better than it is; a test that "
+                "nothing was chosen by says how good"
+            )
 
 
 def _display_diff_reordered_systems(row: dict[str, Any]) -> None:

@@ -246,13 +246,11 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
                 print_line(f"groups (systems with a letter in common do not differ significantly): {groups}")
-        if about["worth"] is not None:
-            alone = f"{about['n_labels'] * about['worth']:,.0f}"
-            left_out = " (undecided claims left out)" * bool(about["n_undecided"])
-            shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
+        if about["width"] is not None:
+            wide = [f"{100 * about[key]:.1f}" for key in ("width", "width_shuffled", "width_labels")]
             print_line(
-                f"with the scores {about['n_labels']:,} labels give intervals as narrow as {alone} labels alone would; "
-                f"with useless (shuffled) scores, as {shuffled} would{left_out}"
+                f"intervals are {wide[0]} points wide on average; with useless (shuffled) scores {wide[1]}, by these "
+                f"labels alone {wide[2]} (of systems that have all three)"
             )
         print_line(about["why"])
         if about["reason"]:

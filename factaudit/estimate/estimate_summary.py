@@ -65,8 +65,8 @@ def compare_interval_widths_with_and_without_scores(
     """Mean widths of the intervals with the scores, with shuffled scores and by labels alone, over the systems that
     have all.
 
-    worth: how many times as many labels the labels alone would need for the same width; worth_shuffled: the same of
-    scores that tell nothing, which is what the model's pooling of systems and its prior do.
+    worth: the squared ratio of widths, labels alone to with scores; worth_shuffled: the same of scores that tell
+    nothing, which is what the model's pooling of systems and its prior do.
     """
     shuffled = (
         estimate_rates_by_hierarchical_model(_shuffle_scores_across_claims(estimation))

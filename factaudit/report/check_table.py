@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from factaudit.audit.findings import list_audit_check_outcomes
+from factaudit.audit.findings import list_audit_check_outcomes, list_checks
 from factaudit.report.report_tables import ReportTable, build_plain_report_table
 
 _NO_TEST = "(it counts, and tests nothing)"
-_COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not checked"]
+_COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not tested"]
 
 
 def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
@@ -36,8 +36,10 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     if about.get("replicates") == 0:
         untested = "where a check made no test, its warnings go by the figures alone."
         untested = untested if n_tests else "warnings go by the figures alone, and nothing is tested."
-        caption += f" No interval was computed: {untested}"
+        caption += f" No interval of a figure was computed: {untested}"
     elif about.get("confidence") and any(one[1] != _NO_TEST for one in rows):
         chance = 100 * (1 - about["confidence"])
-        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong."
+        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong"
+        is_open = any(one.id == "transfer" for one in list_checks() if one.title in {row[0] for row in rows})
+        caption += "; “Rates that differ between systems” also warns where that is not known." if is_open else "."
     return build_plain_report_table(_COLUMNS, rows, caption) if rows else None

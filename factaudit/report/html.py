@@ -85,7 +85,8 @@ def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser 
         and len(claim_browser.list_filter_choices()["systems"]) > 1
         and claim_browser.n_labelled < len(claim_browser.table)
     )
-    if can_label and not any(section.id == "estimates" for section in document.sections):
+    # With D-FActScore the claims table has a row for each fact and person: a sample of it is none of facts.
+    if can_label and not any(section.id in ("estimates", "dfactscore") for section in document.sections):
         command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
     if document.evaluator_table is not None:

@@ -276,13 +276,14 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         )
         text = "".join(joint) + text
         if about.get("replicates") == 0:
-            text = "No interval was computed."
+            text = "No interval of a figure was computed."
         if n_tests := about.get("n_tests") or {}:
             checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
             text += (
-                f" {checks} of this run made {tests}. “Significant” is said after Holm's correction for all tests of a "
-                "check: a bias whose interval leaves out 0 need not be significant. “What was checked, and how” "
-                "counts the tests of each."
+                f" {checks} of this run made {tests}. “Significant” is said of them after Holm's correction for all "
+                "tests of a check: a bias whose interval leaves out 0 need not be significant. Of two evaluators, and "
+                "of an evaluator's data sets, it is said by the intervals of that one comparison, uncorrected. “What "
+                "was checked, and how” counts the tests of each check."
             )
             others = [
                 f"“{check.title}”"

@@ -107,9 +107,9 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
         "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
         "report a system's error rate": "every system's error rate within "
         f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
-        "rank systems": "no where a pair is significantly reversed, or no pair that the labels order is ordered alike; "
-        f"yes where at most {format_percent(limits.max_misordered)} of pairs differ and the labels order at least "
-        f"{format_percent(limits.min_orderable)}",
+        "rank systems": "no where a pair is significantly reversed; where the labels order at least "
+        f"{format_percent(limits.min_orderable)} of pairs, no where it orders none of these alike, yes where at most "
+        f"{format_percent(limits.max_misordered)} differ",
     }
     said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
     caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"

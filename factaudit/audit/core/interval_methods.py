@@ -8,7 +8,7 @@ from typing import Any
 from factaudit.audit.core.audit_declaration import Audit
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 
-WILSON = "Wilson's, with t, on the number of claims that clusters leave"
+WILSON = "Wilson's, with t, on the number of claims (or responses) that clusters leave"
 MOVER = "MOVER, of Wilson's"
 DISCORDANT = "paired, from discordant claims"
 SIMULTANEOUS = "simultaneous over systems, of Wilson's"

@@ -58,10 +58,14 @@ RECOVERED_COUNTS_NOTE = (
     "The paper prints no numbers of claims. These tests and corrections rest on recovered ones, which give the printed "
     "rates and are not unique: with others some <, = and > may differ."
 )
+RECOVERED_RATES_NOTE = (
+    "The paper prints no numbers of claims: TPR, TNR and their gap are of recovered ones, and differ from the printed "
+    "rates by rounding."
+)
 #: Why means of the report are other ones than the paper's, which agree with ours where both have all calibrations.
 REFUSED_CALIBRATIONS_NOTE = (
-    "Calibrations that do no better than chance are left out of these means, and not of Table 1's. The row “no "
-    "adjustment” has all calibrations."
+    "Calibrations that are not shown to do better than chance are left out of these means, and not of Table 1's. The "
+    "row “no adjustment” has all calibrations."
 )
 
 
@@ -124,6 +128,7 @@ def run_verify_with_caution_experiment(
         names = dict.fromkeys([*results.evaluators, *rates.evaluators])
         results.about["evaluators"] = [{"name": name, "signature": None, "floor": False} for name in names]
         notes = dict.fromkeys(("ranking", "ranking_pairs", "adjustment"), RECOVERED_COUNTS_NOTE)
+        notes["rates"] = RECOVERED_RATES_NOTE
         notes["adjustment"] += " " + REFUSED_CALIBRATIONS_NOTE
         results.about["notes"] = notes
         rows = build_reproduction_rows(printed, recompute_printed_cells(printed, recovered))
