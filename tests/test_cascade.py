@@ -47,7 +47,8 @@ def test_the_whole_cascade_is_certified_and_its_cost_told_beside_the_second_judg
     assert 1 - claims.set_index("claim_id")["label"][passing].mean() <= 0.05
     (promise,) = found.promises
     assert f"e1 is asked of {cascade['n_asked']:,}" in promise["statement"]
-    assert promise["statement"].startswith(f"{cascade['n_passing']} of 800 claims pass without review: at most 5 %")
+    said = f"{cascade['n_passing']} of 800 claims pass without review, {cascade['n_known_errors']} known errors aside: "
+    assert promise["statement"].startswith(f"{said}at most 5 %")
 
 
 @pytest.mark.parametrize("lacking", [0, 3])
@@ -77,9 +78,10 @@ def test_the_cascade_on_stored_verdicts_costs_and_passes_what_it_says(tmp_path: 
     judged = judge(claims, [named], journal=tmp_path / "journal")
     cascade = found.ways[1]
     assert len(asked) == len(set(asked)) == cascade["n_asked"]
-    assert int(judged["prediction"].sum()) == cascade["n_passing"]
+    assert int(judged["prediction"].sum()) == cascade["n_passing"] + cascade["n_known_errors"]  # it sees no label
     passing = found.queue.loc[found.queue["passes"] == 1, "claim_id"]
-    assert set(judged.loc[judged["prediction"] == 1, "claim_id"]) == set(passing)
+    others = set(judged.loc[judged["prediction"] == 1, "claim_id"]) - set(passing)
+    assert others <= set(found.queue.loc[found.queue["label"] == 0, "claim_id"])
     again = judge(claims, [named], journal=tmp_path / "journal")
     assert len(asked) == cascade["n_asked"]  # what is in the journal is not asked again
     assert again["prediction"].tolist() == judged["prediction"].tolist()

@@ -50,7 +50,14 @@ def test_what_passes_has_few_errors_and_the_queue_begins_with_the_riskiest():
     (promise,) = results.promises
     assert promise["n_passing"] == len(passing) > 0.5 * len(claims)
     assert share_of_errors(claims, passing) <= 0.05
-    assert "at most 5 % of what passes are errors (confidence 90 %, of these claims)" in promise["statement"]
+    n_known = int(((queue["label"] == 0) & (queue["risk"] <= promise["threshold"])).sum())
+    assert promise["n_known_errors"] == n_known > 0
+    assert f"{n_known} known errors aside: at most 5 % of what passes are errors" in promise["statement"]
+    known = queue[queue["label"] == 0]
+    assert (set(known["decision"]), set(known["passes"])) == ({"labelled"}, {0})
+    (rule,) = [row for row in results.curve if row["is_rule"]]
+    assert rule["share_passing"] == promise["share_passing"]
+    assert rule["error_share"] < rule["error_share_high"] <= 0.05
     review = queue[queue["decision"] == "review"]
     assert review["risk"].is_monotonic_decreasing
     assert review.index.max() < queue.index[queue["decision"] != "review"].min()
@@ -123,7 +130,8 @@ def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
     assert share_of_errors(claims, passing) <= 0.1
     # More labels lie where scores are low, so that the labels' own share of errors is too high where all pass.
     rates = [found.curve[-1]["error_share"] for found in (by_plan, as_random)]
-    truth = share_of_errors(claims, claims["claim_id"])
+    known = annotations.loc[annotations["label"] == 0, "claim_id"]
+    truth = share_of_errors(claims, claims.loc[~claims["claim_id"].isin(known), "claim_id"])
     assert abs(rates[0] - truth) < abs(rates[1] - truth)
     assert len(passing) > 0
     # A draw with equal chances loses none of its labels, that for rates some.
@@ -224,7 +232,28 @@ def test_where_all_claims_have_labels_nothing_is_left_to_chance():
     risk = np.linspace(0, 1, 100)
     error = (np.arange(100) >= 90).astype(float)
     curve = control_passing_errors(risk, np.arange(100), error, 0.9, 0.05)
-    assert curve.n_claims[curve.last] == 94  # 4 errors of 94; 5 of 95 are more than 5 %
+    assert (curve.n_claims[curve.last], curve.n_known[curve.last]) == (100, 10)  # all errors are known: all others pass
+    curve = control_passing_errors(risk, np.arange(100), error, 0.9, 0.05, min_recall=0.01)
+    assert curve.n_claims[curve.last] == 94  # beside another promise as if none were: 4 of 94; 5 of 95 are above 5 %
+
+
+@pytest.mark.parametrize("n_scores", [900, 60, 9])
+def test_where_the_sequence_ends_the_errors_known_there_bear_the_promise(n_scores: int):
+    """At the rule the test rejects with the labelled errors found there set aside, wherever the sequence ends."""
+    n_more = 0
+    for seed in range(25):
+        random = np.random.default_rng(seed)
+        risk = np.floor(random.random(900) * n_scores) / n_scores
+        error = (random.random(900) < 0.4 * risk).astype(float)
+        rows = random.choice(900, 400, replace=False)
+        curve = control_passing_errors(risk, rows, error[rows], 0.9, 0.1)
+        if (at := curve.last) < 0:
+            continue
+        n_labels, n_claims, known = (one[[at]] for one in (curve.n_labels, curve.n_claims, curve.n_known))
+        assert known[0] == error[rows][risk[rows] <= curve.threshold[at]].sum()
+        assert error_share_p_values(n_labels, known, 0.1, n_claims, known) <= 0.1
+        n_more += bool(error_share_p_values(n_labels, known, 0.1, n_claims) > 0.1)
+    assert n_more > 10 or n_scores < 10  # without those set aside it would not; with few scores it hardly matters
 
 
 def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call):
@@ -239,7 +268,7 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     arguments = ["claims.parquet", "verdicts.parquet", "--labels", "labels.csv", "--sample", "sample.parquet"]
     code, out, err = call("triage", *arguments, "--max-error", "0.1", "--out", "t")
     assert code == 0, err
-    assert "pass without review: at most 10 % of what passes are errors" in out
+    assert "known errors aside: at most 10 % of what passes are errors" in out
     assert "combined by weights: e0 0." in out
     queue = pd.read_csv("t/queue.csv")
     known = queue.loc[queue["decision"] == "labelled", "passes"]
@@ -321,10 +350,10 @@ def test_a_rule_of_other_evaluators_or_with_a_column_is_refused(rule_file: Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_labels", "max_error", "least"), [(200, 0.05, 0.43), (200, 0.1, 0.78), (400, 0.05, 0.59), (400, 0.1, 0.83)]
+    ("n_labels", "max_error", "least"), [(200, 0.05, 0.43), (200, 0.1, 0.79), (400, 0.05, 0.7), (400, 0.1, 0.86)]
 )
 def test_so_many_answers_of_ragtruth_pass(shared: Path, n_labels: int, max_error: float, least: float):
-    """Measured in 100 draws: 48, 81, 62 and 85 % pass; here 30, with seeds of their own."""
+    """Measured in 300 draws: 48, 83, 73 and 88 % pass; here 30, with seeds of their own."""
     lines = (shared / "ragtruth/responses_test_scores.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["task_type"] == "QA"]
     score = np.array([[1 - row["scores"][name] for row in rows] for name in sorted(rows[0]["scores"])])
@@ -337,6 +366,7 @@ def test_so_many_answers_of_ragtruth_pass(shared: Path, n_labels: int, max_error
         risk, _ = cross_fit_combined_risk(score, labelled, error[labelled], document, random)
         curve = control_passing_errors(risk, labelled, error[labelled], 0.9, max_error)
         passes = risk <= curve.threshold[curve.last] if curve.last >= 0 else np.zeros(len(rows), dtype=bool)
+        passes[labelled[error[labelled] == 1]] = False
         passed.append(passes.mean())
         broken += bool(passes.any() and error[passes].mean() > max_error)
     assert np.mean(passed) >= least

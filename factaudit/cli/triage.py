@@ -33,7 +33,8 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "triage",
     cls=JsonOutputCommand,
     json_keys={
-        "promises": "array: per group (all claims, a dataset or a system): n_passing, share_passing, statement",
+        "promises": "array: per group (all claims, a dataset or a system): n_passing, n_known_errors"
+        " (labelled, do not pass), share_passing, statement",
         "rule": "string: the rule, a file that `judge` and Python apply to new claims",
         "queue": "string: a row per claim, those to review first",
         "curve": "string: errors that pass by the share that passes, a row per threshold",

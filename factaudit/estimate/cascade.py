@@ -20,6 +20,7 @@ from factaudit.estimate.triage import (
     CertifiedRiskLimits,
     TriagePromise,
     certify_risk_of_claims,
+    describe_known_errors,
     format_triage_promise,
     order_review_queue,
     read_labelled_judgements,
@@ -37,9 +38,9 @@ class CascadeResults:
     """What `certify_cascade` found.
 
     ways: a row for the first judges alone, the cascade, and the second judge of all claims: way, n_asked, cost,
-    n_passing, n_review, minutes, and the reason where a figure is null. promises: a row, what passes by the cascade and
-    what is promised of it, with ``statement``. curve, queue: as in `factaudit.estimate.triage.TriageResults`, the
-    queue with ``ask`` for claims that the second judge has yet to see.
+    n_passing, n_known_errors, n_review, minutes, and the reason where a figure is null. promises: a row, what passes by
+    the cascade and what is promised of it, with ``statement``. curve, queue: as in
+    `factaudit.estimate.triage.TriageResults`, the queue with ``ask`` for claims that the second judge has yet to see.
     """
 
     rule: CascadeRule
@@ -108,9 +109,11 @@ def certify_cascade(
             cascade = replace(cascade, limit=limit, promise=_describe_promise_settings(promise, target))
             asked = ~cascade.passes(first_risk) & (limit is not None)
             mine = certified
-        share = float(certified.passes.mean()) if is_complete else _share_of_labels(certified.passes, rows, weight)
-        ways.append({"way": way, "n_asked": int(asked.sum()), "n_passing": round(share * len(risk)), "limit": limit})
-        ways[-1]["is_estimated"] = not is_complete
+        n_known, n_passing = certified.promises[0]["n_known_errors"], int(certified.passes.sum())
+        if not is_complete and limit is not None:
+            n_passing = round(_share_of_labels(of_way <= limit, rows, weight) * len(risk)) - n_known
+        ways.append({"way": way, "n_asked": int(asked.sum()), "n_passing": n_passing, "n_known_errors": n_known})
+        ways[-1] |= {"limit": limit, "is_estimated": not is_complete}
     _add_costs_of_cascade_options(ways, len(risk), call_cost, _compute_mean_label_seconds(annotations))
     queue = order_review_queue(judgements, risk, mine.passes)
     waits = judgements.claims["claim_id"][~mine.passes & ~is_asked & (cascade.limit is not None)]
@@ -180,7 +183,8 @@ def _describe_cascade_promise(
     about = "about " if mine["is_estimated"] else ""
     which = "further claims of this kind" if promise.is_population else "these claims"
     statement = (
-        f"{about}{mine['n_passing']:,} of {n_claims:,} claims pass without review: {wanted} "
+        f"{about}{mine['n_passing']:,} of {n_claims:,} claims pass without review"
+        f"{describe_known_errors(mine['n_known_errors'])}: {wanted} "
         f"(confidence {100 * promise.confidence:g} %, of {which}). {then} is asked of {mine['n_asked']:,}; "
     )
     more = mine["n_passing"] - second["n_passing"]

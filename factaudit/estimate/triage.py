@@ -45,7 +45,7 @@ class TriageResults:
     """What `triage_claims` found.
 
     promises: a row per group (all claims, a data set or a system) with statement; curve: a row per group and threshold;
-    queue: a row per claim, those to review first, the riskiest before the others.
+    queue: a row per claim, those to review first, the riskiest before the others. A labelled error does not pass.
     """
 
     rule: TriageRule
@@ -152,8 +152,8 @@ def read_labelled_judgements(
 
 @dataclass(frozen=True)
 class CertifiedRiskLimits:
-    """Of a risk of N claims: the limit of each group (None: nothing passes), which claims pass, and as `TriageResults`
-    the promises and the curve.
+    """Of a risk of N claims: the limit of each group (None: nothing passes), which claims are within it and no labelled
+    errors, and as `TriageResults` the promises and the curve.
     """
 
     limits: dict[str, float | None]
@@ -191,7 +191,7 @@ def certify_risk_of_claims(
         limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
         found.limits[group] = limit
         if limit is not None:
-            found.passes[inside] = risk[inside] <= limit
+            found.passes[inside] = (risk[inside] <= limit) & (judgements.label[inside] != 0)
         found.promises.append(_describe_triage_promise(group, by, curve, int(inside.sum()), error[mine], promise))
         found.curve.extend(_list_triage_curve_rows(group, curve, int(inside.sum()), promise))
     return found
@@ -264,17 +264,20 @@ def _describe_triage_promise(
     group: str, by: str, curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
 ) -> Row:
     """The row of a group, with a sentence: what passes and what is promised of it, or why nothing is."""
-    n_passing = int(curve.n_claims[curve.last]) if curve.last >= 0 else 0
+    n_known = int(curve.n_known[curve.last]) if curve.last >= 0 else 0
+    n_passing = int(curve.n_claims[curve.last]) - n_known if curve.last >= 0 else 0
     limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
     row: Row = {by if by != "all" else "group": group, "n": n_claims, "n_labels": len(error)}
     row |= {"n_labelled_errors": int(error.sum()), "n_passing": n_passing, "share_passing": n_passing / n_claims}
+    row["n_known_errors"] = n_known
     wanted = format_triage_promise(promise)
     where = "" if by == "all" else f"{group}: "
     needed = None
     if limit is not None:
         which = "further claims of this kind" if promise.is_population else "these claims"
         statement = (
-            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review: {wanted} "
+            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review"
+            f"{describe_known_errors(n_known)}: {wanted} "
             f"(confidence {promise.confidence:.0%}, of {which})."
         )
     else:
@@ -291,6 +294,11 @@ def _describe_triage_promise(
     return row | {"reason": None if limit is not None else "no threshold was certified"}
 
 
+def describe_known_errors(n: int) -> str:
+    """Labelled errors that are within the limit of risk and do not pass; nothing where there is none."""
+    return f", {format_count(n, 'known error')} aside" if n else ""
+
+
 def format_triage_promise(promise: TriagePromise) -> str:
     parts = []
     if promise.max_error is not None:
@@ -303,14 +311,19 @@ def format_triage_promise(promise: TriagePromise) -> str:
 def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
     of = None if promise.is_population else curve.n_claims
     high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = curve.n_errors / curve.n_labels
+        passing = curve.n_claims
+        if not promise.is_population:  # of these claims, labelled errors do not pass
+            passing = curve.n_claims - curve.n_known
+            share, high = (np.maximum(one * curve.n_claims - curve.n_known, 0) / passing for one in (share, high))
     for at, threshold in enumerate(curve.threshold.tolist()):
-        labels = float(curve.n_labels[at])
         yield {
             "group": group,
             "threshold": threshold,
-            "share_passing": float(curve.n_claims[at] / n_claims),
-            "n_labels": labels,
-            "error_share": float(curve.n_errors[at] / labels) if labels else None,
+            "share_passing": float(passing[at] / n_claims),
+            "n_labels": float(curve.n_labels[at]),
+            "error_share": none_if_undefined(float(share[at])),
             "error_share_high": none_if_undefined(float(high[at])),
             "is_rule": at == curve.last,
         }
@@ -318,6 +331,8 @@ def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise
 
 def order_review_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
     """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
+
+    passes: bool (N,), of a labelled error False: it is known, and in no list to review.
 
     Unscored claims come before all others: nothing is known of them.
     """

@@ -8,8 +8,19 @@ even with one error among the labels. Of the first thresholds only those are tes
 borne than before (and those behind the last of these): between two of them the test gets no abler, and an error would
 end the sequence for nothing.
 
-The test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for what they were drawn
-from. Labels that stand for unequally many claims count as so many equal ones as would tell the share of errors as
+A labelled error does not pass. Of N claims up to a threshold let E be errors, e of them labelled: that at most a share
+a of the N − e that pass are errors means E ≤ aN + (1 − a)e. Tested is E > aN + (1 − a)k, where k is the least e with
+which the sequence can end there: the next threshold has more errors than it can bear, and only the labels between the
+two may be errors too. No label's value is looked at for k. So, as above, the sequence ends where such a hypothesis is
+true no more often than one test errs, and where it is false the promise holds, as k ≤ e. Only at the last threshold may
+e be below k, the most errors that the test bears there. If no hypothesis is true, a promise can only be broken there,
+by so few labelled errors that E > aN + (1 − a)e. The test with this e in place of k rejects then, as it does with k, so
+that this too is no more probable than that one test errs. Labels of unequal weights, of documents or beside a promise
+of recall are tested with k = 0, which is strict.
+
+Each test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for what they were drawn
+from. (Which thresholds are tested, and k, depend on where the labels lie; this is not in the tests, but in what was
+simulated.) Labels that stand for unequally many claims count as so many equal ones as would tell the share of errors as
 precisely, and so do labels of one document, where they are alike (Korn & Graubard 1998).
 """
 
@@ -31,20 +42,23 @@ PRIOR_ERRORS = 2.0
 #: Further labels are said to be enough where the test then rejects with this probability, about.
 PLANNED_POWER_Z = 0.84
 _MAX_LABEL_FACTOR = 64
+_MAX_KNOWN_ERROR_STEPS = 1000
 
 
 @dataclass(frozen=True)
 class RiskCurve:
     """T thresholds from strict to loose, and what the labels say of the claims that pass each.
 
-    threshold: float64 (T,), claims of at most this risk pass; n_claims: int (T,); n_labels, n_errors: float64 (T,), the
-    effective numbers of labels and of errors among them; n_missed, n_found: effective numbers of all labelled errors
-    that pass, and that do not; p: float64 (T,); start, last: the first threshold tested and the last one rejected, −1
+    threshold: float64 (T,), claims of at most this risk pass, but for labelled errors; n_claims, n_known: int (T,), the
+    claims of at most this risk and the labelled errors among them; n_labels, n_errors: float64 (T,), the effective
+    numbers of labels and of errors among them; n_missed, n_found: effective numbers of all labelled errors of at most
+    this risk, and above it; p: float64 (T,); start, last: the first threshold tested and the last one rejected, −1
     where there is none.
     """
 
     threshold: np.ndarray
     n_claims: np.ndarray
+    n_known: np.ndarray
     n_labels: np.ndarray
     n_errors: np.ndarray
     n_missed: np.ndarray
@@ -65,7 +79,7 @@ def control_passing_errors(
     cluster: np.ndarray | None = None,
     is_population: bool = False,
 ) -> RiskCurve:
-    """The loosest threshold on risk at which few errors pass.
+    """The loosest threshold on risk at which few errors pass. Labelled errors do not pass, at any.
 
     risk: float64 (N,), NaN for claims that never pass; labelled_rows: int (n,), drawn with known probabilities; error:
     (n,), 1 or 0; max_error: promised share of errors among what passes; min_recall: promised share of all errors among
@@ -88,6 +102,7 @@ def control_passing_errors(
     effect = np.ones(len(threshold))
     place = np.searchsorted(threshold, risk[labelled_rows])
     place[np.isnan(risk[labelled_rows])] = len(threshold)  # those never pass
+    n_known = np.cumsum(np.bincount(place, error == 1, len(threshold) + 1)[:-1]).astype(np.int64)
     if cluster is not None:
         effect = _passing_label_design_effects(place, len(threshold), cluster, error)
     n_labels, n_errors = (
@@ -102,13 +117,16 @@ def control_passing_errors(
     p = np.zeros(len(threshold))
     is_tested = np.ones(len(threshold), dtype=bool)
     if max_error is not None:
-        p = error_share_p_values(n_labels, n_errors, max_error, of)
         heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
         is_tested = _select_tested_risk_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
+        aside = np.zeros(len(threshold))
+        if of is not None and cluster is None and min_recall is None and heaviest < 1 + 1e-9:
+            aside[is_tested] = _count_known_errors_at_end(n_labels[is_tested], max_error, of[is_tested], 1 - confidence)
+        p = error_share_p_values(n_labels, n_errors, max_error, of, aside)
     if min_recall is not None:  # a labelled error passes with a probability of at most 1 - recall, or the promise fails
         p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
     start, last = run_fixed_sequence(p, is_tested, 1 - confidence)
-    return RiskCurve(threshold, n_claims, n_labels, n_errors, n_missed, n_found, p, start, last)
+    return RiskCurve(threshold, n_claims, n_known, n_labels, n_errors, n_missed, n_found, p, start, last)
 
 
 def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tuple[int, int]:
@@ -145,13 +163,50 @@ def _select_tested_risk_thresholds(
     return selected
 
 
+def _count_known_errors_at_end(
+    n_labels: np.ndarray, max_error: float, n_claims: np.ndarray, level: float
+) -> np.ndarray:
+    """How many labelled errors there are at least, where the sequence ends at a threshold: float64 (T,).
+
+    Of the T thresholds that are tested. The last one has none behind it and counts what it can bear itself. The more
+    errors are known, the more can be borne, and the other way round: every step of the loop holds, the last says most.
+    """
+    drawn = np.floor(n_labels + 1e-9)
+    more_labels = np.append(np.diff(drawn), 1)
+    known = np.zeros(len(drawn))
+    wrong = _count_least_broken_errors(n_claims, max_error, known)
+    bearable = np.asarray(scipy.stats.hypergeom.ppf(level, n_claims, wrong, drawn)) - 1
+    for _ in range(_MAX_KNOWN_ERROR_STEPS):
+        known = np.maximum(known, np.append(bearable[1:], bearable[-1:]) + 1 - more_labels)
+        wrong = _count_least_broken_errors(n_claims, max_error, known)
+        can_bear_more = np.asarray(scipy.stats.hypergeom.cdf(bearable + 1, n_claims, wrong, drawn)) <= level
+        if not can_bear_more.any():
+            break
+        bearable = bearable + can_bear_more
+    return known
+
+
+def _count_least_broken_errors(
+    n_claims: np.ndarray, max_share: float | np.ndarray, n_known: np.ndarray | float
+) -> np.ndarray:
+    """The smallest number of errors among the claims that breaks the promise where so many of them are set aside."""
+    share = max_share * n_claims + (1 - max_share) * n_known
+    least: np.ndarray = np.minimum(np.floor(share + 1e-9) + 1, n_claims)
+    return least
+
+
 def error_share_p_values(
-    n_labels: np.ndarray, n_errors: np.ndarray, max_share: float | np.ndarray, n_claims: np.ndarray | None = None
+    n_labels: np.ndarray,
+    n_errors: np.ndarray,
+    max_share: float | np.ndarray,
+    n_claims: np.ndarray | None = None,
+    n_known: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """The probability of so few errors among the labels were the share of errors just above ``max_share``.
 
     Of ``n_claims`` claims from which the labels were drawn (hypergeometric), or of infinitely many (binomial). Numbers
-    may be fractions. 1 without a label.
+    may be fractions. 1 without a label. n_known: so many errors of the ``n_claims`` are set aside, and the share is of
+    the others.
 
     >>> error_share_p_values(np.array([45.0]), np.array([0.0]), 0.05).round(3).tolist()
     [0.099]
@@ -160,7 +215,7 @@ def error_share_p_values(
         with np.errstate(invalid="ignore"):
             p = scipy.special.betainc(np.maximum(n_labels - n_errors, 1e-9), n_errors + 1, 1 - max_share)
         return np.where(n_errors >= n_labels, 1.0, p)
-    wrong = np.minimum(np.floor(max_share * n_claims + 1e-9) + 1, n_claims)
+    wrong = _count_least_broken_errors(n_claims, max_share, n_known)
     drawn, low = np.floor(n_labels + 1e-9), np.floor(n_errors + 1e-9)
     between = np.clip(n_errors - low, 0, 1)
     below, above = (scipy.stats.hypergeom.cdf(low + more, n_claims, wrong, drawn) for more in (0, 1))
