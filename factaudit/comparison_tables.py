@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -71,10 +73,10 @@ class ComparisonTables:
         said = None if annotations is None else list_annotator_judgements(annotations)
         if said is not None and label_rules:
             table = relabel_claims_by_annotations(table, said, label_rules[0])
+        _release_unused_memory()
         judged = replace(Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules))
         read = [table, verdict_table] if said is None else [table, verdict_table, said]
-        # Arrow keeps what reading has let go: of millions of rows, hundreds of megabytes.
-        pa.default_memory_pool().release_unused()
+        _release_unused_memory()
         digest = hash_texts(*map(compute_table_digest, read), *label_rules)
         order = list(verdict_table["evaluator"].unique())
         return cls(judged, digest, order, count_labels_by_grade(table, annotations))
@@ -123,6 +125,7 @@ class ComparisonSettings:
 
             key = make_signature(name, {**options, **self._signed_settings})  # all that the rows depend on
             found[name] = make() if reuse is None else reuse(key, make)
+            _release_unused_memory()
         return found
 
     def assemble_results(
@@ -164,3 +167,10 @@ class ComparisonSettings:
         signature = make_signature("factaudit", {**self._signed_settings, **own})
         findings, about["n_tests"] = run_audit_checks(audit_rows, about)
         return signature, about, audit_rows, findings
+
+
+def _release_unused_memory() -> None:
+    """Give back what Arrow and the C library keep of freed memory: of millions of rows, hundreds of megabytes."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # glibc's
+        trim(0)

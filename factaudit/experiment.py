@@ -238,7 +238,7 @@ def run(
         again, inputs, notes = bool(failed.any()), read.input_files, read.notes  # what failed is asked for again
         told = select_detailed_verdicts(verdicts)
         joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
-        del read, claims, verdicts, annotations, failed  # most of the memory: nothing below reads them
+        del read, claims, verdicts, annotations, failed, is_ours  # most of the memory: nothing below reads them
         with reuse_audit_rows(work / "audits") as reuse:
             results = compare(
                 joined,
@@ -248,6 +248,8 @@ def run(
                 reuse=reuse,
                 looks=looks,
             )
+        bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
+        del joined
         if notes:
             results.about["reading"] = notes
         if estimator is not None and estimates is not None:
@@ -263,7 +265,7 @@ def run(
         tell(describe_run_audit_rows(results))
         write_run_lock_file(folder, experiment, results, provenance=provenance, packages=_LOCKED_PACKAGES)
         people = folder / "annotations.parquet"
-        shown = ClaimBrowser(joined.judged, told, read_annotations(people) if people.is_file() else None)
+        shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
         write_run_results_and_report(folder, results, shown)
         remember_finished_run(folder, None if again else key, said)
         say(f"report    {folder / 'report.html'}")

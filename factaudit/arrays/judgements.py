@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from factaudit.arrays.calibration_claims import CalibrationClaims
 from factaudit.arrays.claim_groups import (
@@ -28,6 +30,7 @@ from factaudit.stats.distinct_rows import (
     rank_distinct_integers,
 )
 from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.validation import find_claim_variants
 
 T = TypeVar("T")
@@ -106,8 +109,8 @@ class Judgements:
         prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
         for name, values in numbers.items():
             values[at] = verdicts[name].to_numpy(dtype=np.float64)[known]
-        said, words = encode_claim_group_column(verdicts, "status")
-        status[at] = np.array([STATUSES.index(word) for word in words], dtype=np.int8)[said[known]]
+        said = pc.index_in(make_arrow_text(verdicts["status"]), value_set=pa.array(STATUSES, type=pa.large_string()))
+        status[at] = said.to_numpy()[known]
         evaluators = tuple(map(str, names))
         repeats = _collect_judgements_of_repeats(claims, again, evaluators, prediction) if len(again) else None
         if annotations is not None:

@@ -161,7 +161,7 @@ def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap
     codes, tasks = encode_task_groups(judgements)
     labelled = np.flatnonzero(judgements.label >= 0)
     r2 = np.full(len(judgements.claims), np.nan)
-    some = judgements.claims.iloc[labelled]
+    some = judgements.claims[["claim", "doc"]].iloc[labelled]
     other_script = np.zeros(len(r2), dtype=bool)
     for rows, docs in iterate_document_blocks(some["doc"]):
         claims = some["claim"].iloc[rows].tolist()

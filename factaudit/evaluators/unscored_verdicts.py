@@ -13,12 +13,13 @@ MAX_SILENT_GUESS_SHARE = 0.01
 def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
     """A line for each evaluator and each of: replies that were cut off, others that could not be read, guesses."""
     lines = []
-    for name, table in verdicts.groupby("evaluator", sort=False):
-        n = len(table)
+    doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few of millions, all of which groups would copy
+    for name, n in verdicts["evaluator"].value_counts(sort=False).items():
+        table = doubtful[doubtful["evaluator"] == name]
         unparsed = table["status"] == "unparsed"
         # Several samples' replies are in one text.
         cut = unparsed & table["raw"].fillna("").astype(str).str.contains(CUT_OFF_PREFIX, regex=False)
-        guessed = (table["status"] != "ok") & table["prediction"].notna()
+        guessed = table["prediction"].notna()
         other = unparsed & ~cut & ~guessed
         if cut.any():
             lines.append(

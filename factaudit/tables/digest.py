@@ -17,7 +17,7 @@ from factaudit.tables.plain_values import make_plain_python_value
 #: What pandas' hash has for a missing text.
 _MISSING_TEXT_HASH = np.iinfo(np.uint64).max
 #: Rows of a column of texts that are hashed at a time.
-_ROWS_AT_A_TIME = 1 << 20
+_ROWS_AT_A_TIME = 1 << 18
 
 
 def compute_table_digest(table: pd.DataFrame) -> str:

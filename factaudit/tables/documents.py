@@ -30,7 +30,7 @@ MIN_ENCODED_BYTES, MAX_MEMORY_BYTES = 32 << 20, 64 << 20
 #: Bytes of documents that are read at a time.
 BLOCK_BYTES = 16 << 20
 #: Short texts take more as Python's objects than their bytes: so many at once.
-BLOCK_TEXTS = 1 << 16
+BLOCK_TEXTS = 1 << 14
 _TEXT_TYPE = pa.large_string()
 _mapped_files: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
