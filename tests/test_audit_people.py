@@ -159,9 +159,11 @@ def test_popularity() -> None:
         return {"candidates": candidates, "groups": groups}
 
     views = {"A": 100.0, "B": 10.0, "C": 1.0}
-    row = compute_entity_popularity([response("A", ["A", "B", "C"]), response("B", ["A", "B"])], views)
-    assert (row["n"], row["most_viewed"], row["mean_rank"]) == (2, 0.5, 0.5)
-    assert row["by_chance"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+    row = compute_entity_popularity(
+        [response("A", ["A", "B", "C"]), response("A", ["A", "B"]), response("B", ["A", "B"])], views
+    )
+    assert (row["n"], row["most_viewed"], row["mean_rank"]) == (3, pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert row["by_chance"] == pytest.approx((1 / 3 + 1 / 2 + 1 / 2) / 3)
     without = compute_entity_popularity([response("A", ["A", "Z"]), response("A", ["A"])], views)
     assert (without["n"], without["n_without_views"], without["most_viewed"]) == (0, 1, None)
     assert without["reason"]

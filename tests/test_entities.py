@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factaudit.arrays import support_matrix_bounds
 from factaudit.arrays.biography_scores import (
     BIOGRAPHY_CATEGORIES,
     biography_category,
@@ -248,6 +249,12 @@ def test_bounds_are_those_of_all_ways_to_fill_the_matrix(one: GroupedResponse, r
             assert row[f"{name}_min"] - 1e-12 <= row[name] <= row[f"{name}_max"] + 1e-12
     assert {each["category"] for each in reached} == set(row["categories"])
     assert row["merged"] == (reached[0]["merged"] if len({each["merged"] for each in reached}) == 1 else None)
+    with pytest.MonkeyPatch.context() as patch:  # as of more open cells, whose fillings are not tried
+        patch.setattr(support_matrix_bounds, "MOST_ENUMERATED_CELLS", -1)
+        wider = figures(replace(one, matrix=one.matrix), rule)
+    values = [each["n_elsewhere"] for each in reached]
+    assert wider["n_elsewhere_min"] <= min(values)
+    assert max(values) <= wider["n_elsewhere_max"]
 
 
 @given(cases(), RULES, st.randoms(use_true_random=False))

@@ -91,4 +91,6 @@ def test_too_little_to_learn_from_is_refused():
     few = claims.assign(label=claims["label"].where(claims["label"] == 1))
     with pytest.raises(UsageError, match="10 labelled errors and as many correct claims, found 0"):
         learn_ensemble(few, verdicts)
+    with pytest.raises(UsageError, match="two documents or more"):
+        learn_ensemble(claims.assign(doc_id="d", response_id="r", dataset="a"), verdicts)
     assert LearnedEnsembleRule.fit(["a"], np.array([[0.1, 0.9]]), np.array([0, 1])).threshold < 1

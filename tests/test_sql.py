@@ -334,6 +334,9 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
     files = {"claims": [str(tmp_path / "claims.parquet")], "verdicts": [str(tmp_path / "verdicts-1.parquet")]}
     with pytest.raises(UsageError, match="audit 'surface_bias' reads claims one by one: of tables past memory can be"):
         run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
+    mixed = files | {"claims": [*files["claims"], {"format": "aggrefact", "source": files["claims"]}]}
+    with pytest.raises(UsageError, match="reads Parquet files of claims and verdicts, no other format"):
+        run(Experiment(**mixed, where="duckdb"), tmp_path / "run")
     with pytest.raises(ValueError, match="judges nothing"):
         Experiment(**files, where="duckdb", evaluators=["tfidf"])
     with pytest.raises(ValueError, match="a sample or a budget cannot be checked against all claims"):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from factaudit.audit import find_audit_declaration
 from factaudit.datasets import convert
 from factaudit.engines.verify_with_caution.cell_recomputation import ORDER_TABLES, recompute_printed_cells
 from factaudit.engines.verify_with_caution.claim_count_recovery import (
@@ -65,6 +66,8 @@ def test_the_papers_tables_come_out(ran: tuple[Path, Results, list[str]]) -> Non
     table = pd.read_csv(out / "tables" / "reproduction.csv")
     columns = ["table", "dataset", "level", "system", "evaluator", "quantity", "published", "recomputed"]
     assert list(table.columns) == [*columns, "within_rounding", "note"]
+    declared = find_audit_declaration("reproduction").columns
+    assert [name for name, column in declared.items() if column.key] == columns[:6]
     assert sorted(table["table"].unique()) == [1, *range(3, 32)]
     assert len(table.drop_duplicates(columns[:6])) == 3336
     compared = table[table["within_rounding"].notna()]

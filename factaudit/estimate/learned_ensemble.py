@@ -75,6 +75,8 @@ def learn_ensemble(
         raise UsageError(
             f"expected {_MIN_LABELS_OF_A_KIND} labelled errors and as many correct claims, found {n_least}"
         )
+    if cluster.min() == cluster.max():
+        raise UsageError("expected claims on two documents or more: it is tried on those that it has not learned from")
     predicted = _cross_validate_ensemble_predictions(score, label, cluster, np.random.default_rng(seed))
     ensemble = LearnedEnsembleRule.fit(names, score, label)
     own = [ensemble.threshold, None, *(find_best_bacc_threshold(label, one) for one in score)]
