@@ -193,6 +193,9 @@ def test_differences_are_those_of_the_printed_figures():
     for row in found:
         if row["dataset"] == "__macro__":
             continue
+        labelled = (table.label >= 0) & (table.claims["dataset"] == row["dataset"])
+        both = (table.prediction[["abc".index(row[f"evaluator_{x}"]) for x in "ab"]] >= 0).all(0)
+        assert (row["n"], row["n_unscored"]) == ((labelled & both).sum(), (labelled & ~both).sum())
         if row["key"] == "bacc":
             a, b = (find(figures, dataset=row["dataset"], evaluator=row[f"evaluator_{x}"])["bacc"] for x in "ab")
         else:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from factaudit.arrays.calibration_claims import CalibrationClaims
@@ -109,7 +108,7 @@ class Judgements:
         prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
         for name, values in numbers.items():
             values[at] = verdicts[name].to_numpy(dtype=np.float64)[known]
-        said = pc.index_in(make_arrow_text(verdicts["status"]), value_set=pa.array(STATUSES, type=pa.large_string()))
+        said = pc.index_in(make_arrow_text(verdicts["status"]), value_set=make_arrow_text(pd.Series(STATUSES)))
         status[at] = said.to_numpy()[known]
         evaluators = tuple(map(str, names))
         repeats = _collect_judgements_of_repeats(claims, again, evaluators, prediction) if len(again) else None
@@ -160,10 +159,8 @@ class Judgements:
         claims["doc_id"] = claims["doc_id"].where(first == last)
         empty = not len(rows)
         if not empty:
-            status[
-                _kleene_and_by_response(self.stated_prediction[:, rows], starts)
-                != _kleene_and_by_response(prediction, starts)
-            ] = STATUSES.index("unparsed")
+            certain = _kleene_and_by_response(self.stated_prediction[:, rows], starts)
+            status[certain != _kleene_and_by_response(prediction, starts)] = STATUSES.index("unparsed")
         return Judgements(
             claims=claims,
             evaluators=self.evaluators,
@@ -261,9 +258,8 @@ class Judgements:
         def again() -> list[ScoredClaims]:
             return [units.select_scored_claims(evaluator, *self._labelled_rows(groups, group_indices)[:2])]
 
-        return CalibrationClaims.of(
-            units.select_scored_claims(evaluator, rows, system), len(group_indices), pairs, again
-        )
+        claims = units.select_scored_claims(evaluator, rows, system)
+        return CalibrationClaims.of(claims, len(group_indices), pairs, again)
 
     def _joint_rows(
         self, groups: ClaimGroups, group_indices: Sequence[int]
