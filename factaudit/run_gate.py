@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from factaudit.audit.core.result_rows import MACRO_MEAN
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Row
+from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
 from factaudit.text.display_text import format_count
 
 #: The figures that a condition may be on, in words.
@@ -121,12 +125,13 @@ def judge_run_gate_changes(
         tested = [format_run_gate_change(row, figure) for row in rows for figure in figures]
         others = [] if failing or undecided or warnings else tested
         return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
-    moved = [row for row in rows if _is_significant_run_gate_change(row, "bacc")]
+    moved = [row for row, _ in _select_significant_run_gate_changes(rows, {"bacc": "bacc"})]
+    besides = _select_significant_run_gate_changes(rows, {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"})
     told = [format_run_gate_change(row, "bacc") for row in moved]
-    told += [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
-    word = _name_run_gate_change_without_conditions(rows)
+    told += [format_run_gate_change(row, figure) for row, figure in besides]
+    word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
     # Below "worse" an evaluator that is as good as before would be read as a worse one.
-    named = [row for row in rows if row in moved or _list_run_gate_other_figures(row)]
+    named = [row for row in rows if row in moved or any(row is other for other, _ in besides)]
     told += [
         "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row)
         for row in rows
@@ -135,16 +140,21 @@ def judge_run_gate_changes(
     return RunGateVerdict(word, [], [], [], told)
 
 
-def _is_significant_run_gate_change(row: Row, key: str) -> bool:
-    """Whether the interval of a change leaves out 0."""
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    return low is not None and high is not None and (low > 0 or high < 0)
+def _select_significant_run_gate_changes(rows: Sequence[Row], figures: Mapping[str, str]) -> list[tuple[Row, str]]:
+    """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both."""
+    tested = [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
+    p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
+    adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
+    return [one for one, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
 
 
-def _list_run_gate_other_figures(row: Row) -> list[str]:
-    """TPR, TNR and the size of the bias, where the interval of the change leaves out 0."""
-    keys = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
-    return [figure for figure, key in keys.items() if _is_significant_run_gate_change(row, key)]
+def _compute_run_gate_change_p_value(row: Row, key: str) -> float:
+    """Of no change, by the interval of the change; 1 where that holds 0."""
+    size, towards_0 = abs(row[key]), row[f"{key}_low"] if row[key] > 0 else -row[f"{key}_high"]
+    if towards_0 <= 0:
+        return 1.0
+    many = np.array(1e6)  # degrees of freedom
+    return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
 
 
 def _format_run_gate_change_without_significance(row: Row) -> str:
@@ -156,15 +166,14 @@ def _format_run_gate_change_without_significance(row: Row) -> str:
     return format_run_gate_change(row, "bacc") + ", not significant" * known
 
 
-def _name_run_gate_change_without_conditions(rows: Sequence[Row]) -> str:
-    known = [(row["bacc_low"], row["bacc_high"]) for row in rows if row["bacc_low"] is not None]
-    if any(high < 0 for _, high in known):
+def _name_run_gate_change_without_conditions(rows: Sequence[Row], moved: Sequence[Row], has_others: bool) -> str:
+    if any(row["bacc"] < 0 for row in moved):
         return "worse"
-    if any(low > 0 for low, _ in known):
+    if moved:
         return "better"
-    if any(map(_list_run_gate_other_figures, rows)):
+    if has_others:
         return "changed"
-    return "no significant change" if known else "cannot tell"
+    return "no significant change" if any(row["bacc_low"] is not None for row in rows) else "cannot tell"
 
 
 def _format_undecided_run_gate_condition(row: Row, condition: RunGateCondition) -> str:

@@ -12,9 +12,13 @@ import pytest
 from test_fresh_reports import make_tables
 from test_fresh_reports_second import make_orders
 
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.estimates import _list_biases_of_nearest_other_evaluator, _state_audit_estimates_interval_widths
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import state_missed_errors_or_false_alarms
+from factaudit.audit.quantification import decide_on_quantification
 from factaudit.audit.ranking_checks import decide_on_ranking_systems, format_ranking_opening
 from factaudit.audit.triage import AUDIT as TRIAGE
 from factaudit.report.check_table import build_report_check_table
@@ -23,7 +27,7 @@ from factaudit.report.report_document import build_report_document
 from factaudit.results import compare
 from factaudit.run_diff import RunDiff
 from factaudit.run_diff_markdown import render_run_diff_markdown
-from factaudit.run_gate import RunGateVerdict
+from factaudit.run_gate import RunGateVerdict, judge_run_gate_changes
 
 Row = dict[str, Any]
 
@@ -135,3 +139,59 @@ def test_a_summary_of_a_diff_says_what_it_leaves_out() -> None:
     assert "Labels that differ: 1; those before are used for both runs." in told
     assert "Not compared: old, only before." in told
     assert "Not compared: new, only after." in told
+
+
+@pytest.mark.parametrize(("n_evaluators", "word"), [(1, "worse"), (3, "no significant change")])
+def test_one_of_many_evaluators_that_changed_by_chance_is_none(n_evaluators: int, word: str) -> None:
+    """Three judges asked again were called worse, better or changed in 8 of 40 pairs of runs without a change."""
+    rows = [
+        {"dataset": "__macro__", "evaluator": f"e{at}", "n_both": 90, "n_flips": 9, "lost": 0}
+        | {f"{key}{end}": 0.0 for key in ("bacc", "tpr", "tnr", "abs_bias") for end in ("", "_before", "_after")}
+        | {f"{key}_low": -0.02 for key in ("bacc", "tpr", "tnr", "abs_bias")}
+        | {f"{key}_high": 0.02 for key in ("bacc", "tpr", "tnr", "abs_bias")}
+        for at in range(n_evaluators)
+    ]
+    rows[0] |= {"bacc": -0.025, "bacc_low": -0.048, "bacc_high": -0.002}  # p = .03
+    assert judge_run_gate_changes(rows, [], []).word == word
+    rows[0] |= {"bacc_high": -0.012}
+    assert judge_run_gate_changes(rows, [], []).word == "worse"
+
+
+def test_slices_on_which_an_evaluator_is_better_are_not_the_worst() -> None:
+    slices = load_all_audits()["slices"]
+    assert slices.readable is not None
+    rows = [{"difference": at, "difference_low": at - 0.1, "difference_high": at + 0.1} for at in (-0.3, 0.0, 0.4)]
+    shown, note = slices.readable(rows)
+    assert [row["difference"] for row in shown] == [-0.3]
+    assert note == "These are the 1 of 3 comparisons that are below 0; all rows are in the CSV."
+    assert slices.readable(rows[1:])[1] == "An evaluator is worse on no slice; all rows are in the CSV."
+
+
+@pytest.mark.parametrize(("n_unscored", "told"), [(0, "at 16.0 %"), (30, "(depending on the unscored claims)")])
+def test_a_rate_with_many_unscored_claims_is_said_with_its_bounds(n_unscored: int, told: str) -> None:
+    """ "16.0 % for 57.3 %": of 119 scored claims of 150; the missing ones were 4 of the 41 points."""
+    row = {"dataset": "d", "level": "claim", "evaluator": "e", "system": "s", "n": 120, "n_unscored": n_unscored}
+    row |= {"labelled_error_rate": 0.57, "predicted_error_rate": 0.16, "n_clusters": 120}
+    row |= {"predicted_error_rate_min": 0.127, "predicted_error_rate_max": 0.333}
+    row |= {"bias": -0.41, "bias_low": -0.52, "bias_high": -0.3, "bias_min": -0.44, "bias_max": -0.24}
+    other = row | {"system": "t", "bias": 0.0, "bias_low": -0.02, "bias_high": 0.02, "bias_min": 0.0, "bias_max": 0.0}
+    run = AuditedRun({"quantification": [row, other]})
+    (finding,) = collect_findings({"quantification": [row, other]})
+    assert f"{told}, the labels at 57.0 %" in finding["statement"]
+    answer = decide_on_quantification(run, "e")
+    assert answer is not None
+    assert ("at worst −44.0 to −24.0" if n_unscored else "at worst −41.0") in answer.sentence
+    line = dict(list_first_screen_system_advice(run, ["e"]))["Not for"]
+    assert ("(24.0 to 44.0)" if n_unscored else "(41.0)") in line
+
+
+def test_what_is_found_is_bounded_where_much_is_unscored() -> None:
+    row = make_unscored_row(250) | {"tpr": 0.9, "tpr_min": 0.8, "tpr_max": 0.95, "bacc": 0.67}
+    ends = {"tnr_low": 0.4, "tnr_high": 0.5, "tpr_low": 0.88, "tpr_high": 0.92}
+    for n_unscored, told in ((0, "It finds 45.0 % of the errors"), (250, "It finds at most 59.0 % of the errors")):
+        run = AuditedRun({"rates": [row | ends | {"n_unscored": n_unscored}]})
+        (one,) = load_all_audits()["rates"].decides
+        answer = one.answer(run, "e")
+        assert answer is not None
+        assert answer.sentence.startswith(told)
+        assert ("TNR 33.0 % to 59.0 %" in answer.figure) == bool(n_unscored)

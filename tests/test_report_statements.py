@@ -386,7 +386,7 @@ CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
         world.rate({"evaluator": name}, 0) == 0 for name in list_bacc(world)
     ),
     "It orders none of the": are_orders_those_of_pairs,
-    "Of {rows.n_ordered:number pair} that the labels order": are_orders_those_of_pairs,
+    "orders {rows.n_ordered_alike:number} of": are_orders_those_of_pairs,
     "No evaluator has one balanced accuracy": lambda world, text: count_labelled_and_scored(world) == 0,
     "TPR and TNR need scored claims with labels": lambda world, text: count_labelled_and_scored(world) == 0,
     "a sample of the claims": lambda world, text: count_labelled_and_scored(world) == 0,

@@ -14,7 +14,7 @@ from factaudit.audit.first_screen_estimates import (
     add_widths_to_first_screen_estimates,
     list_first_screen_estimates,
 )
-from factaudit.audit.quantification import decide_on_quantification
+from factaudit.audit.quantification import decide_on_quantification, state_mean_absolute_bias
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 
@@ -39,14 +39,14 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
     some, some_datasets = (_group_rows_of_evaluators(rows, doubtful) for rows in select_significant_biases(run))
     beyond = make_statement(" by over {most:limit} points", most=most)
     if far or far_datasets:
-        told = _state_biased_system_error_rates(far, far_datasets, tested, beyond)
+        told = _state_biased_system_error_rates(run, far, far_datasets, tested, beyond)
         names = [name for name in doubtful if answers[name] == "cannot tell" and name in {*some, *some_datasets}]
         is_correctable = any(answers[name] == "with a correction" for name in {*far, *far_datasets})
         text = f"reporting error rates{' uncorrected' * is_correctable}: {{told}}"
         text += "; {names}: cannot tell." if names else "."
         yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
     elif some or some_datasets:
-        told = _state_biased_system_error_rates(some, some_datasets, tested)
+        told = _state_biased_system_error_rates(run, some, some_datasets, tested)
         text = "error rates: {told}, none significantly by over {most:limit}."
         yield "Beware", make_statement(text, told=told, most=most)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
@@ -68,6 +68,7 @@ def _group_rows_of_evaluators(rows: Sequence[Row], evaluators: Sequence[str]) ->
 
 
 def _state_biased_system_error_rates(
+    run: AuditedRun,
     off: Mapping[str, list[Row]],
     off_datasets: Mapping[str, list[Row]],
     tested: Mapping[str, list[Row]],
@@ -77,15 +78,21 @@ def _state_biased_system_error_rates(
     every = {name: off.get(name) or off_datasets[name] for name in tested if name in off or name in off_datasets}
     worst = max((row for rows in every.values() for row in rows), key=lambda row: abs(row["bias"]))
     is_one = sum(map(len, every.values())) == 1
-    shares = []
+    listed = []
     for name, rows in every.items():
         text = "that of {name}" if len(tested[name]) == 1 else "{rows:count} of {tested:count} by {name}"
         text = text if name in off else "that of all systems together by {name}"
-        shares.append(make_statement(text, rows=rows, tested=tested[name], name=name))
+        listed.append(make_statement(text, rows=rows, tested=tested[name], name=name))
     text = f"{{shares}} {'is' if is_one else 'are'} significantly off{{beyond}} "
-    text += "(" + "worst: " * (not is_one) + "{worst.bias:points}" + " points" * (not beyond)
+    text += "(" + "worst: " * (not is_one) + "{size}" + " points" * (not beyond)
     text += " on {worst.dataset}" * (not off) + ")"
-    return make_statement(text, shares=format_first_finding_names(shares), beyond=beyond, worst=worst)
+    return make_statement(
+        text,
+        shares=format_first_finding_names(listed),
+        beyond=beyond,
+        worst=worst,
+        size=state_mean_absolute_bias(run, [worst]),
+    )
 
 
 def _state_estimate_width_and_accuracy(

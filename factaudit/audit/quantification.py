@@ -234,7 +234,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
         return TaskDecisionAnswer(
             "no",
             figure,
-            _state_error_rates_far_from_labels(far, rows, most),
+            _state_error_rates_far_from_labels(audited_run, far, rows),
         )
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
@@ -253,15 +253,18 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
     )
 
 
-def _state_error_rates_far_from_labels(far: Sequence[Row], rows: Sequence[Row], max_bias: float) -> Statement:
+def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Row], rows: Sequence[Row]) -> Statement:
     """How many rates are significantly too far from the labelled one, and which of them is farthest."""
-    worst = max(far, key=lambda row: abs(row["bias"]))
+    limits, worst = read_decision_limits(audited_run), max(far, key=lambda row: abs(row["bias"]))
+    size = "{worst.bias:signed}"
+    if unscored_share_for_decision(worst) > limits.max_unscored:
+        size = "{worst.bias_min:signed} to {worst.bias_max:signed}"
     if len(rows) == 1:
-        text = "It is significantly off by over {most:limit} points: {worst.bias:signed} on {worst.dataset}."
-        return make_statement(text, most=max_bias, worst=worst)
+        text = f"It is significantly off by over {{most:limit}} points: {size} on {{worst.dataset}}."
+        return make_statement(text, most=limits.max_bias, worst=worst)
     place = "on {worst.dataset}" if worst["system"] == ALL_TOGETHER else "{worst.system} on {worst.dataset}"
-    text = "{far:count} significantly off by over {most:limit} points, at worst {worst.bias:signed} " + f"({place})."
-    return make_statement(text, far=far, most=max_bias, worst=worst)
+    text = f"{{far:count}} significantly off by over {{most:limit}} points, at worst {size} ({place})."
+    return make_statement(text, far=far, most=limits.max_bias, worst=worst)
 
 
 def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], max_bias: float) -> Statement:

@@ -15,6 +15,7 @@ from factaudit.audit.core.decision_limits import (
     has_interval,
     is_surely_within,
     read_decision_limits,
+    unscored_share_for_decision,
     widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.finding_parts import (
@@ -32,6 +33,8 @@ from factaudit.audit.core.significance import (
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
 from factaudit.text.display_text import format_count
+
+_BIAS_EVIDENCE = ("bias", "bias_low", "bias_high", "bias_min", "bias_max")
 
 
 def list_quantification_bias_rows(audited_run: AuditedRun) -> list[Row]:
@@ -117,8 +120,12 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             if len(usable) == 1:
                 text = "The error rate that {worst.evaluator} predicts is significantly off"
                 text += " by over {most:limit} points. " if far else f", not {how_far}. "
+            rate = "{worst.predicted_error_rate:percent}"
+            if unscored_share_for_decision(worst) > read_decision_limits(audited_run).max_unscored:
+                rate = "{worst.predicted_error_rate_min:percent} to {worst.predicted_error_rate_max:percent} ("
+                rate += "depending on the unscored claims)"
             text += f"{'The worst: it' if len(far or off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} "
-            text += "at {worst.predicted_error_rate:percent}, the labels at {worst.labelled_error_rate:percent}."
+            text += f"at {rate}, the labels at {{worst.labelled_error_rate:percent}}."
             if far_whole and not far:
                 text += f" On {{far_whole.dataset}} all systems together are off {how_far}."
         else:
@@ -147,7 +154,7 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)}
             | ({} if worst["system"] == ALL_TOGETHER else {"system": worst["system"]})
             | pick_finding_evidence(
-                worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
+                worst, "labelled_error_rate", "predicted_error_rate", *_BIAS_EVIDENCE, "n", "n_unscored"
             ),
         )
 

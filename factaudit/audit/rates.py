@@ -26,6 +26,7 @@ from factaudit.audit.core.decision_limits import (
     is_surely_above,
     is_surely_below,
     read_decision_limits,
+    unscored_share_for_decision,
 )
 from factaudit.audit.core.evaluator_comparison import (
     find_least_review_evaluator_row,
@@ -145,7 +146,12 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
         scored = make_statement("{row.n:number claim} scored", row=row)
         why = make_statement("TPR and TNR need scored claims with labels of both classes.")
         return TaskDecisionAnswer("cannot tell", scored, why)
-    figure = make_statement("TPR {row.tpr:percent}, TNR {row.tnr:percent}", row=row)
+    is_open = unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
+    is_open &= all(row.get(f"{key}_min") is not None for key in ("tpr", "tnr"))
+    text = "TPR {row.tpr:percent}, TNR {row.tnr:percent}"
+    if is_open:  # so much is unscored that only the bounds hold
+        text = "TPR {row.tpr_min:percent} to {row.tpr_max:percent}, TNR {row.tnr_min:percent} to {row.tnr_max:percent}"
+    figure = make_statement(text, row=row)
     required = "required: {least:limit} % of both classes."
     rates = {"tpr": "the attributable claims", "tnr": "the errors"}
     if all(is_surely_above(row, key, least) for key in rates):
@@ -173,7 +179,8 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
     short = [key for key in rates if is_surely_below(row, key, least)]
     if short:
         key = min(short, key=lambda each: row[each])
-        text = f"It finds {f'{{row.{key}:percent}}' if row[key] else 'none'} of {rates[key]}; {required}"
+        found = f"at most {{row.{key}_max:percent}}" if is_open else f"{{row.{key}:percent}}" if row[key] else "none"
+        text = f"It finds {found} of {rates[key]}; {required}"
         return TaskDecisionAnswer("no", figure, make_statement(text, row=row, least=least))
     undecided = [key for key in rates if not is_surely_above(row, key, least)]
     open_question = explain_undecided_decision_limit(row, *undecided)

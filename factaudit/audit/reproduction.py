@@ -84,10 +84,10 @@ AUDITS = (
         source="VC §3 to §5, App. A",
         columns={
             "where": Column("where", "text", "the section, figure or page of the sentence", key=True),
+            "sentence": Column("sentence", "text", "the sentence"),
             "printed": Column("in the text", what="the figure in the running text, and by the tables", digits=1),
             "found": Column("in the tables", what="the figure in the running text, and by the tables", digits=2),
             "agrees": Column("agrees", "count", "1, 0, or null: the text does not say whose figure it is"),
-            "sentence": Column("sentence", "text", "the sentence", shown=False),
         },
         compute=None,
         remarks=lambda rows, findings: [row["sentence"] for row in rows if not row["agrees"]],

@@ -279,16 +279,18 @@ def _list_slice_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -> It
 
 
 def _select_worst_slices_for_report(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The worst slices, those whose interval is below 0 first."""
-    tested = _list_tested_slices(rows)
-    below = [row for row in tested if row["difference_high"] < 0]
+    """The slices on which an evaluator is worse, those whose interval is below 0 first."""
+    every = _list_tested_slices(rows)
+    tested = [row for row in every if row["difference"] < 0]
+    n_surely = sum(row["difference_high"] < 0 for row in tested)
     shown = sorted(tested, key=lambda row: (row["difference_high"] >= 0, row["difference"]))
-    shown = shown[: max(_SHOWN_ROWS, min(len(below), 3 * _SHOWN_ROWS))]
+    shown = shown[: max(_SHOWN_ROWS, min(n_surely, 3 * _SHOWN_ROWS))]
     if not shown:
-        return list(rows)[:_SHOWN_ROWS], "No slice could be compared; all rows are in the CSV."
-    if len(shown) == len(tested):
-        return shown, "These are all comparisons; rows that could not be compared are in the CSV."
-    return shown, f"The {len(shown)} worst of {format_count(len(tested), 'comparison')}; all rows are in the CSV."
+        none = "An evaluator is worse on no slice" if every else "No slice could be compared"
+        return list(rows)[:_SHOWN_ROWS], f"{none}; all rows are in the CSV."
+    which = "These are" if len(shown) == len(tested) else f"The {len(shown)} worst of"
+    of = f"the {len(tested)} of {format_count(len(every), 'comparison')} that are below 0"
+    return shown, f"{which} {of}; all rows are in the CSV."
 
 
 def _list_slice_test_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
@@ -299,10 +301,8 @@ def _list_slice_test_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> li
     columns = list(dict.fromkeys(column for _, column, _ in every))
     text = "No slice could be tested."
     if every:
-        text = (
-            f"{'{tested:count}' if tested else 'None'} of {{every:count slice}} of {{columns:count column}} could be "
-        )
-        text += "tested."
+        text = "{tested:count}" if tested else "None"
+        text += " of {every:count slice} of {columns:count column} could be tested."
     said = [make_statement(text, tested=list(tested), every=list(every), columns=columns)]
     left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
     if left_out:

@@ -321,6 +321,7 @@ def _describe_unread_column(reading: TableReading, column: ColumnProfile, has_se
         return None
     where = f"{reading.name}: " if has_several else ""
     near = find_nearest_schema_column(name)
+    near = "doc_id" if near == "doc" and column.kind != "text" else near  # what is no text names documents
     if name not in reading.unread and (keys := [*filter(None, list_keys_of_nested_objects(reading.rows[name]))]):
         return f"{where}{name} (a list of objects: --map label={name}[].{_choose_key(keys)}, or score=)"
     reason = reading.unread.get(name) or (f"did you mean {near!r}?" if near and near not in reading.roles else "")
