@@ -268,15 +268,15 @@ _CHANGE_KINDS = {
 def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
     from factaudit.run_gate import format_points
 
+    if versions:
+        print_line(
+            "levels    of each run by its own claims and labels; changes on the claims of both, by the labels before"
+        )
     for row in versions:
         told = f"{100 * row['bacc']:.1f} %" if row["bacc"] is not None else "no BAcc"
         if row["change"] is not None:
             told += f", {format_points(row['change'])} points{_format_diff_change_interval(row, 'change')}"
         print_line(f"version   {row['run']}, {row['evaluator']}: {told}")
-    if versions:
-        print_line(
-            "levels    of each run by its own claims and labels; changes on the claims of both, by the labels before"
-        )
     for name in dict.fromkeys(row["evaluator"] for row in versions):
         mine = [row for row in versions if row["evaluator"] == name and row["bacc"] is not None]
         best = max(mine, key=lambda row: row["bacc"], default=None)
