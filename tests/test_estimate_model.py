@@ -40,7 +40,7 @@ def corpus_of(world: World, seed: int = 0) -> ScoredCorpus:
 
 
 def fitted(corpus: ScoredCorpus, rows: np.ndarray, seed: int = 0, draws: int = 1000) -> PosteriorDraws:
-    columns = build_score_covariates(corpus.score, corpus.evaluators)
+    columns = build_score_covariates(corpus.score, corpus.evaluators, system=corpus.system)
     random = np.random.default_rng(seed)
     return fit_hierarchical_regression(
         columns, rows, corpus.system[rows], corpus.error[rows], len(corpus.systems), random, draws
@@ -50,7 +50,7 @@ def fitted(corpus: ScoredCorpus, rows: np.ndarray, seed: int = 0, draws: int = 1
 def rates_of(corpus: ScoredCorpus, rows: np.ndarray, posterior: PosteriorDraws, seed: int = 0) -> np.ndarray:
     known = np.full(len(corpus.error), np.nan)
     known[rows] = corpus.error[rows]
-    columns = build_score_covariates(corpus.score, corpus.evaluators)
+    columns = build_score_covariates(corpus.score, corpus.evaluators, system=corpus.system)
     return poststratify_error_rates(posterior, columns, corpus.system, known, np.random.default_rng(seed))
 
 
@@ -64,7 +64,7 @@ def test_the_gradient_vanishes_at_every_mode(name: str, n: int) -> None:
     assert len(posterior.modes) == len(EFFECT_SCALES) * (3 if n_systems > 2 else 1)
     for mode in posterior.modes:
         # Not what the fit says of itself: the gradient computed again from the model's definition.
-        columns = build_score_covariates(corpus.score, corpus.evaluators)
+        columns = build_score_covariates(corpus.score, corpus.evaluators, system=corpus.system)
         design = np.concatenate(
             [np.ones((len(rows), 1)), columns.values[rows], np.eye(len(corpus.systems))[corpus.system[rows]]], axis=1
         )
@@ -168,6 +168,12 @@ def test_columns() -> None:
     one = build_score_covariates(score[2:], ["b"])
     np.testing.assert_allclose(one.values[:, 0], standardise_score_logits(score[2]))
     assert (one.prior_mean.tolist(), one.prior_sd.tolist()) == ([1.4], [1.2])
+    of_systems = build_score_covariates(score, ["a", "constant", "b"], system=np.array([0, 1, 0, 1]))
+    assert of_systems.names == ("shared", "system mean", "a", "b", "a missing")
+    mean = of_systems.values[:, 1]
+    assert mean[0] == mean[2] < mean[1] == mean[3], "the system with less support"
+    alone = build_score_covariates(score, ["a", "constant", "b"], system=np.zeros(4, dtype=int))
+    assert alone.names == columns.names, "one system has no other to differ from"
     values = standardise_score_logits(np.array([0.0, 1.0, 0.5]))
     assert values is not None
     assert values.mean() == pytest.approx(0)

@@ -191,7 +191,7 @@ def test_provenance_says_of_labels_intervals_and_replicates_what_holds_for_the_r
     assert "all other figures" not in alone, "there is no other figure"
     assert "bootstrap" not in alone, "nothing was resampled"
     assert "The intervals of the lowest, the highest and the best-looking estimate allow for the choice. Each" in alone
-    assert "it expects at most 1 % in the wrong order" in alone
+    assert "at most 5 % are expected in the wrong order" in alone
     assert "after a correction" not in alone, "no check was made"
     claims, verdicts = make_world("whole")
     audits = ["rates", "headroom", "ranking"]

@@ -335,9 +335,9 @@ AUDITS = (
         after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
-        formula="< or >: the interval of the difference lies on one side of 0, and the model expects at most 1 % of "
-        "all pairs so called to be in the wrong order (directional false discovery rate, Stephens 2017). The interval "
-        "is of this pair alone.",
+        formula="< or >: the interval of the difference lies on one side of 0, and at most 5 % of all pairs so "
+        "called are expected in the wrong order (directional false discovery rate, Benjamini & Yekutieli 2005). The "
+        "interval is of this pair alone.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),

@@ -82,7 +82,8 @@ class RateEstimationCase:
 
     @cached_property
     def covariates(self) -> ScoreCovariates:
-        return build_score_covariates(self.corpus.score, self.corpus.evaluators, self.corpus.stratum)
+        corpus = self.corpus
+        return build_score_covariates(corpus.score, corpus.evaluators, corpus.stratum, corpus.system)
 
     def fit_mode(self, effect_scale: float, label_weight: float) -> PosteriorMode:
         """The most likely model of the labels, its system effects spread by ``effect_scale``."""

@@ -14,6 +14,8 @@ SHARED_COVARIATE_PRIOR = (1.4, 1.2)
 OTHER_COVARIATE_SD = 0.5
 #: Standard deviation of the coefficients of columns that are 1 or 0: a lacking score, a stratum.
 INDICATOR_COVARIATE_SD = 1.0
+#: Systems' means of the shared column that differ by less than this (in standard deviations of claims) tell little.
+_SYSTEM_MEAN_NOISE = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,15 @@ class ScoreCovariates:
 
 
 def build_score_covariates(
-    score: np.ndarray, evaluators: Sequence[str], strata: np.ndarray | None = None
+    score: np.ndarray, evaluators: Sequence[str], strata: np.ndarray | None = None, system: np.ndarray | None = None
 ) -> ScoreCovariates:
     """Covariates of N claims from scores: float64 (E, N), support for the claim, NaN where missing; the main one first.
 
     An evaluator whose scores are all equal or all missing has no covariate. Where some scores of an evaluator are
     missing, the median stands in, and an indicator says for which claims: they may hold more or fewer errors. strata:
-    int (N,), codes from 0; each value gets an indicator.
+    int (N,), codes from 0; each value gets an indicator. system: int (N,), codes from 0; the mean of the shared column
+    over each system's claims is a covariate, too: where scores tell errors in all systems alike, a system with more
+    errors has more than its claims' own scores say (Mundlak 1978; Bafumi & Gelman 2006).
 
     >>> build_score_covariates(np.array([[0.9, 0.1, 0.5], [0.8, np.nan, 0.4]]), ["a", "b"]).names
     ('shared', 'a', 'b', 'b missing')
@@ -52,6 +56,11 @@ def build_score_covariates(
         first = together if logits[0] is None else logits[0]
         shared = (together + first) / 2
         columns.append(("shared", shared, *SHARED_COVARIATE_PRIOR))
+        if system is not None:
+            mean = (np.bincount(system, shared) / np.maximum(np.bincount(system), 1))[system]
+            if (spread := mean.std()) > 1e-9:
+                mean = mean / np.hypot(spread, _SYSTEM_MEAN_NOISE)
+                columns.append(("system mean", mean, 0.0, OTHER_COVARIATE_SD))
         if len(x) > 1:
             columns += [
                 (evaluators[at], column - shared, 0.0, OTHER_COVARIATE_SD) for at, column in zip(used, x, strict=True)

@@ -142,7 +142,7 @@ def annotator_coverage(accuracies: tuple[float, ...], overlap: float, replicates
 
 @dataclass(frozen=True)
 class SystemsWorld:
-    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds; best: the
+    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds; far: the
     rate of the first one, where it is not drawn as the others are."""
 
     name: str
@@ -150,7 +150,7 @@ class SystemsWorld:
     n_labels: int
     spread: float
     skill: float = 1.2
-    best: float | None = None
+    far: float | None = None
 
 
 SYSTEM_WORLDS = tuple(
@@ -158,8 +158,15 @@ SYSTEM_WORLDS = tuple(
     for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
     for systems, labels in ((5, 50), (20, 100), (20, 400))
 ) + tuple(
-    SystemsWorld(f"alike, one far better, {kind} scores", systems, labels, 0.0, SKILLS[kind], 0.05)
-    for systems, labels, kind in ((5, 100, "good"), (20, 100, "good"), (20, 400, "good"), (20, 400, "useless"))
+    SystemsWorld(f"alike, one {rate:.0%}, {kind} scores", systems, labels, 0.0, SKILLS[kind], rate)
+    for systems, labels, kind, rate in (
+        (5, 100, "good", 0.05),
+        (20, 100, "good", 0.05),
+        (20, 400, "good", 0.05),
+        (20, 400, "weak", 0.05),
+        (20, 400, "useless", 0.05),
+        (20, 400, "good", 0.75),
+    )
 )
 PAIR_WORLDS = tuple(
     SystemsWorld(f"{name}, {kind}", 11, 200, spread, skill)
@@ -176,8 +183,8 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
     for replicate in range(replicates):
         random = np.random.default_rng([world.n_systems, world.n_labels, int(100 * world.spread), replicate])
         rates = stable_logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
-        if world.best is not None:
-            rates[0] = world.best
+        if world.far is not None:
+            rates[0] = world.far
         corpus, rows = draw_corpus(rates, world.skill, world.n_labels, random)
         case = reveal(corpus, rows)
         truth = np.bincount(corpus.system, corpus.error) / SIZE
@@ -211,11 +218,11 @@ def lines(replicates: int) -> Iterator[str]:
             widths = " / ".join(f"{found[f'width {key}']:.1f}" for key in ("default", "left out"))
             cells = "".join(f"{found[key]:>10.1f}" for key in ("default", "bounds", "left out"))
             yield f"{name:<24}{cells[1:]}   {widths}"
-    yield f"\n{'systems, labels':<32}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
+    yield f"\n{'systems, labels':<44}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
     for world in SYSTEM_WORLDS:
         found = system_figures(world, replicates)
         cells = "".join(f"{100 * found[key]:>9.1f}" for key in ("headroom", "highest", "best_rate"))
-        yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<32}{cells}"
+        yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<44}{cells}"
     heads = f"{'told apart':>12}{'wrong of these':>16}{'mean share':>12}"
     yield f"\n{'11 systems, 200 labels':<32}{heads}   ({3 * replicates} draws)"
     for world in PAIR_WORLDS:

@@ -18,9 +18,17 @@ def test_rates_hold_where_a_tenth_is_undecided(mostly_errors: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spread", "best"), [(0.0, None), (0.8, None), (0.0, 0.05)])
-def test_the_best_system_and_few_wrong_pairs(spread: float, best: float | None) -> None:
-    found = system_figures(SystemsWorld("", 11, 100, spread, best=best), 30)
+@pytest.mark.parametrize(
+    "world",
+    [
+        SystemsWorld("alike", 11, 100, 0.0),
+        SystemsWorld("apart", 11, 100, 0.8),
+        SystemsWorld("one far", 20, 400, 0.0, 2.0, 0.05),
+    ],
+    ids=lambda world: world.name,
+)
+def test_the_best_system_and_few_wrong_pairs(world: SystemsWorld) -> None:
+    found = system_figures(world, 30)
     assert found["no wider"] == 1
     for key in ("headroom", "highest", "best_rate"):
         assert found[key] > least(0.95, 30), key
