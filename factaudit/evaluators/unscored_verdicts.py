@@ -13,7 +13,7 @@ MAX_SILENT_GUESS_SHARE = 0.01
 def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
     """A line for each evaluator and each of: replies that were cut off, others that could not be read, guesses."""
     lines = []
-    doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few of millions, all of which groups would copy
+    doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few: to group all would copy millions of rows
     for name, n in verdicts["evaluator"].value_counts(sort=False).items():
         table = doubtful[doubtful["evaluator"] == name]
         unparsed = table["status"] == "unparsed"
