@@ -12,7 +12,7 @@ import pytest
 from test_fresh_reports import make_tables
 from test_fresh_reports_second import make_orders
 
-from factaudit.audit import load_all_audits
+from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.estimates import _list_biases_of_nearest_other_evaluator, _state_audit_estimates_interval_widths
 from factaudit.audit.findings import collect_findings
@@ -195,3 +195,14 @@ def test_what_is_found_is_bounded_where_much_is_unscored() -> None:
         assert answer is not None
         assert answer.sentence.startswith(told)
         assert ("TNR 33.0 % to 59.0 %" in answer.figure) == bool(n_unscored)
+
+
+@pytest.mark.parametrize("audits", [None, ["rates"]])
+def test_every_audit_that_did_not_apply_is_named(audits: list[str] | None, tmp_path: Path) -> None:
+    """Two were listed as not computed, and two more were neither computed nor listed."""
+    results = compare(*make_tables({"e": (0.9, 0.8)}), audits=audits, replicates=20)
+    document = build_report_document(results.to_dict(), tmp_path)
+    told = " ".join(next(one for one in document.sections if one.id == "provenance").paragraphs)
+    _, _, listed = told.partition("Not computed, as claims and verdicts have not what is needed: ")
+    lacking = {audit.title for name, audit in list_computable_audits().items() if not results.audits.get(name)}
+    assert set(filter(None, listed.rstrip(".").split("; "))) == (lacking if audits is None else set())

@@ -347,7 +347,7 @@ AUDIT = Audit(
     question="How far is each system's error rate off, and to which side, after a calibration on another system?",
     source="VC §5, A.7",
     formula="Bias = corrected − labelled error rate; the interval has the error of the calibration and of the rate "
-    "(cluster bootstrap).",
+    "(cluster bootstrap). Of an unadjusted bias quote the paired interval, in the section on predicted error rates.",
     text="The signed bias of each system, as the mean over the systems that can calibrate for it.",
     remedy="As for `adjustment`; the systems that it makes worse are named here.",
     columns={

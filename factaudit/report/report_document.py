@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.arrays.row_table import RowTable
-from factaudit.audit import find_audit_declarations, load_all_audits, make_audited_run
+from factaudit.audit import find_audit_declarations, list_computable_audits, load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
@@ -300,6 +300,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             )
         told.append(text)
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
+    left_out = [audit for name, audit in list_computable_audits().items() if name not in results["audits"]]
+    if all(audit.applies is not None for audit in left_out):  # else audits were named
+        empty += [audit.title for audit in left_out]
     if empty:
         told.append(f"Not computed, as claims and verdicts have not what is needed: {'; '.join(empty)}.")
     return told
