@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -42,6 +42,8 @@ _VERDICT_SUFFIXES = ("判定", "評価", "分数", "得分")
 _JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
 #: Words of a column that says whether a judge agreed with the labels.
 _AGREEMENT_WORDS = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
+#: Of these, what a judge may say of a claim, too.
+_RIGHT_WORDS = {"correct", "right"}
 #: Words for people that a judge's name may have, too: `gpt4_annotation`.
 _LOOSE_PEOPLE_WORDS = {"annotation", "annotations", "annotated"}
 #: Words for judges that people's columns may have, too: `human_judge`.
@@ -307,6 +309,18 @@ def drop_columns_of_agreement_with_labels(
                 and are_same(agreed, said)
             ):
                 reading.unread[name] = REASONS["derived"]
+        judge = find_vocabulary_words_in_column_name("judges", name) - LOOSE_JUDGE_WORDS
+        alone = not any(
+            judge & find_vocabulary_words_in_column_name("judges", o) for o in reading.profiles if o != name
+        )
+        is_right = {*normalise_vocabulary_words(name).split()} & _RIGHT_WORDS
+        if judge and is_right and alone and name not in reading.unread and reading.is_free(name):
+            readings = [
+                PossibleColumnReading(f"{name} says what the judge found", {"wide": [name]}),
+                PossibleColumnReading(f"{name} says whether the judge was right: read by nothing", {"unread": [name]}),
+            ]
+            text = f"{name!r} may be a judge's word, or say whether the judge agreed with {label.name!r}"
+            reading.questions.append(OpenQuestion(text, readings))
 
 
 def choose_support_probability_column(reading: TableReading, columns: Sequence[ColumnProfile]) -> set[str]:
@@ -344,3 +358,15 @@ def _parse_class_name(column_name: str) -> int | None:
     """Of which class, 1 or 0, a column's name says that it holds the probability."""
     words = re.findall(r"\w+", normalise_vocabulary_words(column_name))
     return 0 if is_reversed_column_name(column_name) else parse_label_word(words[-1]) if words else None
+
+
+def explain_unread_number_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
+    """Say why columns of numbers are nothing that was judged."""
+    for column in reading.list_free_columns():
+        kind = classes.get(column.name)
+        if kind in REASONS:
+            reading.unread[column.name] = REASONS[kind]
+        elif column.is_time or column.counts_up:
+            reading.unread[column.name] = REASONS["time" if column.is_time else "counter"]
+        elif column.n_different == 1 and kind is not None:
+            reading.unread[column.name] = REASONS["constant"]

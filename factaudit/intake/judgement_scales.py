@@ -10,7 +10,7 @@ import pandas as pd
 
 from factaudit.intake.cell_values import is_number_text
 from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.intake.vocabulary import (
     BARE_WORDS,
     find_vocabulary_words_in_column_name,
@@ -54,6 +54,7 @@ def find_score_scale(
             )
             for a, b in ends
         ]
+        readings.append(leave_columns_unread([column.name]))
         text = f"{column.name!r}: high scores of some detectors of this name mean support, of others hallucination"
         return None, OpenQuestion(text, readings)
     if low >= 0 and high <= 1:
@@ -83,10 +84,9 @@ def find_score_scale(
         a, b = (high, low) if reverse else (low, high)
         scales.append((f"{key} is on the scale from {a:g} (not supported) to {b:g} (supported)", (a, b)))
     held = f"{low:g} to {high:g}"
-    return None, OpenQuestion(
-        f"{column.name!r} holds numbers from {held}: the scale is not said",
-        [PossibleColumnReading(text, {"scales": {key: _plain_scale(scale)}}) for text, scale in scales],
-    )
+    readings = [PossibleColumnReading(text, {"scales": {key: _plain_scale(scale)}}) for text, scale in scales]
+    text = f"{column.name!r} holds numbers from {held}: the scale is not said"
+    return None, OpenQuestion(text, [*readings, leave_columns_unread([column.name])])
 
 
 def _turn_scale(scale: tuple[float, float], reverse: bool) -> Scale:
@@ -321,7 +321,8 @@ def ask_grade_threshold_of_support(
         ]
     if low == high:
         return []  # whoever reads the labels says what was expected
-    if values and {0, 1} < {*values} and len(graded) == 1 and len(values) <= _MAX_WORD_READINGS:
+    is_coded = {0, 1} < {*values} and all(value == round(value) for value in values)
+    if is_coded and len(graded) == 1 and len(values) <= _MAX_WORD_READINGS:
         return [_ask_about_label_codes(names, values)]
     if low >= 0 and high <= 1:
         limits = [0.5, 0.99]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.column_roles import list_searchable_forms_of_column_name
 from factaudit.intake.judgement_columns import (
     LOOSE_JUDGE_WORDS,
     REASONS,
@@ -14,7 +15,6 @@ from factaudit.intake.judgement_columns import (
     are_same,
     detect_direction_of_threshold_between_columns,
     drop_columns_of_agreement_with_labels,
-    extract_evaluator_name,
     read_column_as_binary_judgements,
 )
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
@@ -32,6 +32,8 @@ from factaudit.tables.plain_values import is_missing_value
 
 #: Of more questions of a form it is not asked which is about support.
 _MAX_QUESTIONS = 8
+#: What a flag of an export says ("was_cancelled").
+_FLAG_WORDS = {"0", "1", "True", "False"}
 
 
 def find_annotator_label_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
@@ -69,7 +71,7 @@ def _are_marks_of_classes(reading: TableReading, group: Sequence[str]) -> bool:
 def find_label_column(reading: TableReading, classes: dict[str, str], labels_elsewhere: bool) -> None:
     """Take the column of labels; ask where it could be another one, or a judge's."""
     free = [column for column in reading.list_free_columns() if column.name in classes]
-    by_people = [one for one in free if classes[one.name] == "people"]
+    by_people = [one for one in free if classes[one.name] == "people" and not _is_constant_flag(one)]
     labels = [one for one in free if classes[one.name] == "label"]
     exact = [one for one in labels if normalise_vocabulary_words(one.name) == "label"]
     judges = [one for one in free if classes[one.name] in ("judge", "plain")]
@@ -89,7 +91,12 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
         by_people, labels = ([one for one in ones if one in varied] for ones in (by_people, labels))
         called = [one for one in called if one in varied] or labels
     candidates = _drop_copies_of_label_candidates(reading, sorted(called, key=_rank_candidate))
-    if len(candidates) == 1:
+    asked = [one for one in free if one.n_different == 1 < one.n_present and one in [*labels, *exact, *by_people]]
+    answers = [one for one in free if one.kind == "binary" and one.n_different > 1]
+    answers = [one for one in answers if one in candidates or classes[one.name] in ("answer", "unknown", "flag")]
+    if asked and len(answers) == 1 and len(candidates) == 1 and candidates[0] in (asked[0], answers[0]):
+        reading.questions.append(_ask_about_constant_label(asked[0], answers[0]))
+    elif len(candidates) == 1:
         label = candidates[0]
         rest = [one for one in labels if one != label and reading.is_free(one.name)]
         drop_columns_of_agreement_with_labels(reading, label, [one for one in [*judges, *rest, *free] if one != label])
@@ -100,9 +107,17 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
         classes |= dict.fromkeys((one.name for one in scores), "judge")  # "grounded in context", beside the labels
         reading.questions += [_ask_about_second_label_column(one, label.name) for one in rest if one not in scores]
     elif len(candidates) > 1:
-        reading.questions.append(_ask_which_column_is_label(candidates))
+        reading.questions.append(_ask_which_column_is_label(candidates, bool({"claim", "claim_id"} & {*reading.roles})))
     elif not labels_elsewhere and not reading.people:
         _ask_about_possible_label_column(reading, free, classes)
+
+
+def _is_constant_flag(column: ColumnProfile) -> bool:
+    """Whether a column that no label is called by says the same number of every claim (`cancelled_annotations`)."""
+    is_called = has_vocabulary_word_in_column_name("labels", column.name) or any(
+        key in COLUMN_NAMES["label"] for key in list_searchable_forms_of_column_name(column.name)
+    )
+    return not is_called and column.n_different == 1 < column.n_present and {*column.words} <= _FLAG_WORDS
 
 
 def _is_judge_by_value(column: ColumnProfile) -> bool:
@@ -213,7 +228,7 @@ def _read_as_label(name: str) -> PossibleColumnReading:
     return PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}})
 
 
-def _ask_which_column_is_label(candidates: Sequence[ColumnProfile]) -> OpenQuestion:
+def _ask_which_column_is_label(candidates: Sequence[ColumnProfile], has_claims: bool) -> OpenQuestion:
     names = [one.name for one in candidates]
     said = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r} all look like people's labels, and differ"
     readings = []
@@ -225,6 +240,13 @@ def _ask_which_column_is_label(candidates: Sequence[ColumnProfile]) -> OpenQuest
                 {"columns": {"label": name}, "unread": others},
             )
         )
+    if len(names) == 2 and has_claims:
+        readings += [
+            PossibleColumnReading(
+                f"{one} holds the labels, {other} is an evaluator", {"columns": {"label": one}, "wide": [other]}
+            )
+            for one, other in (names, names[::-1])
+        ]
     if len({one.kind for one in candidates}) == 1:
         readings.append(PossibleColumnReading(f"{', '.join(names)} are one person's each", {"people": names}))
     # A name for what all agreed on is the likelier label, and an expert the likelier one than a crowd.
@@ -236,6 +258,24 @@ def _ask_which_column_is_label(candidates: Sequence[ColumnProfile]) -> OpenQuest
         )
     )
     return OpenQuestion(said, readings)
+
+
+def _ask_about_constant_label(asked: ColumnProfile, answer: ColumnProfile) -> OpenQuestion:
+    """A label that never varies may be what was asked ("hallucination"), and another column the answer (accept)."""
+    said = {word: value for word in answer.words if (value := parse_label_word(word)) is not None}
+    ways = [said, {word: 1 - value for word, value in said.items()}]
+    is_error = bool(asked.words) and parse_label_word(asked.words[0]) == 0
+    readings = [
+        PossibleColumnReading(
+            f"{answer.name} holds the labels: {', '.join(repr(word) for word in way if way[word])} is attributable",
+            {"columns": {"label": answer.name}, "labels": way, "unread": [asked.name]},
+        )
+        for way in (ways[::-1] if is_error else ways)
+    ]
+    readings.append(_read_as_label(asked.name))
+    word = asked.words[0] if asked.words else asked.low
+    text = f"{asked.name!r} says {word!r} of every claim: it may be what {answer.name!r} answers"
+    return OpenQuestion(text, readings)
 
 
 def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQuestion:
@@ -318,23 +358,6 @@ def ask_about_annotators_that_judge(reading: TableReading) -> None:
     )
 
 
-def ask_about_constant_judge_columns(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
-    """Ask of columns that are called judges and say the same of every claim."""
-    for column in columns:
-        name, said = column.name, column.words[0] if column.words else column.low
-        reading.questions.append(
-            OpenQuestion(
-                f"{name!r} says {said!r} of every claim",
-                [
-                    PossibleColumnReading(
-                        f"{extract_evaluator_name(name)} is an evaluator all the same", {"wide": [name]}
-                    ),
-                    PossibleColumnReading(f"{name} is read by nothing", {"unread": [name]}),
-                ],
-            )
-        )
-
-
 def ask_about_judgement_of_own_answer(reading: TableReading) -> None:
     """Ask, where nothing else is a label, of `gpt4_correct` beside the answers `gpt4_answer`: people may say it."""
     claim = reading.roles.get("claim")
@@ -367,15 +390,3 @@ def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
                 PossibleColumnReading(f"{name} is an evaluator that is always right", {"columns": {ours: name}}),
             ]
             reading.questions.append(OpenQuestion(f"{name!r} says the same as {label.name!r} in every row", readings))
-
-
-def explain_unread_number_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
-    """Say why columns of numbers are nothing that was judged."""
-    for column in reading.list_free_columns():
-        kind = classes.get(column.name)
-        if kind in REASONS:
-            reading.unread[column.name] = REASONS[kind]
-        elif column.is_time or column.counts_up:
-            reading.unread[column.name] = REASONS["time" if column.is_time else "counter"]
-        elif column.n_different == 1 and kind is not None:
-            reading.unread[column.name] = REASONS["constant"]

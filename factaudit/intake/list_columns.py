@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factaudit.intake.judgement_columns import TableReading
+from factaudit.intake.nested_lists import flatten_nested_objects
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
@@ -34,7 +35,7 @@ def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
             continue
         lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
         question = _ask_about_lists_of_words(column.name, lists, wanted)
-        question = question or _ask_about_lists_of_objects(column.name, lists, wanted)
+        question = question or _ask_about_lists_of_objects(column.name, [*map(flatten_nested_objects, lists)], wanted)
         if question is None:
             continue
         if "claim" in question.readings[0].mapping["columns"]:  # all else is asked of the claims
@@ -69,8 +70,9 @@ def _ask_about_lists_of_objects(
         named = {
             role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())]) for role in (ours, owner)
         }
-        if named[ours] is None and ours == "label" and named[owner] is not None:
-            named[ours] = _find_key_of_label_words(objects)  # a worker's "response": "yes"
+        values = {str(one.get(named[ours] or "")) for one in objects if isinstance(one, Mapping)}
+        if ours == "label" and named[owner] is not None and (named[ours] is None or len(values) < 2):
+            named[ours] = _find_key_of_label_words(objects) or named[ours]  # a worker's "response": "yes"
         if named[ours] is None:
             continue
         paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}

@@ -68,7 +68,7 @@ def spread_nested_lists(
             continue
         list_name, key = _split_nested_path(paths[ours])
         owner_path = paths.get(owner)
-        rows = [_flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
+        rows = [flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
         wanted = [key] if owner_path is None else [key, _split_nested_path(owner_path)[1]]
         _check_keys_of_nested_objects(rows, wanted, list_name, source_name)
         for at, objects in enumerate(rows):
@@ -94,7 +94,7 @@ def spread_nested_lists(
 def _spread_objects_over_rows(table: pd.DataFrame, source_name: str, paths: Mapping[str, str]) -> pd.DataFrame:
     """A row for each object of the list that the claims stand in, its keys as columns (``statements[].text``)."""
     list_name, _ = _split_nested_path(paths["claim"])
-    cells = [_flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
+    cells = [flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
     wanted = [key for name, key in map(_split_nested_path, paths.values()) if name == list_name]
     _check_keys_of_nested_objects(cells, wanted, list_name, source_name)
     others = table.drop(columns=list_name).to_dict("records")
@@ -111,8 +111,8 @@ def _join_nested_path(list_name: str, key: str) -> str:
 
 
 def _get_list_column(table: pd.DataFrame, list_name: str, source_name: str) -> pd.Series:
-    if list_name not in table or not any(_flatten_nested_objects(value) for value in table[list_name]):
-        lists = [str(name) for name in table.columns if any(_flatten_nested_objects(value) for value in table[name])]
+    if list_name not in table or not any(flatten_nested_objects(value) for value in table[list_name]):
+        lists = [str(name) for name in table.columns if any(flatten_nested_objects(value) for value in table[name])]
         known = suggest_known_name(list_name, lists) if lists else " (no column holds lists of objects)"
         raise InputError(source_name, [Problem(f"no list {list_name!r} in it{known}")])
     return table[list_name]
@@ -129,10 +129,10 @@ def _check_keys_of_nested_objects(
 
 def list_keys_of_nested_objects(values: pd.Series) -> list[str]:
     """The keys of the objects in a column's lists; none where it holds no lists of objects."""
-    return list(dict.fromkeys(key for cell in values for one in _flatten_nested_objects(cell) for key in one))
+    return list(dict.fromkeys(key for cell in values for one in flatten_nested_objects(cell) for key in one))
 
 
-def _flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
+def flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, flat, and each word or number as the object's value under ""; none of a mixed list."""
     if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
         return [{"": one} for one in value]
@@ -142,7 +142,10 @@ def _flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """An object within which others are, and lists of a single item, as one of plain values (``result.value``)."""
     found: dict[str, Any] = {}
     for key, inner in value.items():
+        while isinstance(inner, list) and len(inner) == 1:
+            inner = inner[0]
         found |= _flatten_object(inner, f"{prefix}{key}.") if isinstance(inner, Mapping) else {f"{prefix}{key}": inner}
     return found

@@ -11,6 +11,9 @@ from typing import Any
 
 from factaudit.errors import UsageError
 
+#: How many questions one reading can raise in turn, and how many readings are offered, about.
+_MAX_QUESTIONS_IN_TURN, _MAX_READINGS = 12, 6
+
 
 @dataclass(frozen=True)
 class PossibleColumnReading:
@@ -77,7 +80,8 @@ def complete_open_question_readings(
     mapping: Mapping[str, Any],
     ask_again: Callable[[dict[str, Any]], Sequence[OpenQuestion]],
 ) -> list[PossibleColumnReading]:
-    """For each reading of each question one that settles everything: the others are read as is likeliest.
+    """For each reading of each question one that settles everything: the others are read as is likeliest, and of the
+    next that comes up each way.
 
     ask_again: the questions that are open still under a mapping.
     """
@@ -86,17 +90,32 @@ def complete_open_question_readings(
         for number, reading in enumerate(question.readings):
             if place and not number:
                 continue  # the likeliest of all is there already
-            said = [reading.description]
-            data = merge_mapping_data({**mapping, "auto": True}, reading.mapping)
-            for _ in range(12):
-                left = ask_again(data)
-                if not left:
-                    break
-                said += [left[0].readings[0].description]
-                data = merge_mapping_data(data, left[0].readings[0].mapping)
-            if data not in [one.mapping for one in found]:
-                found.append(PossibleColumnReading("; ".join(said), data))
+            start = merge_mapping_data({**mapping, "auto": True}, reading.mapping)
+            ways = [([reading.description], start)]
+            if len(questions) == 1 and (left := ask_again(start)):
+                ways = [
+                    ([reading.description, one.description], merge_mapping_data(start, one.mapping))
+                    for one in left[0].readings
+                ]
+            for said, data in ways if len(found) < _MAX_READINGS else ways[:1]:
+                completed = _complete_reading(said, data, ask_again)
+                if completed.mapping not in [one.mapping for one in found]:
+                    found.append(completed)
     return found
+
+
+def _complete_reading(
+    said: Sequence[str], data: dict[str, Any], ask_again: Callable[[dict[str, Any]], Sequence[OpenQuestion]]
+) -> PossibleColumnReading:
+    """A reading, and the likeliest of what it leaves open."""
+    said = [*said]
+    for _ in range(_MAX_QUESTIONS_IN_TURN):
+        left = ask_again(data)
+        more = merge_mapping_data(data, left[0].readings[0].mapping) if left else data
+        if more == data:  # nothing is open, or what is cannot be settled
+            break
+        data, said = more, [*said, left[0].readings[0].description]
+    return PossibleColumnReading("; ".join(said), data)
 
 
 def format_mapping_options(mapping: Mapping[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ from factaudit.intake.vocabulary import (
 #: Words of columns' names that do not say which evaluator judged.
 _NAMELESS_WORDS = {*VERDICT_AFFIXES, "pred", "predicted", "raw", "judge", "llm", "model", "p", "support", "supported"}
 _NAMELESS_WORDS |= {"binary", "final", "ai", "auto", "metric", "grader", "scorer", "evaluator", "eval", "classifier"}
-_NAMELESS_WORDS |= {"detector", "confidence"}
+_NAMELESS_WORDS |= {"detector", "confidence", "max"}
 #: What a score is called beside the verdict that it is of.
 _SCORE_NAMES = ("score", "confidence", "prob", "probability")
 
@@ -135,3 +135,14 @@ def ask_about_repeated_claims(reading: TableReading) -> None:
             text = f"each claim stands in {times.min()} rows, which {column.name!r} tells apart"
             reading.questions.append(OpenQuestion(text, readings))
             return
+
+
+def ask_about_constant_judge_columns(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+    """Ask of columns that are called judges and say the same of every claim."""
+    for column in columns:
+        name, said = column.name, column.words[0] if column.words else column.low
+        kept = PossibleColumnReading(f"{extract_evaluator_name(name)} is an evaluator all the same", {"wide": [name]})
+        ways = [kept, leave_columns_unread([name])]
+        reading.questions.append(
+            OpenQuestion(f"{name!r} says {said!r} of every claim", ways[::-1] if reading.evaluators else ways)
+        )

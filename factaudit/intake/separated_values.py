@@ -97,6 +97,8 @@ def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
             rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
+    if rows and len(rows[0]) == 1 and re.search(r"\S {2,}\S", rows[0][0]):
+        raise InputError(str(path), [Problem("columns of fixed width, by blanks: save the table as CSV", 1)])
     if separator == " " and len(rows) > 1 and len(rows[1]) == len(rows[0]) + 1:  # R names no row names
         rows[0] = ["", *rows[0]]
     if separator == "|":  # blanks beside bars are layout

@@ -23,21 +23,22 @@ from factaudit.intake.judgement_columns import (
     TableReading,
     choose_support_probability_column,
     classify_judgement_column_by_name,
+    explain_unread_number_columns,
     find_measures_among_evaluators,
     is_name_of_person,
 )
 from factaudit.intake.label_columns import (
     ask_about_annotators_that_judge,
-    ask_about_constant_judge_columns,
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
     ask_about_unknown_columns,
-    explain_unread_number_columns,
     find_annotator_label_columns,
     find_label_column,
 )
 from factaudit.intake.list_columns import ask_about_lists
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.intake.score_verdict_pairs import (
+    ask_about_constant_judge_columns,
     ask_about_repeated_claims,
     join_nameless_score_and_verdict,
     pair_score_and_verdict_columns,
@@ -188,10 +189,19 @@ def _find_long_form_judgements(
     """Find what the evaluator named in each row said of the row's claim."""
     roles, rows = reading.roles, reading.rows
     if (
-        "evaluator" not in roles
+        not {"evaluator", "system"} & {*fixed}
+        and "evaluator" not in roles
         and (column := find_column_naming_the_evaluator(rows, roles, reading.list_free_columns(), has_others))
         is not None
     ):
+        if roles.get("system") == column and normalise_vocabulary_words(column.name).startswith("system"):
+            text = f"each claim stands in a row for each of {column.name!r}: names of systems, or of evaluators"
+            ways = [
+                PossibleColumnReading(f"{column.name} names {ours}s", {"columns": {ours: column.name}})
+                for ours in ("system", "evaluator")
+            ]
+            reading.questions.append(OpenQuestion(text, ways))
+            return
         roles["evaluator"] = column
         roles.pop("system" if roles.get("system") == column else "", None)
     judgements = {
@@ -265,7 +275,7 @@ def _find_annotator_labels(reading: TableReading, classes: Mapping[str, str]) ->
         for one in free
         if list_searchable_forms_of_column_name(one.name)[-1] in known or classes[one.name] == "people"
     ]
-    chosen = named or free
+    chosen = [one for one in named if one.n_different > 1] or named or free
     if len(chosen) == 1 or named:
         ranked = sorted(
             chosen,

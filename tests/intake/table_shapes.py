@@ -4,6 +4,7 @@ annotations beside a judge's verdicts, lists of judgements. Each with its right 
 from __future__ import annotations
 
 import io
+import json
 
 import pandas as pd
 from generated_shapes import (
@@ -121,3 +122,42 @@ add("doccano_data.csv", make_csv(doccano), judges=GPT4)
 thirds = spell(L, 1.0, 0.3333)
 frank = {**texts, "Factuality": [0.5, *thirds[1:]], "FactCC": firsts, "BERTScore": FIRST_SCORES}
 add("mean_of_people.csv", make_csv(frank), "0" + L[1:], {"FactCC": A, "BERTScore": A}, ends="asked")
+
+# A label that never varies is what was asked, and the answer stands elsewhere; or no label at all
+prodigy = {"text": CLAIMS, "label": ["SUPPORTED"] * N, "answer": spell(L, "accept", "reject"), "gpt4": FIRST_SCORES}
+add("prodigy_binary.csv", make_csv(prodigy), judges=GPT4, ends="asked")
+error = {
+    "text": CLAIMS,
+    "label": ["hallucination"] * N,
+    "annotator_answer": spell(L, "no", "yes"),
+    "gpt4": FIRST_SCORES,
+}
+add("asked_for_an_error.csv", make_csv(error), judges=GPT4, ends="asked")
+studio = [
+    {
+        "id": k,
+        "data": {"claim": CLAIMS[k], "gpt4": FIRST_SCORES[k]},
+        "cancelled_annotations": 0,
+        "annotations": [
+            {"completed_by": who, "ground_truth": False, "result": [{"value": {"choices": ["Yes" if x else "No"]}}]}
+            for who, x in ((1, ones[k]), (2, ones[k]), (3, 1))
+        ],
+    }
+    for k in range(N)
+]
+add("studio_three_people.json", json.dumps(studio).encode(), judges={"data.gpt4": A}, ends="asked", people=3)
+
+# Of two columns that look like labels one may be a judge's; a follow-up question has each of its readings
+risk = {**texts, "is_hallucination": spell(L, False, True), "p_hallucination": spell(A, 0.1, 0.8)}
+add("label_and_risk.csv", make_csv(risk), judges={"p_hallucination": A}, ends="asked")
+facts = {"human": ["IR", *spell(L[1:], "S", "NS")], "retrieval_chatgpt": spell(A, "S", "NS")}
+add("irrelevant_facts.csv", make_csv({**texts, **facts}), "-" + L[1:], {"retrieval_chatgpt": A}, ends="asked")
+lines = ["id   human gpt4 claim", *(f"{k}    {ones[k]}     {FIRST_SCORES[k]} {CLAIMS[k]}" for k in range(N))]
+add("fixed_width.txt", "\n".join(lines).encode(), ends="fixed width")
+
+# Each claim in a row for each system; and a judge's word that may say whether it was right
+systems = {"system": ["s1"] * N + ["s2"] * N, "claim": CLAIMS * 2, "label": ones * 2, "judge": firsts * 2}
+add("same_claims_of_systems.csv", make_csv(systems), L + L, {"judge": A + A}, ends="asked")
+add("judge_is_right.csv", make_csv({**texts, "human_label": ones, "gpt4_correct": firsts}), L, {}, ends="asked")
+minicheck = {"doc": DOCS, "claim": CLAIMS, "pred_label": firsts, "max_support_prob": FIRST_SCORES, "label": ones}
+add("minicheck_columns.csv", make_csv(minicheck), judges={"pred": A})

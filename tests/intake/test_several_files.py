@@ -25,6 +25,22 @@ SECOND = "".join(str(int(score > 0.5)) for score in SECOND_SCORES)
 OTHER = "1001011001"
 #: Files, what the evaluators predict, and how many people there are.
 CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, str], int]] = {
+    "the same claims without ids, a judge in each file": (
+        {
+            "gpt4.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "verdict": [*map(int, A)]},
+            "claude.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "verdict": [*map(int, B)]},
+        },
+        {"gpt4": A, "claude": B},
+        0,
+    ),
+    "the same claims without ids, some of them in a second file": (
+        {
+            "gold.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "gpt4": [*map(int, A)]},
+            "more.csv": {"claim": CLAIMS[::-1][3:], "claude": [*map(int, B)][::-1][3:]},
+        },
+        {"gpt4": A, "claude": B[:-3] + "---"},
+        0,
+    ),
     "an id of another name": (
         {"claims.csv": CLAIMS_TABLE, "judge.csv": {"example_id": IDS, "gpt4_score": FIRST_SCORES}},
         {"gpt4": A},
