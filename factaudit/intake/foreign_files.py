@@ -36,6 +36,8 @@ from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls")
 #: Columns of ours whose cells are text though it is JSON.
 _AS_TEXT = ("raw", "chunk_scores")
+#: Around the JSON of a model's reply.
+_CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 #: Fewer keys of an object may be names of fields that few rows have.
 _MIN_IDS = 4
 #: How deep in a JSON document its rows are looked for.
@@ -115,7 +117,8 @@ def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
     for name in table.columns[~table.columns.duplicated(keep=False)]:
         cells = table[name].tolist()
         first = next((cell for cell in cells if not is_missing_value(cell)), None)
-        if not isinstance(first, str) or first.strip()[:1] + first.strip()[-1:] not in ("{}", "[]") or name in _AS_TEXT:
+        text = _CODE_FENCE.sub("", first.strip()) if isinstance(first, str) else ""
+        if text[:1] + text[-1:] not in ("{}", "[]") or name in _AS_TEXT:
             continue
         objects = [_parse_foreign_object_cell(cell) if isinstance(cell, str) else cell for cell in cells]
         if all(
@@ -137,7 +140,7 @@ def _is_object_or_plain_list(value: Any) -> bool:
 def _parse_foreign_object_cell(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
         try:
-            return parse(text.strip())
+            return parse(_CODE_FENCE.sub("", text.strip()))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
     return None

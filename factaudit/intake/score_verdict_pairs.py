@@ -20,6 +20,7 @@ from factaudit.intake.vocabulary import (
     find_vocabulary_words_in_column_name,
     is_reversed_column_name,
     normalise_vocabulary_words,
+    parse_label_word,
 )
 
 #: Words of columns' names that do not say which evaluator judged.
@@ -80,6 +81,19 @@ def _is_duplicate_column(reading: TableReading, name: str, column: ColumnProfile
     if column.n_different < 3 or not words[0] <= words[1]:
         return False
     return are_same(*(parse_judgement_numbers(reading.rows[one.name]).to_numpy() for one in (other, column)))
+
+
+def leave_out_numbers_against(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+    """Leave out columns of numbers whose names differ from another's in yes and no alone (votes, log-probabilities):
+    a high number in them is no support."""
+    numeric = [name for name, one in reading.profiles.items() if one.low is not None]
+    names = {name: normalise_vocabulary_words(name).split() for name in numeric}
+    for column in (one for one in columns if one.name in names):
+        for other, words in names.items():
+            own = names[column.name]
+            differing = [pair for pair in zip(words, own, strict=False) if pair[0] != pair[1]]
+            if len(own) == len(words) and [[*map(parse_label_word, pair)] for pair in differing] == [[1, 0]]:
+                reading.unread[column.name] = f"the opposite of {other}"
 
 
 def join_nameless_score_and_verdict(reading: TableReading) -> None:

@@ -41,6 +41,7 @@ from factaudit.intake.score_verdict_pairs import (
     ask_about_constant_judge_columns,
     ask_about_repeated_claims,
     join_nameless_score_and_verdict,
+    leave_out_numbers_against,
     pair_score_and_verdict_columns,
 )
 from factaudit.intake.standard_columns import OWN_COLUMNS, list_missing_standard_columns
@@ -328,6 +329,8 @@ def _find_evaluators_of_wide_table(
     }
     free = [one for one in free if reading.is_free(one.name) and one.name not in asked]
     judges = [one for one in free if classes[one.name] in ("judge", "plain") or one.name in chosen]
+    leave_out_numbers_against(reading, judges)
+    judges = [one for one in judges if reading.is_free(one.name)]
     constant = [one for one in judges if one.n_different == 1 and len(reading.rows) > 1]
     reading.evaluators = pair_score_and_verdict_columns(reading, [one for one in judges if one not in constant])
     join_nameless_score_and_verdict(reading)

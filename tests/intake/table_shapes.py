@@ -161,3 +161,9 @@ add("same_claims_of_systems.csv", make_csv(systems), L + L, {"judge": A + A}, en
 add("judge_is_right.csv", make_csv({**texts, "human_label": ones, "gpt4_correct": firsts}), L, {}, ends="asked")
 minicheck = {"doc": DOCS, "claim": CLAIMS, "pred_label": firsts, "max_support_prob": FIRST_SCORES, "label": ones}
 add("minicheck_columns.csv", make_csv(minicheck), judges={"pred": A})
+
+# A reply in a code fence; votes for and against, of which one is support
+fenced = [f"```json\n{json.dumps({'verdict': word, 'sure': 0.9})}\n```" for word in spell(A, "yes", "no")]
+add("fenced_replies.csv", make_csv({**texts, "human_label": ones, "judge": fenced}), judges={"judge": A}, ends="right")
+votes = {**texts, "human_label": ones, "gpt4_yes_votes": spell(A, 5, 1), "gpt4_no_votes": spell(A, 0, 4)}
+add("votes_for_and_against.csv", make_csv(votes), judges={"gpt4_yes_votes": A})
