@@ -70,8 +70,10 @@ def test_the_python_lines_run_as_shown(readme, root, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", EXPERIMENTS)
 def test_experiments_can_be_loaded(path, request):
-    needs = "${data}" in path.read_text(encoding="utf-8")
-    settings = {"data": str(request.getfixturevalue("shared"))} if needs else None
+    text = path.read_text(encoding="utf-8")
+    settings = {"data": str(request.getfixturevalue("shared"))} if "${data}" in text else {}
+    if "build/tiny_nli" in text:  # a script makes this model; its head has the setting without
+        settings["evaluators"] = ["rouge2", "unigram", "tfidf"]
     engine = find_experiment_engine(path)
     read_experiment(path, settings) if engine is None else engine.load(path, settings)
 

@@ -153,7 +153,7 @@ def check_statements(results: dict[str, Any]) -> list[Statement]:
         by_place.setdefault((row.get("dataset"), row.get("evaluator")), []).append(row)
     names = {str(value) for row in rows for value in row.values() if isinstance(value, str)}
     limits = {*DecisionLimits().as_dict().values(), *results["about"].get("limits", {}).values()}
-    limits |= {MAX_TPR_TNR_GAP, MIN_CALIBRATION_ERRORS, MAX_FLIP_RATE, 0.5, 0.1}
+    limits |= {1 - DecisionLimits().min_rate, MAX_TPR_TNR_GAP, MIN_CALIBRATION_ERRORS, MAX_FLIP_RATE, 0.5, 0.1}
     statements = list(list_statements(results))
     quantities: dict[tuple[Any, ...], str] = {}
     for statement in statements:
