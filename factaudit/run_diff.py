@@ -127,7 +127,9 @@ def diff_runs(
     judged = [Judgements.join(shared, table) for table in tables]
     changes = _diff_verdicts_and_rates(judged, names)
     if not any(row["n_both"] for row in changes):
-        raise UsageError(f"nothing to compare: no claim is judged in both runs by {', '.join(names)}")
+        derived = not any(len(table) for table in tables)
+        why = "a score of theirs is made of a verifier's verdicts" if derived else "no claim is judged in both runs"
+        raise UsageError(f"nothing to compare of {', '.join(names)}: {why}")
     old_names = {new: old for old, new in new_names.items()}
     for row in changes:
         row["evaluator_before"] = old_names[row["evaluator"]]

@@ -43,7 +43,10 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     if claims := _pick_claims_of_verdict(run_diff.examples, verdict):
         lines = ["| evaluator | claim | label | before | after |", "|---|---|---:|---:|---:|"]
         lines += [_render_run_diff_claim_row(row) for row in claims]
-        parts += ["Some claims that changed (label 1: attributable, 0: an error):", "\n".join(lines)]
+        parts += [
+            "Some claims that changed, those that became wrong first (label 1: attributable, 0: an error):",
+            "\n".join(lines),
+        ]
     if link:
         parts.append(f"[The whole report](<{link}>)")
     return "\n\n".join(parts) + "\n"

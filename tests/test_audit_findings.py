@@ -290,7 +290,7 @@ def test_too_few_errors_to_calibrate_on():
     )
     assert (finding["severity"], finding["evaluator"], finding["evidence"]["best"]) == ("warn", None, "t")
     assert (
-        "On d, 1 of 2 systems has fewer than 10 labelled errors (s (3)): a calibration on one of them rests on no "
+        "On d, 1 of 2 systems has fewer than 10 labelled errors (s (3)): a calibration on one rests on no "
         "more. t has most (20)" in finding["statement"]
     )
     few = cells(90, 0, 2, 1, system="s") + cells(70, 0, 1, 0, system="t")

@@ -68,9 +68,7 @@ def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() ->
     ]
     found = collect_findings({"adjustment": compute_adjustment_effect(judged(rows, "e"))})
     (statement,) = [each["statement"] for each in found if each["id"] == "calibration"]
-    assert (
-        "(bee (4)): a calibration on one of them rests on no more. ant has most (12)." in statement
-    )  # 1 and 3 responses
+    assert "(bee (4)): a calibration on one rests on no more. ant has most (12)." in statement  # 1 and 3 responses
 
 
 def test_nothing_is_said_of_labelled_errors_where_nothing_is_labelled() -> None:

@@ -60,13 +60,13 @@ def column_of(screen: FirstScreen, head: str) -> list[str]:
 def test_a_clear_best_one_and_one_to_avoid():
     results = compare(*make_tables({"good": (0.95, 0.6), "always": (0.05, 0.99)}), replicates=200)
     screen = screen_of(results)
-    assert advice_of(screen, "Use") == ["good: as they are, it is significantly more accurate than always."]
+    assert advice_of(screen, "Use") == ["good: as it is, significantly more accurate than always."]
     (avoid,) = advice_of(screen, "Avoid")
     tpr = next(row["tpr"] for row in results.audits["rates"] if row["evaluator"] == "always")
     assert avoid == f"always: it flags {round(100 * (1 - tpr))} of 100 correct claims."
     tnr = next(row["tnr"] for row in results.audits["rates"] if row["evaluator"] == "good")
     assert advice_of(screen, "Not for")[0] == (
-        f"flagging single errors: it misses {round(100 * (1 - tnr))} of 100 errors."
+        f"flagging single errors: good misses {round(100 * (1 - tnr))} of 100 errors."
     )
     assert column_of(screen, "misses")[0] == f"{100 * (1 - tnr):.0f}"
 
@@ -153,7 +153,7 @@ def test_floors_have_no_line_beside_evaluators_and_a_single_other_is_named():
     claims, verdicts = make_tables({"good": (0.95, 0.9), "poor": (0.7, 0.6), "always-yes": (1.0, 0.0)})
     screen = screen_of(compare(claims, verdicts, audits=["rates", "differences"], replicates=100))
     assert [row[0] for row in screen.rows] == ["good", "poor"]
-    assert advice_of(screen, "Use") == ["good: as they are, it is significantly more accurate than poor."]
+    assert advice_of(screen, "Use") == ["good: as it is, significantly more accurate than poor."]
 
 
 def test_a_run_of_estimates_shows_the_rates_to_report():

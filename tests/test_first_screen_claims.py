@@ -52,7 +52,7 @@ def test_rates_of_data_sets_without_systems_are_counted_not_called_the_predicted
 @pytest.mark.parametrize(
     ("names", "who"),
     [
-        ("a", r"it misses \d+ of 100 errors"),
+        ("a", r"a misses \d+ of 100 errors"),
         *(
             (f"a{more}", f"{who} under Use miss significantly over 20 %")
             for more, who in (("b", "both"), ("bc", "all"))
@@ -152,7 +152,7 @@ def test_it_is_adjusted_counts_that_unlike_systems_forbid() -> None:
     row = {"dataset": "d", "level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3}
     row |= {"lowest": 0.2, "highest": 0.8, "p": 1e-6, "power_10": 0.9, "missable": 0.08, "transfers": "no"}
     (finding,) = collect_findings({"transfer": [row | {"reason": None}]}, {})
-    assert finding["statement"].endswith("Adjusted counts by one system's labels do not correct the others.")
+    assert finding["statement"].endswith("Adjusted counts by one system's labels need not correct the others.")
 
 
 def make_estimates(off: float, n: int) -> dict[str, list[Row]]:

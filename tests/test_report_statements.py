@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 from test_statements import WORLDS, audit_world, check_statements, list_texts, make_world
 
 from factaudit.audit.core.statements import Statement, StatementValue
@@ -275,9 +276,9 @@ def are_pairs_of_systems(world: World, statement: Statement) -> bool:
     values = read_values(statement)
     apart, pairs = values["apart"].rows, values["pairs"].rows
     n = world.claims["system"].nunique()
-    clear = [row for row in pairs if row["difference_low"] > 0 or row["difference_high"] < 0]
-    wrong = float(np.mean([row["p_wrong"] for row in apart]))
-    return len(pairs) == n * (n - 1) / 2 and all(row in clear for row in apart) and wrong <= 0.01
+    rejected = multipletests([row["p_wrong"] for row in pairs], 0.05, "fdr_bh")[0]
+    clear = [row for row, one in zip(pairs, rejected, strict=True) if one and row["p_wrong"] <= 0.025]
+    return len(pairs) == n * (n - 1) / 2 and all(row in clear for row in apart)
 
 
 def are_orders_those_of_pairs(world: World, statement: Statement) -> bool:
@@ -375,7 +376,7 @@ CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "of single verdicts, review the": is_error_share_of_passing_claims_kept,
     "{holding:count} of {with_interval:count} intervals hold": do_intervals_hold,
     "It is significantly above ": is_best_named_first,
-    "{best.evaluator:}: as they are, it is significantly more accurate": is_best_named_first,
+    "{best.evaluator:}: as it is, significantly more accurate": is_best_named_first,
     "{best.evaluator:} or {second.evaluator:}": is_best_named_first,
     "{best.evaluator:}: the differences from": is_best_named_first,
     "{row.evaluator:} has scored every labelled claim": is_every_labelled_claim_scored,

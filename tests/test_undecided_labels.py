@@ -106,7 +106,7 @@ def test_many_undecided_claims_are_flagged_with_what_they_do() -> None:
         in reason
     )
     assert f"{100 * row['rate_max']:.1f} % if each is" in reason
-    assert f"{100 * hierarchical_rates(left).loc[worst, 'rate']:.1f} % of the claims that people can decide" in reason
+    assert f"{100 * hierarchical_rates(left).loc[worst, 'rate']:.1f} % by a model of the labels without them" in reason
     assert (
         f"people could not decide {n} of 200 claims that they looked at (unclear {n}), left out"
         in left.summary[0]["reason"]

@@ -221,7 +221,7 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
             make_statement(
                 "On {worst}, {few:count} of {of:count} systems "
                 + ("has" if len(few[worst]) == 1 else "have")
-                + " fewer than {limit:errors} labelled errors ({listed}): a calibration on one of them rests on no "
+                + " fewer than {limit:errors} labelled errors ({listed}): a calibration on one rests on no "
                 "more. {advice}." + " There are such systems{where}." * (len(errors) > 1),
                 few=few[worst],
                 of=list(of),

@@ -304,7 +304,7 @@ AUDITS = (
             "uncovered": Column(
                 "sentences with a part left out",
                 "percent",
-                "sentences of which a number, a name or a third of the words are in no fact",
+                "sentences of which a number, a name or over a fifth of the words are in no fact",
                 interval=WILSON,
                 counted_in="n_sentences",
             ),

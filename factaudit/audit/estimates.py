@@ -275,7 +275,7 @@ AUDITS = (
                 signed=False,
             ),
             "worth": Column(
-                "squared ratio of widths",
+                "squared ratio of widths, of decided claims",
                 "number",
                 "(`width_labels` / `width`)², undecided claims left out: so many times as many labels would do "
                 "the same if widths fell with the root of their number. Of few claims and near 0 % they fall faster",

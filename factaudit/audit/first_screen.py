@@ -230,12 +230,10 @@ def _state_first_screen_recommended_evaluators(
     if len(useful) == 1 and len(worse) < len(rows) - 1:
         return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
     if len(worse) == len(rows) - 1 > 1:
-        return make_statement(
-            "{best.evaluator}: as they are, it is significantly more accurate than the others.", best=best
-        )
+        return make_statement("{best.evaluator}: as it is, significantly more accurate than the others.", best=best)
     names = format_first_finding_names([row["evaluator"] for row in worse])
     return make_statement(
-        "{best.evaluator}: as they are, it is significantly more accurate than {names}.", best=best, names=names
+        "{best.evaluator}: as it is, significantly more accurate than {names}.", best=best, names=names
     )
 
 
@@ -268,9 +266,10 @@ def _list_first_screen_error_flagging_advice(
 ) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
     if all(is_surely_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
-        text = "flagging single errors: it finds significantly more than {least:limit} % of the errors, and passes as "
-        text += "large a share of the correct claims."
-        yield ScreenAdviceLine("Good for", make_statement(text, least=least))
+        text = "flagging single errors: {who} finds significantly more than {least:limit} % of the errors, and passes "
+        text += "as large a share of the correct claims."
+        who = alike[0]["evaluator"] if len(alike) == 1 else "each under Use"
+        yield ScreenAdviceLine("Good for", make_statement(text, who=who, least=least))
         return
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
         if all(is_surely_below(row, key, least) for row in alike):
@@ -282,7 +281,8 @@ def _list_first_screen_error_flagging_advice(
             if len(alike) == 1:
                 mistakes = state_missed_errors_or_false_alarms(run, alike[0], key, n_key)
                 verb = "misses" if key == "tnr" else "flags"
-                told = make_statement(f"flagging single errors: it {verb} {{mistakes}}.", mistakes=mistakes)
+                text = f"flagging single errors: {{row.evaluator}} {verb} {{mistakes}}."
+                told = make_statement(text, row=alike[0], mistakes=mistakes)
             yield ScreenAdviceLine("Not for", told)
             break
     if (review := find_least_review_evaluator_row(run, evaluators)) is not None:

@@ -113,9 +113,12 @@ def _state_estimate_width_and_accuracy(
     text = f"estimates: {labels} give intervals {{estimated.width:points}} points wide on average"
     text += "; {held:count} of {known:count} hold the true rate." if held else "."
     if held and len(beside) == len(known) == len(estimated) == len(predicted):
-        text = f"estimates from {labels}: off by {{known.distance:points}} points on average ({{best}}: "
-        text += "{beside.bias:points}); {held:count} of {known:count} intervals ({estimated.width:points} wide) hold "
-        text += "the truth."
+        is_nearer = sum(abs(row["distance"]) for row in known) < sum(abs(row["bias"]) for row in beside)
+        text = (
+            f"estimates from {labels}: {'off by' if is_nearer else 'no nearer,'} {{known.distance:points}} points on "
+        )
+        text += "average ({best}: {beside.bias:points}); {held:count} of {known:count} intervals "
+        text += "({estimated.width:points} wide) hold the truth."
     return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
 
 

@@ -113,7 +113,7 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 make_statement(
                     f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
                     "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
-                    "Adjusted counts by one system's labels do not correct the others.",
+                    "Adjusted counts by one system's labels need not correct the others.",
                     worst=worst,
                     where=where,
                 ),
@@ -217,6 +217,7 @@ AUDIT = Audit(
             controls="Holm over both rates of all evaluators[ on all datasets]",
             figure="p",
             gravity=lambda evidence: evidence.get("highest", 0.0) - evidence.get("lowest", 0.0),
+            warns_if_unknown=True,
         ),
     ),
 )

@@ -125,6 +125,8 @@ def diff_command(
             write_run_versions_figure(versions or compare_run_versions(runs, pairs), out)
         elif out is not None:
             write_run_diff(found, out, verdict)
+        if further:
+            print_line(f"compares  {runs[-2]} → {runs[-1]}, the last two of {len(runs)} runs")
         _display_diff_verdict(verdict)
         _display_run_diff(found)
         _display_run_versions(versions)
@@ -280,8 +282,9 @@ def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["evaluator"] for row in versions):
         mine = [row for row in versions if row["evaluator"] == name and row["bacc"] is not None]
         best = max(mine, key=lambda row: row["bacc"], default=None)
-        # Of equals none is chosen.
-        if best is not None and len(mine) > 1 and sum(row["bacc"] == best["bacc"] for row in mine) == 1:
+        # Of equals none is chosen, nor of those that other claims or labels alone tell apart.
+        is_tie = best is None or sum(row["bacc"] == best["bacc"] for row in mine) > 1
+        if best is not None and not is_tie and any(row["change"] for row in mine):
             print_line(
                 f"best      {best['run']}, {name}: chosen by these figures, it looks better than it is; a test that "
                 "nothing was chosen by says how good"

@@ -86,6 +86,6 @@ def _describe_undecided_claims(
     least, most, without = (f"{100 * (np.nan if rate is None else rate):.1f} %" for rate in rates)
     return [
         f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no claim "
-        f"that people cannot decide is an error, {most} if each is, and {without} of the {corpus.level}s that "
-        "people can decide"
+        f"that people cannot decide is an error, {most} if each is, and {without} by a model of the "
+        "labels without them"
     ]

@@ -286,7 +286,7 @@ def _describe_triage_promise(
         if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             statement += (
-                f" About {needed:,} labels would let some pass."
+                f" About {needed:,} labels may let some pass."
                 if needed is not None
                 else " More labels are not likely to help: these scores do not find enough claims with so few errors."
             )

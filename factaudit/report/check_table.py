@@ -40,6 +40,7 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     elif about.get("confidence") and any(one[1] != _NO_TEST for one in rows):
         chance = 100 * (1 - about["confidence"])
         caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong"
-        is_open = any(one.id == "transfer" for one in list_checks() if one.title in {row[0] for row in rows})
-        caption += "; “Rates that differ between systems” also warns where that is not known." if is_open else "."
+        listed = {row[0] for row in rows}
+        also = [f"“{one.title}”" for one in list_checks() if one.warns_if_unknown and one.title in listed]
+        caption += f"; {', '.join(also)} also warns where that is not known." if also else "."
     return build_plain_report_table(_COLUMNS, rows, caption) if rows else None

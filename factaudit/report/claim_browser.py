@@ -316,6 +316,9 @@ def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[
 
     filter_choices: as `ClaimBrowser.list_filter_choices` gives it.
     """
+    names = str(finding.get("evaluator") or "").split(" / ")
+    if names != [""] and not set(names) <= set(filter_choices["evaluators"]):  # with D-FActScore they are a verifier's
+        return None
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
     kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
     return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None

@@ -77,19 +77,22 @@ def render_html_first_screen(screen: FirstScreen) -> str:
 def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser | None) -> list[tuple[str, str]]:
     """What follows from the run, with the command."""
     steps = []
+    sections = {section.id for section in document.sections}
+    # With D-FActScore the claims table has a row for each fact and person, and the verdicts are a verifier's.
+    is_of_facts = "dfactscore" in sections
     if claim_browser is not None:
-        what = "that evaluators get wrong" if claim_browser.n_labelled else "and what was said of them"
+        is_judged = claim_browser.n_labelled and not is_of_facts
+        what = "that evaluators get wrong" if is_judged else "and what was said of them"
         steps.append((f"Look at the claims {what}:", "factaudit view RUN"))
     can_label = (
         claim_browser is not None
         and len(claim_browser.list_filter_choices()["systems"]) > 1
         and claim_browser.n_labelled < len(claim_browser.table)
     )
-    # With D-FActScore the claims table has a row for each fact and person: a sample of it is none of facts.
-    if can_label and not any(section.id in ("estimates", "dfactscore") for section in document.sections):
+    if can_label and not is_of_facts and "estimates" not in sections:
         command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
-    if document.evaluator_table is not None:
+    if document.evaluator_table is not None and not is_of_facts:
         steps.append(("See what changes when an evaluator does:", "factaudit diff RUN NEW_RUN"))
     return steps
 

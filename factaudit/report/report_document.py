@@ -5,7 +5,6 @@ Sections of audits are made from the audits' declarations and from their rows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +80,11 @@ class ReportDocument:
         found = [each for check in self.check_warnings for each in check.findings] + self.ok_findings
         return CheckFindingsSummary("", found).format_severity_counts()
 
+    def describe_headline_choice(self) -> str:
+        """``the gravest of each check``, of the checks that found something."""
+        n_checks, n_shown = len(self.check_warnings), len(self.headline_findings)
+        return f"the gravest of {'each check' if n_checks <= n_shown else f'{n_shown} of {n_checks} checks'}"
+
     def format_ok_counts(self) -> str:
         """``4 findings that are ok, of 1 check``: a check that looked at four evaluators is one."""
         checks = format_count(len({each.get("id") for each in self.ok_findings}), "check")
@@ -126,13 +130,19 @@ MAX_HEADLINE_FIGURES = 2
 def _choose_report_headline_figures(
     headline_findings: Sequence[ReportSummaryFinding], sections: Sequence[ReportSection]
 ) -> list[ReportFigure]:
-    """The figure that says who is best, then those of the audits whose findings open the report (of most findings
-    first), else the first ones."""
-    found = Counter(headline.check.audit_name.replace("_", "-") for headline in headline_findings)
+    """The figure that says who is best, then those of the audits whose findings open the report, else the first."""
+    found = [headline.check.audit_name.replace("_", "-") for headline in headline_findings]
+    place = {name: found.index(name) for name in found}
     drawn = [section for section in sections if section.figures]
     best = {name.replace("_", "-") for name, audit in load_all_audits().items() if audit.best is not None}
     # An engine's own section says what its run was about.
-    drawn.sort(key=lambda section: (not section.id.startswith("section-"), section.id not in best, -found[section.id]))
+    drawn.sort(
+        key=lambda section: (
+            not section.id.startswith("section-"),
+            section.id not in best,
+            place.get(section.id, len(found)),
+        )
+    )
     return [section.figures[0] for section in drawn[:MAX_HEADLINE_FIGURES]]
 
 

@@ -218,8 +218,8 @@ class ReportSummaryFinding:
 
 
 def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[ReportSummaryFinding]:
-    """The findings to read first: of every check the gravest, then the next; what failed first, and among equals those
-    that hold on most data sets."""
+    """The findings to read first: of every check the gravest, then the next of each; among them what failed first, then
+    those that hold on most data sets."""
     ranked = []
     for group in check_warnings:
         lines: dict[tuple[Any, Any], list[Row]] = {}
@@ -230,7 +230,7 @@ def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary
                 {each.get("dataset") for each in found} - {None, ALL_TOGETHER, MACRO_MEAN, found[0].get("dataset")}
             )
             gravity = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-            ranked.append((gravity, depth, -more, ReportSummaryFinding(group, found[0], more)))
+            ranked.append((depth, gravity, -more, ReportSummaryFinding(group, found[0], more)))
     return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:MAX_HEADLINES]]
 
 
