@@ -243,6 +243,7 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
 
 @settings(QUICK, max_examples=25)
 @given(ROWS, st.sets(st.integers(0, 13)))
+@pytest.mark.slow
 def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
     """The figures are as if the guesses were verdicts, the bounds as if they were none."""
     claims, verdicts = tables(rows, EVALUATORS)

@@ -223,6 +223,7 @@ def test_score_csv_tells_two_folders_of_the_same_names_apart(shared: Path) -> No
     assert converted.claims["label"].tolist() == plain["y_true"].tolist()
 
 
+@pytest.mark.slow
 def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_path: Path) -> None:
     """LLM-AggreFact's own columns, made of the originals' text, get their systems and responses back."""
     tofueval = convert("tofueval", [shared / "tofueval"]).claims.assign(doc="a dialogue")

@@ -413,6 +413,7 @@ def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) 
     return score_dfactscore_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
 
 
+@pytest.mark.slow
 def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Path, tmp_path: Path) -> None:
     results = people_run(tmp_path, root, replicates=200)
     claims = read_claims(tmp_path / "claims.parquet")

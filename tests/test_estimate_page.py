@@ -251,6 +251,7 @@ def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Call
 
 
 @browser_test
+@pytest.mark.slow
 def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[], Page]) -> None:
     claims = claims_of(["\U0001f600 Zoë paid 1,500 euros in May."] * 2 + ["Third."], ["Zoë paid 1,400 euros."] * 3)
     path = write_labelling_page(claims.iloc[:2], tmp_path / "label.html", "ann")
@@ -361,6 +362,7 @@ def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -
 
 
 @browser_test
+@pytest.mark.slow
 def test_on_a_phone_and_by_axe(tmp_path: Path, browser: Callable[[], Page]) -> None:
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
     _, _, _, path, keys = thirty(tmp_path)

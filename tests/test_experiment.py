@@ -288,6 +288,7 @@ main(sys.argv[1:])
 
 
 @pytest.mark.parametrize("command", ["run", "judge"])
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, command):
     out = tmp_path / ("out" if command == "run" else "verdicts.jsonl")
     if command == "run":

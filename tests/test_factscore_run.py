@@ -329,6 +329,7 @@ def runner() -> Iterator[Runner]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(
     runner: Runner, pages: Path, bios: Path, tmp_path: Path
 ) -> None:
@@ -342,6 +343,7 @@ def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(
     assert [(row["evaluator"], row["calls"]) for row in calls] == [("retrieval+m", 12)]
 
 
+@pytest.mark.slow
 def test_failed_calls_are_unscored_and_tried_again(runner: Runner, pages: Path, bios: Path, tmp_path: Path) -> None:
     def flaky(body: dict[str, Any], attempt: int) -> Plan:
         text = body["messages"][-1]["content"]

@@ -79,6 +79,7 @@ def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> No
         detect_dataset_format(path)
 
 
+@pytest.mark.slow
 def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect.eval", log)

@@ -124,6 +124,7 @@ def test_one_word_is_no_bigram_but_a_word() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), min_size=1, max_size=6), st.randoms())
+@pytest.mark.slow
 def test_a_verdict_depends_on_its_own_claim_alone(pairs: list[tuple[str, str | None]], random) -> None:  # type: ignore[no-untyped-def]
     claims = [Claim(str(at), claim, doc) for at, (claim, doc) in enumerate(pairs)]
     shuffled = random.sample(claims, len(claims))

@@ -64,6 +64,7 @@ def llm(server: FaultServer, cache: Path, **more: Any) -> str:
 
 
 @pytest.mark.parametrize(("command", "batches"), [("score", 2), ("score --people", 3)])
+@pytest.mark.slow
 def test_in_batches_an_engine_says_the_same_at_half_the_price(tmp_path: Path, command: str, batches: int) -> None:
     given = files(tmp_path, command)
     with FaultServer(plan=answer) as server:

@@ -243,6 +243,7 @@ def test_faults_and_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path,
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.slow
 def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:

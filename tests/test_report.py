@@ -278,6 +278,7 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
         assert sum(1 for _ in file) == 451
 
 
+@pytest.mark.slow
 def test_engines_can_add_sections(tmp_path: Path) -> None:
     results = make_results(1, 2, 2)
     results["sections"] = [

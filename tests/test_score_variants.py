@@ -167,6 +167,7 @@ def test_what_decomposing_has_cost_counts_once_for_the_limit(
         run_factscore_experiment(yaml, tmp_path / "limited")
 
 
+@pytest.mark.slow
 def test_what_is_varied_on_the_command_line_is_said_before_and_after(
     texts: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:

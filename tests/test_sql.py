@@ -299,6 +299,7 @@ def database(folder: Path) -> str:
     return "mine.db?claims=my_claims&verdicts=judged.one"
 
 
+@pytest.mark.slow
 def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
     written(tmp_path, *messy(2))
     common = "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"

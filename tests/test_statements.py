@@ -209,6 +209,7 @@ def test_new_names_change_nothing_but_names(audited_world: tuple[str, Tables, di
     } == set()
 
 
+@pytest.mark.slow
 def test_permuted_rows_change_nothing(audited_world: tuple[str, Tables, dict[str, Any]], tmp_path: Any) -> None:
     _, (claims, verdicts), _ = audited_world
     before = list_texts(audit_world((claims, verdicts), with_estimates=False).to_dict(), tmp_path)

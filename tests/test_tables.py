@@ -548,6 +548,7 @@ texts = (
         max_size=8,
     )
 )
+@pytest.mark.slow
 def test_any_text_survives_parquet_and_jsonl(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("any")
     table = validate_claims(

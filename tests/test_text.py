@@ -178,6 +178,7 @@ def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
         start = end
 
 
+@pytest.mark.slow
 def test_chunks_of_long_documents_end_where_sentences_do(shared: Path) -> None:
     for doc in wice(shared)[1][:60]:
         sentence_ends = [end for _, end in find_sentence_spans(doc)]
