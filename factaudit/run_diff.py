@@ -65,8 +65,8 @@ class RunDiff:
     are new, gone, changed in severity, at another place, or restated with other figures. findings_not_compared: how
     many findings are of an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where
     known. only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose
-    label differs; the labels before are used for both runs. examples: some claims whose prediction changed, those that
-    became wrong first.
+    label differs; rates use those before, findings those of each run. examples: some claims whose prediction changed,
+    those that became wrong first.
     """
 
     before: str

@@ -61,7 +61,7 @@ class RunGateCondition:
         """Whether a value is below (above) the number."""
         return bool(_OPERATORS[self.sign](value, self.limit))
 
-    def is_surely_met(self, row: Row) -> bool | None:
+    def is_significantly_met(self, row: Row) -> bool | None:
         """Whether the whole interval of the change is; None where there is no interval."""
         end = row.get(f"{self.key}_{'high' if self.sign.startswith('<') else 'low'}")
         return None if end is None else self.is_met(end)
@@ -105,10 +105,10 @@ def judge_run_gate_changes(
     warned = [RunGateCondition.parse(text, "--warn-on") for text in warn_on]
     for condition in failures:
         for row in rows:
-            surely = condition.is_surely_met(row)
-            if row[condition.key] is None or surely is None:
+            is_sure = condition.is_significantly_met(row)
+            if row[condition.key] is None or is_sure is None:
                 undecided.append(_format_undecided_run_gate_condition(row, condition))
-            elif surely:
+            elif is_sure:
                 failing.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds")
             elif condition.is_met(row[condition.key]):
                 warnings.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds, but not for sure")

@@ -11,7 +11,7 @@ from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import TaskDecisionAnswer
 from factaudit.audit.core.decision_limits import (
     DecisionLimits,
-    is_surely_within,
+    is_significantly_within,
     unscored_share_for_decision,
     widen_interval_for_decision_limits,
 )
@@ -147,7 +147,7 @@ def test_a_range_has_the_interval_and_the_bounds_in_it():
     row = {"x": 0.5, "x_low": 0.4, "x_high": 0.6, "x_min": 0.45, "x_max": 0.7}
     assert widen_interval_for_decision_limits(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
     assert widen_interval_for_decision_limits({"x": 0.5}, "x") is None
-    assert not is_surely_within({"x": 0.0}, "x", 1)
+    assert not is_significantly_within({"x": 0.0}, "x", 1)
     assert unscored_share_for_decision({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
 
 

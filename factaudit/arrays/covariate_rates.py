@@ -101,8 +101,8 @@ def compute_covariate_rate_slopes(
         )
         for said in (judgements.prediction, judgements.stated_prediction)
     )
-    is_surely_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
-    bounds = [bound_slopes_over_missing(x, is_surely_right[at], codes, n_groups) for at in each]
+    is_stated_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
+    bounds = [bound_slopes_over_missing(x, is_stated_right[at], codes, n_groups) for at in each]
     low, high = np.array(bounds).reshape(-1, 2, n_groups).swapaxes(0, 1)
     # Where nothing is missing there is one completion, whatever sums round off.
     low, high = (np.where(n_unstated == 0, slopes, end) for end in (low, high))

@@ -36,7 +36,7 @@ from factaudit.audit.core.audit_declaration import (
     Finding,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import has_interval, is_surely_within, read_decision_limits
+from factaudit.audit.core.decision_limits import has_interval, is_significantly_within, read_decision_limits
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -289,7 +289,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         if best and not left[best][1]:
             failing = [_METHOD_PHRASES[one] for one, (_, n_off) in left.items() if n_off or one not in helping]
             advice += f" This is no “ok” for {' or '.join(failing)}." if failing else ""
-            near = all(is_surely_within(row, "bias", most) for row in by_method[best].values())
+            near = all(is_significantly_within(row, "bias", most) for row in by_method[best].values())
             advice += "" if near else " Whether all are then within {most:limit} points is not known."
         yield Finding(
             "fail" if best is None else "warn" if left[best][1] else "ok",

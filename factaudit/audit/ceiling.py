@@ -18,7 +18,11 @@ from factaudit.audit.core.audit_declaration import (
     Severity,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import can_warn_without_intervals, is_surely_above, read_decision_limits
+from factaudit.audit.core.decision_limits import (
+    can_warn_without_intervals,
+    is_significantly_above,
+    read_decision_limits,
+)
 from factaudit.audit.core.finding_parts import (
     format_first_finding_names,
     group_finding_rows_by_keys,
@@ -155,7 +159,7 @@ def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
                 "evaluator. Beyond the ceiling a higher BAcc is no sign of a better evaluator: get labels that people "
                 "agree on."
             )
-        elif is_surely_above(one, "ceiling", asked):
+        elif is_significantly_above(one, "ceiling", asked):
             severity = "ok"
             told += ": significantly above the {asked:limit} % that are required of an evaluator."
         else:

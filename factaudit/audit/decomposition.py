@@ -31,7 +31,7 @@ from factaudit.audit.core.audit_declaration import (
     Severity,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import is_surely_above, is_surely_below
+from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, pick_finding_evidence
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -236,7 +236,7 @@ def list_faulty_decomposition_rows(audited_run: AuditedRun) -> Iterator[tuple[Ro
         totals = {row["dataset"] for row in rows if row["system"] == ALL_TOGETHER}
         for row in rows:
             if row["system"] == ALL_TOGETHER or row["dataset"] not in totals:
-                yield row, fault, is_surely_above(row, fault, limit)
+                yield row, fault, is_significantly_above(row, fault, limit)
 
 
 def _find_faulty_decomposed_facts(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -256,7 +256,7 @@ def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
             name=row["system"] if row["system"] not in (None, ALL_TOGETHER) else "all systems",
             row=row,
         )
-        severity: Severity = "fail" if is_surely_below(row, "coverage", MIN_COVERAGE) else "warn"
+        severity: Severity = "fail" if is_significantly_below(row, "coverage", MIN_COVERAGE) else "warn"
         keys = ("system", "coverage", "coverage_low", "coverage_high", "n", "n_responses")
         yield Finding(severity, None, row["dataset"], said, pick_finding_evidence(row, *keys))
 

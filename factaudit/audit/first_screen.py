@@ -17,8 +17,8 @@ from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
     count_unscored_or_guessed,
     has_interval,
-    is_surely_above,
-    is_surely_below,
+    is_significantly_above,
+    is_significantly_below,
     read_decision_limits,
     unscored_share_for_decision,
 )
@@ -27,7 +27,7 @@ from factaudit.audit.core.evaluator_comparison import (
     find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_difference_open_by_unscored_claims,
-    is_surely_better_evaluator,
+    is_significantly_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
@@ -191,7 +191,7 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
             word, text = "Beware", "No evaluator alone has the highest balanced accuracy; no interval was computed."
         yield ScreenAdviceLine(word, make_statement(text, best=rows[0]))
         return
-    useful = [row for row in rows if is_surely_above(row, "bacc", 0.5)]
+    useful = [row for row in rows if is_significantly_above(row, "bacc", 0.5)]
     if not useful:
         text = "any of them as they are: none is shown to be better than guessing."
         if len(rows) == 1:
@@ -200,8 +200,8 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
         yield from _list_first_screen_caveat_advice(run, rows[:1], rows[:1])
         return
     best, *others = useful
-    alike = [best, *(row for row in others if not is_surely_better_evaluator(run, best, row["evaluator"]))]
-    worse = [row for row in rows if is_surely_better_evaluator(run, best, row["evaluator"])]
+    alike = [best, *(row for row in others if not is_significantly_better_evaluator(run, best, row["evaluator"]))]
+    worse = [row for row in rows if is_significantly_better_evaluator(run, best, row["evaluator"])]
     yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(run, rows, useful, alike, worse))
     yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
     yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
@@ -241,16 +241,16 @@ def _list_first_screen_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]
     """Those that are significantly worse than the best, and of no use."""
     reasons = []
     for row in worse:
-        if is_surely_below(row, "tpr", 0.5):
+        if is_significantly_below(row, "tpr", 0.5):
             what = make_statement(
                 "it flags {mistakes}", mistakes=state_missed_errors_or_false_alarms(run, row, "tpr", "n_attributable")
             )
-        elif is_surely_below(row, "tnr", 0.5):
+        elif is_significantly_below(row, "tnr", 0.5):
             what = make_statement(
                 "it misses {mistakes}",
                 mistakes=state_missed_errors_or_false_alarms(run, row, "tnr", "n_unattributable"),
             )
-        elif has_interval(row, "bacc") and not is_surely_above(row, "bacc", 0.5):
+        elif has_interval(row, "bacc") and not is_significantly_above(row, "bacc", 0.5):
             what = make_statement("it is not shown to be better than guessing")
         else:
             continue
@@ -265,14 +265,14 @@ def _list_first_screen_error_flagging_advice(
     run: AuditedRun, alike: Sequence[Row], evaluators: Sequence[str]
 ) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
-    if all(is_surely_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
+    if all(is_significantly_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
         text = "flagging single errors: {who} finds significantly more than {least:limit} % of the errors, and passes "
         text += "as large a share of the correct claims."
         who = alike[0]["evaluator"] if len(alike) == 1 else "each under Use"
         yield ScreenAdviceLine("Good for", make_statement(text, who=who, least=least))
         return
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
-        if all(is_surely_below(row, key, least) for row in alike):
+        if all(is_significantly_below(row, key, least) for row in alike):
             # The table has each one's figure: what is sure of all is that they exceed the limit.
             who = f"{'both' if len(alike) == 2 else 'all'} under Use {'miss' if key == 'tnr' else 'flag'}"
             text = "flagging single errors: {who} significantly over {most:limit} %"

@@ -32,7 +32,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.decision_limits import (
     explain_undecided_decision_limit,
     has_interval,
-    is_surely_within,
+    is_significantly_within,
     read_decision_limits,
     unscored_share_for_decision,
 )
@@ -215,7 +215,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
     text = "mean |bias| {mean} points over {rows:count rate}"
     averaged = list_error_rate_bias_rows(rows, evaluator) or rows  # of systems, where any is named
     figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
-    if all(is_surely_within(row, "bias", most) for row in rows):
+    if all(is_significantly_within(row, "bias", most) for row in rows):
         text = "Every rate is significantly within {most:limit} points of the labelled one."
         return TaskDecisionAnswer("yes", figure, make_statement(text, most=most))
     method = _find_sufficient_quantification_correction(audited_run, evaluator, most)
@@ -269,7 +269,7 @@ def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Ro
 
 def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], max_bias: float) -> Statement:
     """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
-    unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
+    unsettled = [row for row in rows if not is_significantly_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
     tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
@@ -300,7 +300,7 @@ def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluato
     rows = audited_run.select_rows_by_keys("adjusted_bias", evaluator=evaluator, level="claim")
     rows = [row for row in rows if row["calibration_system"] != MEAN_OVER_CALIBRATIONS]
     for method in dict.fromkeys(row["method"] for row in rows if row["method"] != "none"):
-        if all(is_surely_within(row, "bias", max_bias) for row in rows if row["method"] == method):
+        if all(is_significantly_within(row, "bias", max_bias) for row in rows if row["method"] == method):
             return method
     return None
 

@@ -13,7 +13,7 @@ from factaudit.arrays.confusion_counts import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
 from factaudit.audit.core.decision_limits import (
     has_interval,
-    is_surely_within,
+    is_significantly_within,
     read_decision_limits,
     unscored_share_for_decision,
     widen_interval_for_decision_limits,
@@ -103,7 +103,7 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         off, whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in biased)
         far, far_whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in beyond)
         datasets = list(dict.fromkeys(row["dataset"] for row in mine))
-        if len(usable) == len(mine) and all(is_surely_within(row, "bias", max_bias) for row in usable):
+        if len(usable) == len(mine) and all(is_significantly_within(row, "bias", max_bias) for row in usable):
             text = "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
             said = make_statement(text + "labelled one.", evaluator=evaluator, most=max_bias)
             yield Finding("ok", evaluator, None, said, {"n_rates": len(usable)})

@@ -23,8 +23,8 @@ from factaudit.audit.core.data_caveats import CAVEAT_CHECKS
 from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.decision_limits import (
     explain_undecided_decision_limit,
-    is_surely_above,
-    is_surely_below,
+    is_significantly_above,
+    is_significantly_below,
     read_decision_limits,
     unscored_share_for_decision,
 )
@@ -154,7 +154,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
     figure = make_statement(text, row=row)
     required = "required: {least:limit} % of both classes."
     rates = {"tpr": "the attributable claims", "tnr": "the errors"}
-    if all(is_surely_above(row, key, least) for key in rates):
+    if all(is_significantly_above(row, key, least) for key in rates):
         return TaskDecisionAnswer(
             "yes",
             figure,
@@ -163,7 +163,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
             ),
         )
     tuned = find_overall_evaluator_rows(audited_run.rows("discrimination")).get(evaluator, {})
-    if all(is_surely_above(tuned, f"tuned_{key}", least) for key in rates):
+    if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in rates):
         return TaskDecisionAnswer(
             "with a correction",
             figure,
@@ -176,13 +176,13 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
         )
     if (review := find_least_review_evaluator_row(audited_run, [evaluator])) is not None:
         return TaskDecisionAnswer("with review", figure, state_review_share(review))
-    short = [key for key in rates if is_surely_below(row, key, least)]
+    short = [key for key in rates if is_significantly_below(row, key, least)]
     if short:
         key = min(short, key=lambda each: row[each])
         found = f"at most {{row.{key}_max:percent}}" if is_open else f"{{row.{key}:percent}}" if row[key] else "none"
         text = f"It finds {found} of {rates[key]}; {required}"
         return TaskDecisionAnswer("no", figure, make_statement(text, row=row, least=least))
-    undecided = [key for key in rates if not is_surely_above(row, key, least)]
+    undecided = [key for key in rates if not is_significantly_above(row, key, least)]
     open_question = explain_undecided_decision_limit(row, *undecided)
     told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
     return TaskDecisionAnswer("cannot tell", figure, told)

@@ -9,7 +9,7 @@ from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding
 from factaudit.audit.core.decision_limits import (
     can_warn_without_intervals,
     explain_undecided_decision_limit,
-    is_surely_within,
+    is_significantly_within,
 )
 from factaudit.audit.core.evaluator_comparison import (
     ALIKE_BACC_DIFFERENCE,
@@ -72,7 +72,7 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
                 pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high")
                 | ({} if worst.get("n") is None else {"n": worst["n"]}),
             )
-        elif rows and all(is_surely_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
+        elif rows and all(is_significantly_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
             widest = max(rows, key=lambda row: abs(row["gap"]))
             yield Finding(
                 "ok",

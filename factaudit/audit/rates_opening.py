@@ -8,8 +8,8 @@ from factaudit.audit.core.audit_declaration import AuditedRun, Column
 from factaudit.audit.core.decision_limits import (
     count_unscored_or_guessed,
     has_interval,
-    is_surely_above,
-    is_surely_below,
+    is_significantly_above,
+    is_significantly_below,
     read_decision_limits,
     unscored_share_for_decision,
 )
@@ -17,7 +17,7 @@ from factaudit.audit.core.evaluator_comparison import (
     find_datasets_of_lowest_and_highest_bacc,
     find_overall_evaluator_rows,
     is_difference_open_by_unscored_claims,
-    is_surely_better_evaluator,
+    is_significantly_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP, format_first_finding_names
 from factaudit.audit.core.interval_methods import MOVER
@@ -46,7 +46,9 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
     others = [row for row in ranked if row is not best and row["evaluator"] not in floors]
     over = " as the mean over datasets" if best.get("dataset") == MACRO_MEAN else ""
     figure = _state_opening_bacc(audited_run, best)
-    below = [row["evaluator"] for row in others if is_surely_better_evaluator(audited_run, best, row["evaluator"])]
+    below = [
+        row["evaluator"] for row in others if is_significantly_better_evaluator(audited_run, best, row["evaluator"])
+    ]
     alike = [row for row in others if row["evaluator"] not in below]
     if alike and not has_interval(best, "bacc") and not is_constant_evaluator_row(best):
         told = [
@@ -77,7 +79,7 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
         beaten is not None
         and evaluator not in floors
         and (has_interval(best, "bacc") or best["bacc"] <= beaten["bacc"])
-        and not is_surely_better_evaluator(audited_run, best, beaten["evaluator"])
+        and not is_significantly_better_evaluator(audited_run, best, beaten["evaluator"])
     ):
         told.append(
             make_statement(
@@ -120,7 +122,7 @@ def _state_opening_bacc(audited_run: AuditedRun, row: Row) -> Statement:
 def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> list[Statement]:
     if is_constant_evaluator_row(best_row) and not has_interval(best_row, "bacc"):
         return [make_statement("It says the same of every claim: it tells no error from another claim.")]
-    if has_interval(best_row, "bacc") and not is_surely_above(best_row, "bacc", 0.5):
+    if has_interval(best_row, "bacc") and not is_significantly_above(best_row, "bacc", 0.5):
         return [
             make_statement(
                 "It is not shown to be better than guessing ({chance:limit} %): do not rely on it to tell attributable "
@@ -154,9 +156,9 @@ def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> 
     called = best_row | {"predicted_errors": predicted, "labelled_errors": errors / n}
     lean = "so that {slip}; it calls {best.predicted_errors:percent} of the scored claims errors, the labels "
     lean += "{best.labelled_errors:percent}."
-    if is_surely_above(best_row, "gap", MAX_TPR_TNR_GAP):
+    if is_significantly_above(best_row, "gap", MAX_TPR_TNR_GAP):
         told.append(make_statement("It leans towards “attributable”, " + lean, best=called, slip="errors slip through"))
-    elif is_surely_below(best_row, "gap", -MAX_TPR_TNR_GAP):
+    elif is_significantly_below(best_row, "gap", -MAX_TPR_TNR_GAP):
         rejected = "good claims are rejected"
         told.append(make_statement("It leans towards “unattributable”, " + lean, best=called, slip=rejected))
     return told

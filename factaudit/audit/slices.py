@@ -282,9 +282,9 @@ def _select_worst_slices_for_report(rows: Sequence[Row]) -> tuple[list[Row], str
     """The slices on which an evaluator is worse, those whose interval is below 0 first."""
     every = _list_tested_slices(rows)
     tested = [row for row in every if row["difference"] < 0]
-    n_surely = sum(row["difference_high"] < 0 for row in tested)
+    n_below = sum(row["difference_high"] < 0 for row in tested)
     shown = sorted(tested, key=lambda row: (row["difference_high"] >= 0, row["difference"]))
-    shown = shown[: max(_SHOWN_ROWS, min(n_surely, 3 * _SHOWN_ROWS))]
+    shown = shown[: max(_SHOWN_ROWS, min(n_below, 3 * _SHOWN_ROWS))]
     if not shown:
         none = "An evaluator is worse on no slice" if every else "No slice could be compared"
         return list(rows)[:_SHOWN_ROWS], f"{none}; all rows are in the CSV."

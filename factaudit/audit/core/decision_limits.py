@@ -87,19 +87,19 @@ def explain_undecided_decision_limit(row: Row, *keys: str) -> str:
     return "not significant either way"
 
 
-def is_surely_above(row: Row, key: str, limit: float) -> bool:
+def is_significantly_above(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is over a limit by its interval and its bounds."""
     found = widen_interval_for_decision_limits(row, key)
     return found is not None and found[0] > limit
 
 
-def is_surely_below(row: Row, key: str, limit: float) -> bool:
+def is_significantly_below(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is under a limit by its interval and its bounds."""
     found = widen_interval_for_decision_limits(row, key)
     return found is not None and found[1] < limit
 
 
-def is_surely_within(row: Row, key: str, limit: float) -> bool:
+def is_significantly_within(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is no farther than ``limit`` from 0 by its interval and its bounds."""
     found = widen_interval_for_decision_limits(row, key)
     return found is not None and -limit <= found[0] and found[1] <= limit

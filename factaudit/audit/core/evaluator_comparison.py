@@ -11,8 +11,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
     has_interval,
-    is_surely_above,
-    is_surely_below,
+    is_significantly_above,
+    is_significantly_below,
     read_decision_limits,
     widen_interval_for_decision_limits,
 )
@@ -69,7 +69,7 @@ def _list_rows_of_evaluators_above_chance(audited_run: AuditedRun) -> list[Row]:
         row
         for name, row in rows.items()
         if name not in audited_run.floors and row.get("bacc") is not None
-        if (is_surely_above(row, "bacc", 0.5) if "bacc_low" in row else row["bacc"] > 0.5)
+        if (is_significantly_above(row, "bacc", 0.5) if "bacc_low" in row else row["bacc"] > 0.5)
     ]
 
 
@@ -83,7 +83,7 @@ def explain_absence_of_evaluators_of_like_accuracy(audited_run: AuditedRun) -> s
     return f"no two of {able} evaluators clear of chance are within {100 * ALIKE_BACC_DIFFERENCE:.0f} points of BAcc"
 
 
-def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
+def is_significantly_better_evaluator(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
     """Whether an evaluator's BAcc is surely above that of another one.
 
     By the paired difference on the same claims; where that was not computed, by intervals that do not overlap.
@@ -91,9 +91,9 @@ def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_eva
     for row in audited_run.rows("differences"):
         if row.get("key") == "bacc" and row.get("dataset") == best_row.get("dataset"):
             if (row["evaluator_a"], row["evaluator_b"]) == (best_row["evaluator"], other_evaluator):
-                return is_surely_above(row, "difference", 0)
+                return is_significantly_above(row, "difference", 0)
             if (row["evaluator_a"], row["evaluator_b"]) == (other_evaluator, best_row["evaluator"]):
-                return is_surely_below(row, "difference", 0)
+                return is_significantly_below(row, "difference", 0)
     other_row = find_overall_evaluator_rows(audited_run.rows("rates")).get(other_evaluator, {})
     mine, its = (widen_interval_for_decision_limits(row, "bacc") for row in (best_row, other_row))
     if its is None and is_constant_evaluator_row(other_row):  # 50 % for any claims
@@ -106,8 +106,8 @@ def is_difference_open_by_unscored_claims(audited_run: AuditedRun, best_row: Row
     pair = {best_row["evaluator"], other_evaluator}
     return any(
         (row["difference_low"] > 0 or row["difference_high"] < 0)
-        and not is_surely_above(row, "difference", 0)
-        and not is_surely_below(row, "difference", 0)
+        and not is_significantly_above(row, "difference", 0)
+        and not is_significantly_below(row, "difference", 0)
         for row in audited_run.rows("differences")
         if row.get("key") == "bacc" and row.get("dataset") == best_row.get("dataset")
         if {row["evaluator_a"], row["evaluator_b"]} == pair and has_interval(row, "difference")
