@@ -41,7 +41,6 @@ from factaudit.experiment_inputs import (
     read_experiment_inputs,
     resolve_experiment_source,
 )
-from factaudit.intake.standard_columns import list_further_columns_of_scores
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.results import Results, Row, compare, compare_counts
@@ -70,6 +69,7 @@ from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
+from factaudit.tables.standard_columns import list_further_columns_of_scores
 from factaudit.tables.validation import find_claim_variants
 from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings

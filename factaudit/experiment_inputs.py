@@ -53,7 +53,7 @@ class ExperimentTablePaths(RunSettings):
     annotations: list[str] = Field(default_factory=list)
     #: How their labels become one: the first makes the claims' labels, all stand beside each other in the report.
     label_rules: list[str] = Field(default_factory=list)
-    #: How the files of claims and verdicts are to be read (`factaudit.intake.column_mapping`), or ``auto``.
+    #: How the files of claims and verdicts are to be read (`factaudit.tables.column_mapping`), or ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
     #: Of each data set only the claims of its first so many documents: a trial before a costly run.
     limit_documents: int | None = Field(default=None, ge=1)

@@ -13,16 +13,16 @@ import pandas as pd
 from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.foreign_files import read_foreign_file
-from factaudit.intake.nested_lists import has_nested_paths, spread_nested_lists
-from factaudit.intake.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
 from factaudit.tables import (
     merge_claim_tables,
     merge_verdict_tables,
 )
 from factaudit.tables.annotations import read_annotations
+from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.counts_table import is_counts_table
+from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
+from factaudit.tables.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 

@@ -13,11 +13,11 @@ import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.input_tables import load_input_tables, name_input_sources
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.open_questions import merge_mapping_data
-from factaudit.intake.table_loading import LoadedTables, load_pandas_frame
 from factaudit.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.open_questions import merge_mapping_data
+from factaudit.tables.table_loading import LoadedTables, load_pandas_frame
 
 
 class FrameLike(Protocol):

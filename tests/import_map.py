@@ -32,9 +32,8 @@ ROOMS = {
     "input_tables": (0.55, "any file in"),
     "datasets": (0.6, "published formats to tables"),
     "perturb": (0.66, "claims with one thing changed"),
-    "intake": (0.48, "any table to ours"),
     "arrays": (0.28, "claims and verdicts as arrays"),
-    "tables": (0.4, "claims, verdicts: files, checks"),
+    "tables": (0.4, "any table to ours, checked"),
     "stats": (0.18, "arrays in, arrays out"),
     "text": (0.45, "tokens, sentences, chunks"),
 }

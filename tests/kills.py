@@ -27,7 +27,7 @@ from llm_server import FaultServer, Plan, completion, fingerprint
 FORKS = """
 import json, os, resource, sys
 import factaudit.experiment, factaudit.engines.dfactscore.experiment, factaudit.engines.factscore.experiment
-import factaudit.report.plots.plot_data, factaudit.report.report_document, factaudit.intake.table_loading
+import factaudit.report.plots.plot_data, factaudit.report.report_document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
 from factaudit.llm import batch_api, client, batch_client

@@ -25,7 +25,7 @@ FLOORS = (
     {"publications"},
     {"yaml_paths"},
     {"tables"},
-    {"intake", "arrays"},
+    {"arrays"},
     {"llm", "knowledge", "datasets", "audit", "perturb"},
     {"input_tables"},
     {"python_input"},

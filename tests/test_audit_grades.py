@@ -20,13 +20,13 @@ from factaudit.audit.grades import compute_grade_agreement, compute_grade_calibr
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets.conversion import convert
 from factaudit.errors import InputError, UsageError
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.table_loading import load_tables
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.grade_agreement import ordinal_krippendorff_alpha, spearman_rank_correlation
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.annotations import list_annotator_judgements, validate_annotations
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.table_loading import load_tables
 
 INTERVALS = ClusterBootstrap(replicates=20)
 NONE = float("nan")

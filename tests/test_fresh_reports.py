@@ -16,7 +16,6 @@ from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.datasets import convert
-from factaudit.intake.standard_columns import list_further_columns_of_scores
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
 from factaudit.report.summary import compose_report_summary_paragraphs
@@ -25,6 +24,7 @@ from factaudit.run_matching import compare_findings_of_runs
 from factaudit.run_reuse import describe_run_audit_rows
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.annotations import count_labels_by_grade, validate_annotations
+from factaudit.tables.standard_columns import list_further_columns_of_scores
 
 Row = dict[str, Any]
 

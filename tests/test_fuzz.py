@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES, read_response_file
 from factaudit.errors import FactauditError, InputError
 from factaudit.experiment import find_experiment_engine, read_experiment
-from factaudit.intake.table_loading import load_tables as load_tables
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.tables import read_claims, read_verdicts
+from factaudit.tables.table_loading import load_tables as load_tables
 
 CLAIM = {"dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1, "system": "s"}
 #: What a user may have written for anything.

@@ -19,7 +19,7 @@ from conftest import run_command
 
 from factaudit.errors import InputError
 from factaudit.files import UNPACK_LIMIT_VARIABLE, open_input_file, resolve_path
-from factaudit.intake.header_rows import _count_excel_sheet_cells
+from factaudit.tables.header_rows import _count_excel_sheet_cells
 from factaudit.tables.reading import read_table
 
 CLAIM = {"claim_id": "a", "dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1}

@@ -15,12 +15,12 @@ import pytest
 
 import factaudit as fa
 from factaudit.errors import InputError, UsageError
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.foreign_files import read_foreign_file
-from factaudit.intake.mapped_tables import apply_mapping_to_tables
-from factaudit.intake.mapping_options import parse_column_mapping_options
-from factaudit.intake.mapping_proposal import propose_column_mapping
-from factaudit.intake.table_loading import load_tables
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.mapped_tables import apply_mapping_to_tables
+from factaudit.tables.mapping_options import parse_column_mapping_options
+from factaudit.tables.mapping_proposal import propose_column_mapping
+from factaudit.tables.table_loading import load_tables
 
 N = 24
 DOCS = [f"Report {i // 2}: the river {i // 2} runs past the old town and its three mills." for i in range(N)]

@@ -95,7 +95,7 @@ def list_option_messages() -> list[str]:
     package = Path(factaudit.__file__).parent
     for path in package.rglob("*.py"):
         inside = path.relative_to(package).as_posix()
-        if inside.startswith(("cli/", "start/", "intake/mapping_options", "intake/open_questions", "python_errors")):
+        if inside.startswith(("cli/", "start/", "tables/mapping_options", "tables/open_questions", "python_errors")):
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         bodies = [

@@ -10,7 +10,7 @@ from factaudit.errors import InputError, UsageError
 from factaudit.evaluators import registry
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.experiment import read_experiment
-from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.yaml_file import parse_yaml_set_options
 from factaudit.yaml_paths import YamlPathKind
 

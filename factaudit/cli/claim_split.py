@@ -20,7 +20,7 @@ from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

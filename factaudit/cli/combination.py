@@ -19,7 +19,7 @@ from factaudit.cli.options import (
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

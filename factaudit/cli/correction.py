@@ -14,7 +14,7 @@ from factaudit.cli.result_display import display_adjusted_rates
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 #: What one labelled system can correct by, and what was predicted.

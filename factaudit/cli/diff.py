@@ -21,9 +21,9 @@ from factaudit.cli.options import (
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
     from factaudit.run_diff import RunDiff
     from factaudit.run_gate import RunGateVerdict
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

@@ -13,8 +13,8 @@ from factaudit.cli.options import PATH_TYPE, SEED_OPTION, add_mapping_options, f
 from factaudit.cli.terminal import exit_command_with_two_on_errors, print_line
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
     from factaudit.run_drift import RunDrift
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

@@ -44,7 +44,7 @@ from factaudit.errors import UsageError
 from factaudit.files import resolve_path
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

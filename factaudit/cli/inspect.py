@@ -22,8 +22,8 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
-    from factaudit.intake.table_loading import LoadedTables
+    from factaudit.tables.column_mapping import ColumnMapping
+    from factaudit.tables.table_loading import LoadedTables
 
 
 @click.command(
@@ -55,10 +55,10 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
     from factaudit.input_tables import load_input_tables
-    from factaudit.intake.column_profiles import profile_column_for_mapping
-    from factaudit.intake.foreign_files import read_foreign_file
-    from factaudit.intake.standard_columns import list_further_columns_of_scores
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
+    from factaudit.tables.column_profiles import profile_column_for_mapping
+    from factaudit.tables.foreign_files import read_foreign_file
+    from factaudit.tables.standard_columns import list_further_columns_of_scores
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from factaudit.evaluators.judging import NamedEvaluator
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

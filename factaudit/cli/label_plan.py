@@ -24,7 +24,7 @@ from factaudit.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)

@@ -21,7 +21,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
 
 if TYPE_CHECKING:
-    from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
+    from factaudit.tables.open_questions import AmbiguousReadingError, PossibleColumnReading
 
 
 class _CommandFilePathType(click.Path):
@@ -109,8 +109,8 @@ def add_mapping_options(command_function: Any) -> Any:
 
     @functools.wraps(command_function)
     def with_mapping(**given: Any) -> Any:
-        from factaudit.intake.mapping_options import parse_column_mapping_options
-        from factaudit.intake.open_questions import AmbiguousReadingError, merge_mapping_data
+        from factaudit.tables.mapping_options import parse_column_mapping_options
+        from factaudit.tables.open_questions import AmbiguousReadingError, merge_mapping_data
 
         settings = {name: given.pop(name) for name in _MAPPING_PARAMETERS}
         if takes_label_files:

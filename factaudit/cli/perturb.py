@@ -12,7 +12,7 @@ from factaudit.cli.options import PATH_TYPE, SEED_OPTION, add_mapping_options, f
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(

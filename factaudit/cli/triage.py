@@ -22,7 +22,7 @@ from factaudit.errors import UsageError
 if TYPE_CHECKING:
     from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.triage import TriageResults
-    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.tables.column_mapping import ColumnMapping
 
 #: Claims on the page to review on: the first of the queue. More make it slow to open.
 MAX_PAGE_CLAIMS = 500

@@ -16,8 +16,8 @@ from factaudit.datasets.framework_logs import (
     parse_framework_log_json_cell,
     parse_framework_log_score_cell,
 )
-from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.tables import list_plain_rows
+from factaudit.tables.foreign_files import read_foreign_file
 
 
 @make_framework_log_converter(

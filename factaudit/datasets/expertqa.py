@@ -19,7 +19,7 @@ from factaudit.datasets.source_files import (
     expand_dataset_source_folders,
     read_dataset_source_rows,
 )
-from factaudit.intake.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_vocabulary_words
 from factaudit.text.display_text import format_count
 
 #: What experts said of a claim's evidence; N/A and the like are no label.

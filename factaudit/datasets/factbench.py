@@ -20,9 +20,9 @@ from factaudit.datasets.source_files import (
     read_dataset_source_rows,
 )
 from factaudit.errors import InputError, Problem
-from factaudit.intake.vocabulary import parse_label_word
 from factaudit.tables import read_table
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.tables.vocabulary import parse_label_word
 from factaudit.text.display_text import format_count
 
 

@@ -15,8 +15,8 @@ from factaudit.datasets.framework_logs import (
     parse_framework_log_json_cell,
 )
 from factaudit.errors import InputError, Problem
-from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.tables import list_plain_rows
+from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 
 

@@ -17,8 +17,8 @@ from factaudit.datasets.framework_logs import (
     parse_framework_log_score_cell,
 )
 from factaudit.errors import InputError, Problem
-from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.tables import list_plain_rows
+from factaudit.tables.foreign_files import read_foreign_file
 
 _FEEDBACK = "feedback."
 _INPUT_FIELDS = ("inputs.context", "inputs.document", "inputs.documents", "inputs.source", "inputs.passage")

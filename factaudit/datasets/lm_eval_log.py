@@ -24,7 +24,7 @@ from factaudit.datasets.framework_logs import (
 )
 from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.intake.vocabulary import normalise_vocabulary_words, parse_label_word
+from factaudit.tables.vocabulary import normalise_vocabulary_words, parse_label_word
 
 _LETTERS = "ABCDEFGHIJ"
 #: A line of a prompt that says what a choice is: ``A. supported``, ``(1) refuted``.

@@ -16,8 +16,8 @@ import pandas as pd
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem
-from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.text.display_text import format_count
 
 _AGGREFACT_COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}

@@ -17,8 +17,8 @@ from factaudit.datasets.framework_logs import (
     parse_framework_log_json_cell,
 )
 from factaudit.errors import InputError, Problem
-from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.tables import list_plain_rows, read_table
+from factaudit.tables.foreign_files import read_foreign_file
 
 _SCORE_SUFFIX, _REASON_SUFFIX = "/score", "/justification"
 #: The grades of MLflow's GenAI metrics, which say why: from the worst to the best.

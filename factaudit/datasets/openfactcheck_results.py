@@ -13,7 +13,7 @@ from factaudit.datasets.source_files import (
     expand_dataset_source_folders,
     read_dataset_source_rows,
 )
-from factaudit.intake.vocabulary import parse_label_word
+from factaudit.tables.vocabulary import parse_label_word
 
 
 class OpenFactCheckSolverStep(DatasetSourceRow):

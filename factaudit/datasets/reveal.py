@@ -16,7 +16,7 @@ from factaudit.datasets.source_files import (
     expand_dataset_source_folders,
     read_dataset_source_rows,
 )
-from factaudit.intake.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_vocabulary_words
 from factaudit.text.display_text import format_count
 
 #: How labels of attribution begin: 1 where the evidence supports the whole step.

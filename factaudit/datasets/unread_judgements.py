@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.intake.judgement_columns import classify_judgement_column_by_name, extract_evaluator_name
-from factaudit.intake.vocabulary import (
+from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.judgement_columns import classify_judgement_column_by_name, extract_evaluator_name
+from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,

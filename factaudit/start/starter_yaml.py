@@ -13,9 +13,9 @@ import yaml
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.files import resolve_path
 from factaudit.input_tables import is_input_counts_file, load_input_tables
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.foreign_files import read_foreign_file
-from factaudit.intake.table_loading import LoadedTables
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.table_loading import LoadedTables
 
 EDITOR_SCHEMA_NAME = "experiment.schema.json"
 _EVALUATORS_COMMENT = "# What judges the claims (`factaudit list evaluators`).\n"

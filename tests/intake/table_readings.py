@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.intake.table_loading import LoadedTables
+from factaudit.tables.table_loading import LoadedTables
 
 
 def write_values(values: pd.Series) -> str:

@@ -20,8 +20,8 @@ from table_readings import describe_tables
 import factaudit.input_tables
 from factaudit.cli import cli
 from factaudit.input_tables import load_input_tables
-from factaudit.intake.open_questions import AmbiguousReadingError
-from factaudit.intake.table_loading import LoadedTables
+from factaudit.tables.open_questions import AmbiguousReadingError
+from factaudit.tables.table_loading import LoadedTables
 
 FOLDER = Path(__file__).parent / "gauntlet"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "readings.yaml").read_text(encoding="utf-8"))

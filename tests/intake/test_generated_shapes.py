@@ -16,7 +16,7 @@ from tool_shapes import TOOL_SHAPES
 
 from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
-from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
+from factaudit.tables.open_questions import AmbiguousReadingError, PossibleColumnReading
 
 ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES]
 

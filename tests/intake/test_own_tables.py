@@ -12,8 +12,8 @@ import pytest
 
 import factaudit as fa
 from factaudit.input_tables import load_input_tables
-from factaudit.intake.mapping_options import parse_column_mapping_options
-from factaudit.intake.table_loading import load_tables
+from factaudit.tables.mapping_options import parse_column_mapping_options
+from factaudit.tables.table_loading import load_tables
 
 N = 48
 IDS = [f"c{i:02}" for i in range(N)]

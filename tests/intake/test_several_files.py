@@ -15,7 +15,7 @@ from table_readings import describe_tables
 from factaudit import compare
 from factaudit.errors import InputError, UsageError
 from factaudit.input_tables import load_input_tables
-from factaudit.intake.open_questions import AmbiguousReadingError
+from factaudit.tables.open_questions import AmbiguousReadingError
 
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}

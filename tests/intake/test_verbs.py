@@ -18,8 +18,8 @@ import factaudit.input_tables
 from factaudit.cli import cli
 from factaudit.errors import UsageError
 from factaudit.input_tables import load_input_tables
-from factaudit.intake.mapping_options import parse_column_mapping_options
-from factaudit.intake.table_loading import LoadedTables
+from factaudit.tables.mapping_options import parse_column_mapping_options
+from factaudit.tables.table_loading import LoadedTables
 
 N = 12
 LABELS = [int(i % 3 > 0) for i in range(N)]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.column_roles import list_searchable_forms_of_column_name
-from factaudit.intake.judgement_columns import (
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.column_roles import list_searchable_forms_of_column_name
+from factaudit.tables.judgement_columns import (
     LOOSE_JUDGE_WORDS,
     REASONS,
     TableReading,
@@ -17,8 +17,9 @@ from factaudit.intake.judgement_columns import (
     drop_columns_of_agreement_with_labels,
     read_column_as_binary_judgements,
 )
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
-from factaudit.intake.vocabulary import (
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import (
     ANNOTATOR_COLUMN_PATTERN,
     COLUMN_NAMES,
     NUMBERED_PERSON_PATTERN,
@@ -28,7 +29,6 @@ from factaudit.intake.vocabulary import (
     normalise_vocabulary_words,
     parse_label_word,
 )
-from factaudit.tables.plain_values import is_missing_value
 
 #: Of more questions of a form it is not asked which is about support.
 _MAX_QUESTIONS = 8

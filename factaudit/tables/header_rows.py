@@ -12,9 +12,9 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import check_unpacked_size
-from factaudit.intake.cell_values import is_number_text
-from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_sheet, is_code_book_text
-from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
+from factaudit.tables.cell_values import is_number_text
+from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_sheet, is_code_book_text
+from factaudit.tables.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows

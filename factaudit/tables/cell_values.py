@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.intake.vocabulary import is_blank_cell
 from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import is_blank_cell
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.

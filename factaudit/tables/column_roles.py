@@ -7,16 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.vocabulary import (
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
     strip_column_name_values_hint,
 )
-from factaudit.tables.plain_values import is_missing_value
 
 #: Columns of ours that hold judgements, which `judgement_columns` tells apart.
 _JUDGEMENT_ROLES = ("label", "score", "prediction")

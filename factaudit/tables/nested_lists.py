@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
-from factaudit.intake.judgement_columns import find_measures_among_evaluators, is_name_of_person
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.judgement_columns import find_measures_among_evaluators, is_name_of_person
 
 _LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.

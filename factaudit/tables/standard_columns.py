@@ -7,11 +7,11 @@ from difflib import get_close_matches
 
 import pandas as pd
 
-from factaudit.intake.column_profiles import profile_column_for_mapping
-from factaudit.intake.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.annotations import ANNOTATION_COLUMNS
+from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.schema import GRADE_COLUMN
+from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
 
 #: The columns that a table of ours may have, by what it is.
 OWN_COLUMNS = {

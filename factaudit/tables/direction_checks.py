@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from factaudit.intake.cell_values import parse_judgement_numbers
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.judgement_scales import Scale
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.vocabulary import (
+from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables.cell_values import parse_judgement_numbers
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.judgement_scales import Scale
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.vocabulary import (
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
 )
-from factaudit.tables import find_claim_positions_in_table
 
 #: A direction contradicts the labels where chance would do so less often than this.
 _LEVEL = 0.025

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import yaml
 
-_VOCABULARY = yaml.safe_load(files("factaudit.intake").joinpath("vocabulary.yaml").read_text(encoding="utf-8"))
+_VOCABULARY = yaml.safe_load(files("factaudit.tables").joinpath("vocabulary.yaml").read_text(encoding="utf-8"))
 #: Column of ours -> names that users give it, the likelier first. Names are compared after
 #: `normalise_vocabulary_words`.
 COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]

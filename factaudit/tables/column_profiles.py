@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
-from factaudit.intake.vocabulary import (
+from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+from factaudit.tables.vocabulary import (
     ATTRIBUTABLE_WORDS,
     INTERMEDIATE_WORDS,
     UNATTRIBUTABLE_WORDS,
@@ -17,7 +18,6 @@ from factaudit.intake.vocabulary import (
     normalise_vocabulary_words,
     parse_label_word,
 )
-from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 
 #: More different values than this are no words of a scale.
 _MAX_SCALE_WORDS = 12

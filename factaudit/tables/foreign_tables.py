@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
-from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.intake.column_roles import (
+from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
+from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.column_roles import (
     LONG_FORM_ROLES,
     ask_whether_system_column_has_verdicts,
     ask_which_column_is_answer,
@@ -19,7 +19,7 @@ from factaudit.intake.column_roles import (
     find_repeated_claim_id_column,
     list_searchable_forms_of_column_name,
 )
-from factaudit.intake.judgement_columns import (
+from factaudit.tables.judgement_columns import (
     TableReading,
     choose_support_probability_column,
     classify_judgement_column_by_name,
@@ -27,7 +27,7 @@ from factaudit.intake.judgement_columns import (
     find_measures_among_evaluators,
     is_name_of_person,
 )
-from factaudit.intake.label_columns import (
+from factaudit.tables.label_columns import (
     ask_about_annotators_that_judge,
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
@@ -35,24 +35,24 @@ from factaudit.intake.label_columns import (
     find_annotator_label_columns,
     find_label_column,
 )
-from factaudit.intake.list_columns import ask_about_lists
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.score_verdict_pairs import (
+from factaudit.tables.list_columns import ask_about_lists
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.score_verdict_pairs import (
     ask_about_constant_judge_columns,
     ask_about_repeated_claims,
     join_nameless_score_and_verdict,
     leave_out_numbers_against,
     pair_score_and_verdict_columns,
 )
-from factaudit.intake.standard_columns import OWN_COLUMNS, list_missing_standard_columns
-from factaudit.intake.vocabulary import (
+from factaudit.tables.standard_columns import OWN_COLUMNS, list_missing_standard_columns
+from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
-from factaudit.tables.plain_values import is_missing_value
 
 #: More different values than this are no words that a label could be made of.
 _MAX_LABEL_WORDS = 12

@@ -12,7 +12,7 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem
 from factaudit.files import open_input_file
-from factaudit.intake.header_rows import build_table_from_cell_grid
+from factaudit.tables.header_rows import build_table_from_cell_grid
 from factaudit.tables.reading import lift_csv_field_limit
 from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from factaudit.intake.cell_values import is_number_text
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
-from factaudit.intake.vocabulary import (
+from factaudit.tables.cell_values import is_number_text
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.vocabulary import (
     BARE_WORDS,
     find_vocabulary_words_in_column_name,
     is_name_of_doubtful_direction,

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
-from factaudit.intake.vocabulary import COLUMN_NAMES
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.schema import GRADE_COLUMN
+from factaudit.tables.vocabulary import COLUMN_NAMES
 from factaudit.yaml_file import parse_plain_yaml
 
 
@@ -38,7 +38,7 @@ class EvaluatorColumnMapping(BaseModel):
 class ColumnMapping(BaseModel):
     """How tables become claims and verdicts.
 
-    auto: what is missing here is proposed from the tables (`factaudit.intake.mapping_proposal`), and shown.
+    auto: what is missing here is proposed from the tables (`factaudit.tables.mapping_proposal`), and shown.
     columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
     of which a file has one.
     constants: column of ours to a value for all rows (``dataset: mine``).

@@ -18,18 +18,18 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import check_is_table_file, open_input_file
-from factaudit.intake.class_labels import (
+from factaudit.tables import read_table
+from factaudit.tables.class_labels import (
     list_class_names_of_parquet,
     read_rows_with_features,
     replace_class_codes_by_names,
 )
-from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_document
-from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
-from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
-from factaudit.intake.separated_values import read_file_text, read_separated_values
-from factaudit.tables import read_table
+from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_document
+from factaudit.tables.header_rows import READING_NOTE as READING_NOTE
+from factaudit.tables.header_rows import build_table_from_cell_grid, read_excel_grid
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.separated_values import read_file_text, read_separated_values
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 
 #: What a name may end in; ``.gz`` may follow the text formats.
@@ -48,7 +48,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
     """The rows of a file as a DataFrame of plain values; nothing is checked but that it is a table.
 
     sheet: of a workbook. header: the row of CSV and Excel that names the columns, from 1; by default it is found
-    (`factaudit.intake.header_rows`), and what was left out is in ``attrs["reading_note"]``.
+    (`factaudit.tables.header_rows`), and what was left out is in ``attrs["reading_note"]``.
 
     A JSON file is a list of objects, an object of columns, or an object that holds such a list (``{"results":
     [...]}``: the longest one counts, to three levels). Objects within rows become columns with a dot (``input.text``).

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factaudit.intake.cell_values import parse_judgement_numbers
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.judgement_columns import (
+from factaudit.tables.cell_values import parse_judgement_numbers
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.judgement_columns import (
     VERDICT_AFFIXES,
     TableReading,
     are_same,
@@ -15,8 +15,8 @@ from factaudit.intake.judgement_columns import (
     has_numbers,
     read_column_as_binary_judgements,
 )
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
-from factaudit.intake.vocabulary import (
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
     is_reversed_column_name,
     normalise_vocabulary_words,

@@ -15,40 +15,6 @@ import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import open_input_file
-from factaudit.intake.class_labels import (
-    list_class_names_of_features,
-    list_class_names_of_schema,
-    replace_class_codes_by_names,
-)
-from factaudit.intake.code_books import CODE_BOOK
-from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
-from factaudit.intake.column_profiles import profile_column_for_mapping
-from factaudit.intake.direction_checks import ask_about_directions
-from factaudit.intake.document_tables import join_document_tables, split_tables_of_same_claims
-from factaudit.intake.foreign_files import (
-    READING_NOTE,
-    convert_arrays_in_cells,
-    flatten_foreign_columns,
-    read_foreign_file,
-)
-from factaudit.intake.judgement_scales import list_reading_of_turned_labels
-from factaudit.intake.mapped_tables import apply_mapping_to_tables
-from factaudit.intake.mapping_description import describe_mapping
-from factaudit.intake.mapping_proposal import propose_column_mapping
-from factaudit.intake.nested_lists import has_nested_paths
-from factaudit.intake.open_questions import (
-    AmbiguousReadingError,
-    OpenQuestion,
-    PossibleColumnReading,
-    complete_open_question_readings,
-)
-from factaudit.intake.standard_columns import (
-    OWN_COLUMNS,
-    classify_standard_tables,
-    find_misspelt_standard_columns,
-    has_repeated_claims_in_standard_columns,
-    list_missing_standard_columns,
-)
 from factaudit.tables import (
     CLAIM_COLUMNS,
     merge_claim_tables,
@@ -59,6 +25,40 @@ from factaudit.tables import (
     validate_verdicts,
 )
 from factaudit.tables.annotations import read_annotations, validate_annotations
+from factaudit.tables.class_labels import (
+    list_class_names_of_features,
+    list_class_names_of_schema,
+    replace_class_codes_by_names,
+)
+from factaudit.tables.code_books import CODE_BOOK
+from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
+from factaudit.tables.column_profiles import profile_column_for_mapping
+from factaudit.tables.direction_checks import ask_about_directions
+from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
+from factaudit.tables.foreign_files import (
+    READING_NOTE,
+    convert_arrays_in_cells,
+    flatten_foreign_columns,
+    read_foreign_file,
+)
+from factaudit.tables.judgement_scales import list_reading_of_turned_labels
+from factaudit.tables.mapped_tables import apply_mapping_to_tables
+from factaudit.tables.mapping_description import describe_mapping
+from factaudit.tables.mapping_proposal import propose_column_mapping
+from factaudit.tables.nested_lists import has_nested_paths
+from factaudit.tables.open_questions import (
+    AmbiguousReadingError,
+    OpenQuestion,
+    PossibleColumnReading,
+    complete_open_question_readings,
+)
+from factaudit.tables.standard_columns import (
+    OWN_COLUMNS,
+    classify_standard_tables,
+    find_misspelt_standard_columns,
+    has_repeated_claims_in_standard_columns,
+    list_missing_standard_columns,
+)
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Readings of more rows are not tried before they are offered.

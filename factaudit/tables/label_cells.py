@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
+from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import is_blank_cell, normalise_vocabulary_words
 
 
 def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factaudit.intake.judgement_columns import TableReading
-from factaudit.intake.nested_lists import flatten_nested_objects
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
-from factaudit.intake.vocabulary import (
+from factaudit.tables.judgement_columns import TableReading
+from factaudit.tables.nested_lists import flatten_nested_objects
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,

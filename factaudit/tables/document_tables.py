@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.intake.claim_keys import join_claim_key_cells, name_table_stem
-from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.claim_keys import join_claim_key_cells, name_table_stem
 from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 NamedTable = tuple[str, pd.DataFrame]
 #: Columns that no table of documents has.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.vocabulary import COLUMN_NAMES
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.vocabulary import COLUMN_NAMES
 
 #: What ``--map`` calls columns that nothing is to read.
 UNREAD = "unread"

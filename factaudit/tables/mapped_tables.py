@@ -11,18 +11,6 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.intake.cell_values import has_no_value, has_only_words, parse_judgement_numbers
-from factaudit.intake.claim_keys import (
-    join_claim_key_cells,
-    join_passages_into_document,
-    list_claim_key_columns,
-    match_ids_by_number,
-    name_table_stem,
-)
-from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
-from factaudit.intake.judgement_scales import scale_judgement_numbers
-from factaudit.intake.label_cells import check_cells, parse_label_cells, parse_label_words
-from factaudit.intake.standard_columns import OWN_COLUMNS
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
@@ -36,7 +24,19 @@ from factaudit.tables.annotations import (
     list_annotator_judgements,
     validate_annotations,
 )
+from factaudit.tables.cell_values import has_no_value, has_only_words, parse_judgement_numbers
+from factaudit.tables.claim_keys import (
+    join_claim_key_cells,
+    join_passages_into_document,
+    list_claim_key_columns,
+    match_ids_by_number,
+    name_table_stem,
+)
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.tables.judgement_scales import scale_judgement_numbers
+from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
+from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 
 
 def describe_mapping(mapping: ColumnMapping) -> list[str]:

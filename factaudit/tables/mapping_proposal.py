@@ -9,12 +9,14 @@ from itertools import zip_longest
 
 import pandas as pd
 
-from factaudit.intake.code_books import apply_code_book_directions
-from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
-from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.intake.direction_checks import ask_whether_scores_are_of_support
-from factaudit.intake.judgement_columns import TableReading, has_numbers
-from factaudit.intake.judgement_scales import (
+from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.code_books import apply_code_book_directions
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.direction_checks import ask_whether_scores_are_of_support
+from factaudit.tables.foreign_tables import read_foreign_table, read_standard_table
+from factaudit.tables.judgement_columns import TableReading, has_numbers
+from factaudit.tables.judgement_scales import (
     Scale,
     ask_about_blank_labels,
     ask_about_doubtful_directions,
@@ -25,16 +27,14 @@ from factaudit.intake.judgement_scales import (
     is_judgement_column_reversed,
     map_label_words_to_binary,
 )
-from factaudit.intake.nested_lists import list_keys_of_nested_objects
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
-from factaudit.intake.table_reader import read_foreign_table, read_standard_table
-from factaudit.intake.vocabulary import (
+from factaudit.tables.nested_lists import list_keys_of_nested_objects
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
 )
-from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
-from factaudit.tables.plain_values import is_missing_value
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.column_roles import list_searchable_forms_of_column_name
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.vocabulary import (
+from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.column_roles import list_searchable_forms_of_column_name
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.vocabulary import (
     BARE_WORDS,
     COLUMN_NAMES,
     SOFT_MEASURES,

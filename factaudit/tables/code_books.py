@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factaudit.intake.cell_values import is_number_text
-from factaudit.intake.column_mapping import ColumnMapping
-from factaudit.intake.column_profiles import ColumnProfile
-from factaudit.intake.judgement_columns import TableReading
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
-from factaudit.intake.vocabulary import find_direction_of_label_codes, normalise_vocabulary_words, parse_stated_codes
+from factaudit.tables.cell_values import is_number_text
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.judgement_columns import TableReading
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.vocabulary import find_direction_of_label_codes, normalise_vocabulary_words, parse_stated_codes
 
 #: In the ``attrs`` of a table: what its file says of codes (``label: 1 = hallucinated, 0 = faithful``).
 CODE_BOOK = "code_book"
