@@ -83,7 +83,7 @@ class ComparisonTables:
 
 
 @dataclass(frozen=True)
-class ComparisonSettings:
+class AuditRunSettings:
     """What results depend on beside the audits' options; ``tables``: a digest of what they are computed on; looks: how
     often the labels were opened (``confidence`` is divided by it already), 0 where nobody counts.
     """

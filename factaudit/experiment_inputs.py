@@ -17,7 +17,7 @@ from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
-from factaudit.perturb.variants import VariantSettings, add_claim_variants
+from factaudit.perturb.variants import ClaimVariantSettings, add_claim_variants
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
@@ -60,7 +60,7 @@ class ExperimentTablePaths(RunSettings):
     #: Only the claims of this split (train, dev, test).
     split: str | None = None
     #: Variants of the claims, in which rules change one thing, to be judged beside them.
-    perturb: VariantSettings | None = None
+    perturb: ClaimVariantSettings | None = None
 
 
 @dataclass

@@ -26,7 +26,7 @@ from factaudit.audit.first_screen import DEFAULT_TITLE
 from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.input_description import is_floor_evaluator
 from factaudit.blas_threads import use_one_blas_thread
-from factaudit.comparison_tables import ComparisonSettings, ComparisonTables
+from factaudit.comparison_tables import AuditRunSettings, ComparisonTables
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
@@ -283,7 +283,7 @@ def compare(
             chosen[name] = complete(options, signatures or {})
     if looks > 1:
         chosen = divide_audit_alpha_over_looks(chosen, looks)
-    settings = ComparisonSettings(
+    settings = AuditRunSettings(
         ready.tables_digest,
         title,
         seed,
@@ -323,7 +323,7 @@ def compare_results_of_tallies(
     """
     known = list_computable_audits()
     chosen = read_options_of_audits_past_memory(audits)
-    settings = ComparisonSettings(tables, **options)
+    settings = AuditRunSettings(tables, **options)
     found = settings.compute_audit_rows(tallies, chosen, reuse)
     evaluators = [{**row, "signature": None, "floor": is_floor_evaluator(row["name"])} for row in about[1]]
     results = Results(*settings.assemble_results((about[0], evaluators), chosen, found))
@@ -350,7 +350,7 @@ def compare_counts(
     able = [name for name, audit in known.items() if audit.counts is not None]
     chosen = choose_supported_audits(audits, able, "needs claims: of a counts table")
     joint = counts[counts["errors_found"].notna()]
-    settings = ComparisonSettings(compute_table_digest(counts), **options)
+    settings = AuditRunSettings(compute_table_digest(counts), **options)
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
     units = {
         (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))

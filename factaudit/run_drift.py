@@ -18,7 +18,7 @@ from factaudit.results import Row
 from factaudit.signature import hash_texts
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.date_exchangeability import (
-    DirectedP,
+    DirectedPValues,
     change_capital,
     fresh_units_p_value,
     repeated_units_p_value,
@@ -201,7 +201,7 @@ _ENDS = ("", "_low", "_high")
 
 
 def _bet_on_drift_p_values(
-    p_values: dict[str, list[DirectedP]], n_dates: int, confidence: float
+    p_values: dict[str, list[DirectedPValues]], n_dates: int, confidence: float
 ) -> tuple[np.ndarray, str | None, int | None]:
     """The capital after each date, (T,), of equal bets on each figure's fall and rise; what moved, and when."""
     bets = {

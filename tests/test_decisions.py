@@ -8,7 +8,7 @@ import pytest
 from audit_tables import judged
 
 from factaudit.audit import load_all_audits, make_audited_run
-from factaudit.audit.core.audit_declaration import TaskDecisionAnswer
+from factaudit.audit.core.audit_declaration import AuditDecision
 from factaudit.audit.core.decision_limits import (
     DecisionLimits,
     is_significantly_within,
@@ -47,7 +47,7 @@ def results(rows: list[Row], *evaluators: str, about: Row | None = None) -> Row:
     return {"audits": found, "about": {"evaluators": told, **(about or {})}, "findings": []}
 
 
-def answers(of: Row, evaluator: str = "e") -> dict[str, TaskDecisionAnswer]:
+def answers(of: Row, evaluator: str = "e") -> dict[str, AuditDecision]:
     audited = make_audited_run(of["audits"], of["about"])
     tasks = [one for audit in load_all_audits().values() for one in audit.decides]
     return {one.task: found for one in tasks if (found := one.answer(audited, evaluator)) is not None}

@@ -22,7 +22,7 @@ from factaudit.estimate.label_sequence import LabelSequence
 from factaudit.estimate.rate_estimation import join_claims_for_estimation
 from factaudit.estimate.scored_corpus import build_scored_corpora
 from factaudit.estimate.sequential_estimation import build_label_look_rows, estimate_rates_at_every_look
-from factaudit.stats.confidence_sequences import LabelBlock, log_betting_capital, log_directional_capital
+from factaudit.stats.confidence_sequences import LabelLookBlock, log_betting_capital, log_directional_capital
 from factaudit.stats.stratified_sampling import StratifiedDraw
 from factaudit.tables import write_table
 
@@ -38,12 +38,12 @@ def draws_of(strata: list[list[int]], sizes: list[int]) -> list[list[int]]:
 
 def block_of(
     y: np.ndarray, f: np.ndarray, u: np.ndarray, rows: list[int], strata: list[list[int]], sizes: list[int]
-) -> LabelBlock:
+) -> LabelLookBlock:
     """One draw of the claims of ``strata``; all others were labelled before."""
     left = [row for stratum in strata for row in stratum]
     share = {row: n / len(stratum) for stratum, n in zip(strata, sizes, strict=True) for row in stratum}
     before = np.setdiff1d(np.arange(len(y)), left)
-    return LabelBlock(
+    return LabelLookBlock(
         label=y[rows],
         predictions=f[:, rows],
         prediction_low=np.full((len(f), len(rows)), f.min()),

@@ -60,7 +60,7 @@ def find_decomposition_faults(
         members[facts.response[fact]].append(fact)
     for place, own in enumerate(members):
         rows = [facts.first_rows[fact] for fact in own]
-        text = _find_response_text(columns, rows)
+        text = _find_response_text_for_decomposition(columns, rows)
         if text is None or any(columns["claim"][row] is None for row in rows):
             continue
         known[place] = True
@@ -92,7 +92,7 @@ def has_response_texts(judgements: Judgements) -> bool:
     )
 
 
-def _find_response_text(columns: dict[str, np.ndarray], rows: Sequence[int]) -> str | None:
+def _find_response_text_for_decomposition(columns: dict[str, np.ndarray], rows: Sequence[int]) -> str | None:
     """The text of a response: as told, else the sentences of its facts; None where neither is known."""
     for name in ("response", "sentence"):
         if name in columns:

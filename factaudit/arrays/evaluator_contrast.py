@@ -47,7 +47,7 @@ class EvaluatorContrast:
         ]
         of_each = [count_source.count_cells(datasets, LABEL_FIELD, prediction_field(e)) for e in (a, b)]
         figures = _compute_evaluator_differences(*of_each)
-        bounds = _bound_evaluator_difference(
+        bounds = _bound_difference_of_two_evaluators(
             *(count_source.count_cells(datasets, LABEL_FIELD, stated_prediction_field(e)) for e in (a, b))
         )
         labelled = of_each[0][:, :2].sum((1, 2))
@@ -89,7 +89,7 @@ def _compute_evaluator_differences(a: np.ndarray, b: np.ndarray) -> dict[str, np
     return {"bacc": rates[0] - rates[1], "bias": errors[0] - errors[1]}
 
 
-def _bound_evaluator_difference(a: np.ndarray, b: np.ndarray) -> dict[str, IntervalEnds]:
+def _bound_difference_of_two_evaluators(a: np.ndarray, b: np.ndarray) -> dict[str, IntervalEnds]:
     """What a - b could be: the predictions that a lacks are free of those that b lacks."""
     found = {}
     for key, bounds in (

@@ -34,7 +34,7 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import (
     CORRECTION_METHODS,
     ThresholdCalibratedErrorRates,
-    calibration_bias_on_other_systems,
+    bias_after_calibration_on_one_system,
     mean_over_threshold_calibrations,
 )
 from factaudit.stats.undefined_values import none_if_undefined
@@ -73,8 +73,8 @@ def compute_adjustment_effect(
             why, sizes = each.refusal_reasons[method], each.sizes[method]
             refused = np.array([reason is not None for reason in why], dtype=bool)
             usable = sizes[..., 1].sum(1) > 0
-            without, _ = calibration_bias_on_other_systems(found.corrected_rates["none"][..., 0], labelled, usable)
-            mean, worst = calibration_bias_on_other_systems(found.corrected_rates[method][..., 0], labelled, usable)
+            without, _ = bias_after_calibration_on_one_system(found.corrected_rates["none"][..., 0], labelled, usable)
+            mean, worst = bias_after_calibration_on_one_system(found.corrected_rates[method][..., 0], labelled, usable)
             figures = {
                 "calibration_error_rate": labelled,
                 "threshold": found.thresholds[method][:, 0],

@@ -22,11 +22,11 @@ from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.audit.core.audit_declaration import (
     Audit,
+    AuditDecision,
+    AuditDecisionColumn,
     AuditedRun,
     AuditOverviewColumns,
     Column,
-    TaskDecisionAnswer,
-    TaskDecisionColumn,
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import (
@@ -202,7 +202,7 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     return join_statements(told, ". ", ".")
 
 
-def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
     """May a system's error rate be reported by it?"""
     rows = [row for row in list_quantification_bias_rows(audited_run) if row["evaluator"] == evaluator]
     if not rows:
@@ -217,10 +217,10 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
     figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
     if all(is_significantly_within(row, "bias", most) for row in rows):
         text = "Every rate is significantly within {most:limit} points of the labelled one."
-        return TaskDecisionAnswer("yes", figure, make_statement(text, most=most))
+        return AuditDecision("yes", figure, make_statement(text, most=most))
     method = _find_sufficient_quantification_correction(audited_run, evaluator, most)
     if method is not None:
-        return TaskDecisionAnswer(
+        return AuditDecision(
             "with a correction",
             figure,
             make_statement(
@@ -231,7 +231,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
             ),
         )
     if far:
-        return TaskDecisionAnswer(
+        return AuditDecision(
             "no",
             figure,
             _state_error_rates_far_from_labels(audited_run, far, rows),
@@ -239,10 +239,8 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDec
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
         worst = max(far_datasets, key=lambda row: abs(row["bias"]))
-        return TaskDecisionAnswer(
-            "no", figure, make_statement(f"{text}(on {{worst.dataset}}).", most=most, worst=worst)
-        )
-    return TaskDecisionAnswer(
+        return AuditDecision("no", figure, make_statement(f"{text}(on {{worst.dataset}}).", most=most, worst=worst))
+    return AuditDecision(
         "cannot tell",
         figure,
         make_statement(
@@ -373,7 +371,7 @@ AUDIT = Audit(
         ),
     ),
     checks=QUANTIFICATION_CHECKS,
-    decides=(TaskDecisionColumn("report a system's error rate", decide_on_quantification),),
+    decides=(AuditDecisionColumn("report a system's error rate", decide_on_quantification),),
     opening=_format_quantification_opening,
     glance=AuditOverviewColumns(
         {"mean_abs_bias": _MEAN_BIAS_COLUMN},

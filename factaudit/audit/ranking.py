@@ -24,9 +24,9 @@ from factaudit.arrays.system_rankings import (
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
+    AuditDecisionColumn,
     AuditOverviewColumns,
     Column,
-    TaskDecisionColumn,
     pick_shared_columns,
 )
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
@@ -42,7 +42,7 @@ from factaudit.audit.ranking_pairs import (
     DETECTABLE_POINTS,
     ORDER_SYMBOLS,
     RANKING_PAIR_OPTIONS,
-    RankingCase,
+    SystemRankingCase,
     check_system_pair_test,
     iterate_ranking_cases,
 )
@@ -131,7 +131,7 @@ def _is_tau_interval_too_wide(row: Row) -> bool:
 
 
 def _explain_ranking_row(
-    case: RankingCase, row: Row, min_systems: int, min_errors: int, is_tau_too_wide: bool
+    case: SystemRankingCase, row: Row, min_systems: int, min_errors: int, is_tau_too_wide: bool
 ) -> str | None:
     few: list[str] = []
     unscored: list[str] = []
@@ -287,7 +287,7 @@ AUDIT = Audit(
     ),
     checks=RANKING_CHECKS,
     opening=format_ranking_opening,
-    decides=(TaskDecisionColumn("rank systems", decide_on_ranking_systems),),
+    decides=(AuditDecisionColumn("rank systems", decide_on_ranking_systems),),
     glance=AuditOverviewColumns(
         {
             "n_ordered": Column("pairs that labels order", "count"),

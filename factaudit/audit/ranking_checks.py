@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from factaudit.arrays.system_rankings import count_ordered_system_rankings
-from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding, Permission, TaskDecisionAnswer
+from factaudit.audit.core.audit_declaration import AuditDecision, AuditedRun, Check, Finding, Permission
 from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
@@ -192,7 +192,7 @@ def format_ranking_opening(audited_run: AuditedRun, evaluator: str | None) -> St
     )
 
 
-def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
     """May systems be ranked by it?"""
     rows = [
         row
@@ -243,7 +243,7 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
         shown=SHOWN_DIFFERENCE,
         most=limits.max_misordered,
     )
-    return TaskDecisionAnswer(may, make_statement(text, rows=rows, told=told), sentence)
+    return AuditDecision(may, make_statement(text, rows=rows, told=told), sentence)
 
 
 RANKING_CHECKS = (

@@ -43,7 +43,7 @@ DETECTABLE_POINTS = (5, 10)
 
 
 @dataclass(frozen=True)
-class RankingCase:
+class SystemRankingCase:
     """The systems of one dataset at one level, as one evaluator sees them.
 
     counts, certain (without guesses): (S, 3, 3); drawn: (B, of these the used, 4), the numbers of
@@ -82,7 +82,7 @@ def check_system_pair_test(test: str) -> None:
 
 def iterate_ranking_cases(
     count_source: CountSource, levels: Sequence[str], min_errors: int, intervals: ClusterBootstrap | None
-) -> Iterator[RankingCase]:
+) -> Iterator[SystemRankingCase]:
     for level in dict.fromkeys(levels):
         systems = count_source.make_groups(level, systems=True)
         places: dict[str, list[int]] = {dataset: [] for dataset in count_source.dataset_names}
@@ -110,7 +110,7 @@ def iterate_ranking_cases(
                 some = None if drawn is None else drawn[at][:, used]
                 jointly = partial(count_source.count_clusters_jointly, systems, inside, LABEL_FIELD)
                 both = partial(jointly, prediction_field(at)), partial(jointly, stated_prediction_field(at))
-                yield RankingCase(dataset, level, evaluator, names, of, sure, some, used, *both)
+                yield SystemRankingCase(dataset, level, evaluator, names, of, sure, some, used, *both)
 
 
 RANKING_PAIR_OPTIONS = {
@@ -154,7 +154,7 @@ def compute_ranking_pairs(
 
 
 def _build_system_pair_table(
-    case: RankingCase, alpha: float, test: SystemPairTest, correction: MultiplicityCorrection
+    case: SystemRankingCase, alpha: float, test: SystemPairTest, correction: MultiplicityCorrection
 ) -> RowTable:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
     labelled, predicted = count_labelled_errors(case.counts), count_predicted_errors(case.counts)

@@ -11,11 +11,11 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
 from factaudit.audit.core.audit_declaration import (
     Audit,
+    AuditDecision,
+    AuditDecisionColumn,
     AuditedRun,
     AuditOverviewColumns,
     Column,
-    TaskDecisionAnswer,
-    TaskDecisionColumn,
     Unit,
     pick_shared_columns,
 )
@@ -134,7 +134,7 @@ def _explain_undefined_rates(counts: np.ndarray, row: Row) -> list[str]:
 # ---------------------------------------------------------------------------------------------- the report's opening
 
 
-def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
     """May single errors be found with it?"""
     row, least = (
         find_overall_evaluator_rows(audited_run.rows("rates")).get(evaluator),
@@ -145,7 +145,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
     if row.get("tpr") is None or row.get("tnr") is None:
         scored = make_statement("{row.n:number claim} scored", row=row)
         why = make_statement("TPR and TNR need scored claims with labels of both classes.")
-        return TaskDecisionAnswer("cannot tell", scored, why)
+        return AuditDecision("cannot tell", scored, why)
     is_open = unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
     is_open &= all(row.get(f"{key}_min") is not None for key in ("tpr", "tnr"))
     text = "TPR {row.tpr:percent}, TNR {row.tnr:percent}"
@@ -155,7 +155,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
     required = "required: {least:limit} % of both classes."
     rates = {"tpr": "the attributable claims", "tnr": "the errors"}
     if all(is_significantly_above(row, key, least) for key in rates):
-        return TaskDecisionAnswer(
+        return AuditDecision(
             "yes",
             figure,
             make_statement(
@@ -164,7 +164,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
         )
     tuned = find_overall_evaluator_rows(audited_run.rows("discrimination")).get(evaluator, {})
     if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in rates):
-        return TaskDecisionAnswer(
+        return AuditDecision(
             "with a correction",
             figure,
             make_statement(
@@ -175,17 +175,17 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskD
             ),
         )
     if (review := find_least_review_evaluator_row(audited_run, [evaluator])) is not None:
-        return TaskDecisionAnswer("with review", figure, state_review_share(review))
+        return AuditDecision("with review", figure, state_review_share(review))
     short = [key for key in rates if is_significantly_below(row, key, least)]
     if short:
         key = min(short, key=lambda each: row[each])
         found = f"at most {{row.{key}_max:percent}}" if is_open else f"{{row.{key}:percent}}" if row[key] else "none"
         text = f"It finds {found} of {rates[key]}; {required}"
-        return TaskDecisionAnswer("no", figure, make_statement(text, row=row, least=least))
+        return AuditDecision("no", figure, make_statement(text, row=row, least=least))
     undecided = [key for key in rates if not is_significantly_above(row, key, least)]
     open_question = explain_undecided_decision_limit(row, *undecided)
     told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
-    return TaskDecisionAnswer("cannot tell", figure, told)
+    return AuditDecision("cannot tell", figure, told)
 
 
 def _format_glance_note(row: Row) -> str:
@@ -272,7 +272,7 @@ AUDIT = Audit(
     ),
     best=rank_evaluators_by_bacc,
     opening=format_rates_opening,
-    decides=(TaskDecisionColumn("find single errors", _decide_on_evaluator_rates),),
+    decides=(AuditDecisionColumn("find single errors", _decide_on_evaluator_rates),),
     glance=AuditOverviewColumns(
         {key: RATES_COLUMNS[key] for key in ("bacc", "tpr", "tnr")},
         lambda rows, evaluator: find_overall_evaluator_rows(rows).get(evaluator),

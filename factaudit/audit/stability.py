@@ -11,14 +11,14 @@ from factaudit.arrays.claim_groups import ClaimGroups, group_claims_by_columns
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
+    AuditDecision,
+    AuditDecisionColumn,
     AuditedRun,
     Check,
     Column,
     Finding,
     Permission,
     Severity,
-    TaskDecisionAnswer,
-    TaskDecisionColumn,
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals
@@ -135,7 +135,7 @@ def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
         yield Finding(severity, evaluator, worst["dataset"], statement, pick_finding_evidence(worst, *keys))
 
 
-def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
     """May what was measured once be read as what the evaluator says?"""
     rows = [row for row in audited_run.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
     if not rows:
@@ -150,7 +150,7 @@ def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> Tas
         may, why = "no", ": everything measured with it has that much chance in it."
     elif most <= MAX_FLIP_RATE:
         may, why = "yes", ", and no more elsewhere."
-    return TaskDecisionAnswer(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
+    return AuditDecision(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
 
 
 _SPREAD_DESCRIPTION = "highest − lowest over the repeats; it grows with their number"
@@ -181,7 +181,7 @@ AUDIT = Audit(
     options={"by": "columns of the claims"},
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
-    decides=(TaskDecisionColumn("answer the same again", _decide_on_verdict_stability),),
+    decides=(AuditDecisionColumn("answer the same again", _decide_on_verdict_stability),),
     plots=(DotPlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
     checks=(
         Check(

@@ -63,10 +63,10 @@ def _parse_scoring_engine_options(
     model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], options: dict[str, Any]
 ) -> EngineExperiment:
     """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
-    from factaudit.yaml_file import check_yaml_settings, parse_varied_settings, parse_yaml_set_options
+    from factaudit.yaml_file import check_yaml_settings, parse_option_of_varied_settings, parse_yaml_set_options
 
     if pairs := options.pop("vary", ()):
-        options = options | {"variants": parse_varied_settings(pairs)}
+        options = options | {"variants": parse_option_of_varied_settings(pairs)}
     listed = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
     inside = {key: value for key, value in listed.items() if value not in (None, [])}
     whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})

@@ -22,10 +22,10 @@ from factaudit.datasets.source_files import (
     expand_dataset_source_folders,
     parse_split_name,
 )
-from factaudit.datasets.unread_judgements import find_columns_of_judgements
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
 from factaudit.tables.schema import name_row_unit
+from factaudit.tables.unread_judgements import find_columns_of_judgements
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 

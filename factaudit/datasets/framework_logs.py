@@ -19,9 +19,9 @@ from typing import Any, get_type_hints
 
 from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
-from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import parse_json_file_text
+from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name, normalise_vocabulary_words, parse_label_word
 from factaudit.text.display_text import format_count

@@ -16,9 +16,9 @@ from factaudit.datasets.framework_logs import (
     make_framework_log_converter,
     parse_framework_log_python_cell,
 )
-from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certain_evaluator_verdict_column
 from factaudit.tables import list_plain_rows, read_table
 from factaudit.tables.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
+from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_evaluator_verdict_column
 
 #: Columns of ragas' samples, which are no metrics.
 _SAMPLE_COLUMNS = (

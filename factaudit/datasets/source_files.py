@@ -22,11 +22,11 @@ from pydantic import (
     ValidationError,
 )
 
-from factaudit.datasets.unread_judgements import find_columns_of_judgements
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file, list_folder_files, parse_json_file_text
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
+from factaudit.tables.unread_judgements import find_columns_of_judgements
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
 from factaudit.text.display_text import format_count
 from factaudit.yaml_paths import YamlPathKind

@@ -21,7 +21,7 @@ from factaudit.stats.hierarchical_regression import (
     stable_logistic,
 )
 from factaudit.stats.poststratification import (
-    UndecidedDraws,
+    UndecidedLabelDraws,
     posterior_error_probabilities,
     poststratify_error_rates,
 )
@@ -184,7 +184,7 @@ class RateEstimationCase:
             )
         corpus, undecided = self.corpus, None
         if self.keeps_undecided:
-            undecided = UndecidedDraws(self.undecided_posterior, self.covariates, corpus.undecided, odds_ratio)
+            undecided = UndecidedLabelDraws(self.undecided_posterior, self.covariates, corpus.undecided, odds_ratio)
         return poststratify_error_rates(
             self.posterior,
             self.covariates,

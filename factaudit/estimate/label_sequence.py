@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from factaudit.estimate.estimation_case import RateEstimationCase
-from factaudit.stats.confidence_sequences import LabelBlock
+from factaudit.stats.confidence_sequences import LabelLookBlock
 from factaudit.stats.hierarchical_regression import error_probabilities_at_mode
 
 #: A phase is read in at most so many parts: what the earlier ones say of the model is used for the later ones.
@@ -59,7 +59,7 @@ class LabelSequence:
         draw = self.case.draw
         return bool(np.isnan(self.case.corpus.error[draw.rows[draw.phase < self.n_phases]]).any())
 
-    def build_blocks(self, coefficient: np.ndarray, undecided: np.ndarray) -> Iterator[tuple[int, LabelBlock]]:
+    def build_blocks(self, coefficient: np.ndarray, undecided: np.ndarray) -> Iterator[tuple[int, LabelLookBlock]]:
         """The blocks of a weighted sum of the systems' rates, each with its phase.
 
         coefficient: float64 (S,), of each system's rate; undecided: float64 (S,), 1 or 0, what claims of each system
@@ -82,7 +82,7 @@ class LabelSequence:
             p = float(np.clip(rest[0].mean(), 0.02, 0.5))
             yield (
                 part.phase,
-                LabelBlock(
+                LabelLookBlock(
                     label=error[rows],
                     predictions=part.predictions[:, rows],
                     prediction_low=least[:, corpus.system[rows]],

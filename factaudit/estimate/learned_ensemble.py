@@ -32,7 +32,7 @@ _MIN_LABELS_OF_A_KIND = 10
 
 
 @dataclass(frozen=True)
-class LearnedEnsemble:
+class EnsembleEvaluation:
     """What `learn_ensemble` found.
 
     rule: fitted to all labels; rows: of the ensemble (``ensemble``), the best member as chosen inside the folds (``best
@@ -55,7 +55,7 @@ def learn_ensemble(
     evaluators: Sequence[str] = (),
     confidence: float = 0.95,
     seed: int = 0,
-) -> LearnedEnsemble:
+) -> EnsembleEvaluation:
     """Learn weights of evaluators' scores from labels, none below 0, and say whether the ensemble is worth it.
 
     It is recommended only where the interval of its gain over the best member, in balanced accuracy on claims of other
@@ -94,7 +94,7 @@ def learn_ensemble(
     is_better = (found[0]["gain_low"] or 0) > 0
     told = _describe_ensemble_gain(found[0], best, is_better, confidence, int((~is_scored).sum()))
     about = {key: found[0][key] for key in ("bacc", "gain", "gain_low", "gain_high")}
-    return LearnedEnsemble(ensemble.with_measured_figures({**about, "is_recommended": is_better}), found, told)
+    return EnsembleEvaluation(ensemble.with_measured_figures({**about, "is_recommended": is_better}), found, told)
 
 
 def _cross_validate_ensemble_predictions(

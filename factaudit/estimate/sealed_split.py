@@ -22,7 +22,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import HeldFolderError, JsonLinesJournal, hold_folder_lock
 from factaudit.signature import hash_texts
-from factaudit.stats.document_split import link_documents, split_documents
+from factaudit.stats.document_split import link_claims_of_document_or_response, split_documents
 from factaudit.tables import read_table, write_table
 
 SEAL_SCHEMA = "factaudit.sealed_split/1"
@@ -51,7 +51,7 @@ def assign_claim_splits(
     keys = pd.Series([f"claim {one}" for one in claims["claim_id"]], index=claims.index)
     document = claims["doc_id"].astype(object).fillna(claims["doc"].astype(object)).fillna(keys)
     response = claims["dataset"].astype(str) + "\x1f" + claims["response_id"].astype(object).fillna(keys).astype(str)
-    linked = link_documents(pd.factorize(document.astype(str))[0], pd.factorize(response)[0])
+    linked = link_claims_of_document_or_response(pd.factorize(document.astype(str))[0], pd.factorize(response)[0])
     kinds = claims["dataset"].astype(str) + "\x1f" + claims["system"].astype(str) + "\x1f" + claims["label"].astype(str)
     part = split_documents(linked, pd.factorize(kinds)[0], shares, np.random.default_rng(seed))
     for number, name in enumerate(SPLITS):

@@ -19,7 +19,7 @@ from factaudit.estimate.label_sample import LabelSample, check_label_sample_matc
 from factaudit.estimate.label_sequence import LabelSequence
 from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
 from factaudit.estimate.scored_corpus import build_scored_corpora
-from factaudit.stats.confidence_sequences import LabelBlock, confidence_sequence, log_directional_capital
+from factaudit.stats.confidence_sequences import LabelLookBlock, confidence_sequence, log_directional_capital
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count, join_reasons
 
@@ -121,7 +121,7 @@ def build_label_look_rows(sequence: LabelSequence, stop_width: float, n_waiting:
         row |= {"stop": "yes" if width.max() <= stop_width or best is not None else "no", "stop_width": stop_width}
         summary.append(row | {"reason": None})
     if summary:
-        summary[-1]["reason"] = join_reasons(_list_look_notes(sequence, n_waiting))
+        summary[-1]["reason"] = join_reasons(_list_notes_on_label_looks(sequence, n_waiting))
     return {"estimate_look_summary": summary, "estimate_looks": rows, "estimate_look_differences": differences}
 
 
@@ -154,7 +154,7 @@ def _compute_lead_log_capital(sequence: LabelSequence) -> np.ndarray:
     return found
 
 
-def _find_last_blocks(sequence: LabelSequence, blocks: Sequence[tuple[int, LabelBlock]]) -> np.ndarray:
+def _find_last_blocks(sequence: LabelSequence, blocks: Sequence[tuple[int, LabelLookBlock]]) -> np.ndarray:
     """int (J,): the last block of each look or of those before it, -1 where there is none."""
     return np.searchsorted([phase for phase, _ in blocks], np.arange(sequence.n_phases), side="right") - 1
 
@@ -191,7 +191,7 @@ def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> float
     return none_if_undefined(float(np.mean([one.high - one.low for one in alone])))
 
 
-def _list_look_notes(sequence: LabelSequence, n_waiting: int) -> Iterator[str]:
+def _list_notes_on_label_looks(sequence: LabelSequence, n_waiting: int) -> Iterator[str]:
     corpus, draw = sequence.case.corpus, sequence.case.draw
     if n_waiting:
         yield (

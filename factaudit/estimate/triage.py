@@ -28,7 +28,7 @@ from factaudit.stats.risk_control import (
     error_share_upper_limits,
     plan_labels_to_pass,
 )
-from factaudit.stats.score_combination import ScoreScale, cross_fit_combined_risk
+from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
 from factaudit.stats.stratified_sampling import assume_simple_random_draw, stratified_label_weights
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
@@ -241,7 +241,7 @@ def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[st
 def _make_triage_rule(
     names: Sequence[str], weights: np.ndarray, score: np.ndarray, by: str, promise: TriagePromise, target: str
 ) -> TriageRule:
-    scale = ScoreScale.from_scores(score)
+    scale = ScoreStandardiser.from_scores(score)
     several = len(names) > 1
     return TriageRule(
         weights=dict(zip(names, weights.tolist(), strict=True)),

@@ -14,7 +14,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.files import parse_json_file_text
-from factaudit.stats.score_combination import ScoreScale, fit_error_odds
+from factaudit.stats.score_combination import ScoreStandardiser, fit_error_odds
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ErrorOdds:
         """score: float64 (E, n), support, NaN where missing; error: (n,), from 0 to 1. A claim that an evaluator did
         not score has its mean risk.
         """
-        scale = ScoreScale.from_scores(score)
+        scale = ScoreStandardiser.from_scores(score)
         intercept, slopes = fit_error_odds(np.nan_to_num(scale.standardise(score)), error)
         spread = [one if np.isfinite(one) else None for one in scale.spread.tolist()]
         columns = (slopes.tolist(), scale.mean.tolist(), spread)
@@ -59,7 +59,7 @@ class ErrorOdds:
         """float64 (n,) of scores (E, n) in the order of ``slopes``; one that is missing counts as the mean."""
         names = list(self.slopes)
         spread = [np.inf if self.spread[name] is None else self.spread[name] for name in names]
-        scale = ScoreScale(np.array([self.mean[name] for name in names]), np.array(spread, dtype=np.float64))
+        scale = ScoreStandardiser(np.array([self.mean[name] for name in names]), np.array(spread, dtype=np.float64))
         slopes = np.array(list(self.slopes.values()))
         odds = self.intercept + slopes @ np.nan_to_num(scale.standardise(score))
         probabilities: np.ndarray = scipy.special.expit(odds)

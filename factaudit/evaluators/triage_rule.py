@@ -12,7 +12,7 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import parse_json_file_text, write_json
-from factaudit.stats.score_combination import ScoreScale
+from factaudit.stats.score_combination import ScoreStandardiser
 
 TRIAGE_RULE_SCHEMA = "factaudit.triage_rule/1"
 
@@ -39,7 +39,9 @@ class TriageRule:
             risk: np.ndarray = 1 - score[0]
             return risk
         spread = [np.inf if self.spread[name] is None else self.spread[name] for name in self.weights]
-        scale = ScoreScale(np.array([self.mean[name] for name in self.weights]), np.array(spread, dtype=np.float64))
+        scale = ScoreStandardiser(
+            np.array([self.mean[name] for name in self.weights]), np.array(spread, dtype=np.float64)
+        )
         combined: np.ndarray = np.array(list(self.weights.values())) @ scale.standardise(score)
         return combined
 

@@ -70,7 +70,7 @@ class FromFunction:
 
 
 @dataclass(frozen=True)
-class FromClassifier:
+class ClassifierEvaluator:
     """A classifier with ``predict_proba`` (scikit-learn's protocol), trained on texts: column 1 is "attributable".
 
     ``text(claim, doc)`` makes the text; by default the document, a line break and the claim. ``version`` tells one
@@ -98,7 +98,7 @@ class FromClassifier:
 
 
 @dataclass(frozen=True)
-class FromPipeline:
+class PipelineEvaluator:
     """A text-classification pipeline of Hugging Face's: the probability of the label ``attributable``.
 
     The pipeline is given the document as ``text`` and the claim as ``text_pair``. ``version`` tells one model from
@@ -143,7 +143,7 @@ def _judge_in_user_batches(
 
 def is_user_evaluator(evaluator: Evaluator) -> bool:
     """Whether an evaluator runs code that is not ours."""
-    wrappers = (FromFunction, FromClassifier, FromPipeline)
+    wrappers = (FromFunction, ClassifierEvaluator, PipelineEvaluator)
     return isinstance(evaluator, wrappers) or type(evaluator).__module__.partition(".")[0] != "factaudit"
 
 

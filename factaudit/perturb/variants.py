@@ -17,7 +17,7 @@ from factaudit.tables.schema import VARIANT_COLUMNS, is_text_placeholder
 from factaudit.tables.validation import validate_claims
 
 
-class VariantSettings(BaseModel):
+class ClaimVariantSettings(BaseModel):
     """The variants of an experiment's claims, as `add_claim_variants` takes them."""
 
     model_config = ConfigDict(extra="forbid")

@@ -34,16 +34,16 @@ _NAMES = {
         "estimate_clustered_proportions wilson_interval student_t_quantile"
     ),
     "confidence_sequences": (
-        "LabelBlock ConfidenceSequence confidence_sequence log_betting_capital log_directional_capital"
+        "LabelLookBlock ConfidenceSequence confidence_sequence log_betting_capital log_directional_capital"
     ),
     "cross_fitting": "cross_fit_error_probabilities",
-    "date_exchangeability": "DirectedP repeated_units_p_value fresh_units_p_value change_capital",
+    "date_exchangeability": "DirectedPValues repeated_units_p_value fresh_units_p_value change_capital",
     "difference_estimator": "difference_estimate",
     "distinct_rows": (
         "count_distinct_rows rank_distinct_rows count_distinct_clusters rank_distinct_integers "
         "encode_distinct_integer_pairs"
     ),
-    "document_split": "split_documents link_documents",
+    "document_split": "split_documents link_claims_of_document_or_response",
     "grade_agreement": (
         "InfluenceStatistic quadratic_weighted_kappa weighted_kappa_interval spearman_rank_correlation "
         "ordinal_krippendorff_alpha correlation_influence_interval difference_influence_interval"
@@ -67,7 +67,7 @@ _NAMES = {
         "select_directed_pairs compact_letter_display"
     ),
     "poststratification": (
-        "UndecidedDraws poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities"
+        "UndecidedLabelDraws poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities"
     ),
     "prediction_powered": "prediction_powered_mean stratified_prediction_powered_mean",
     "proportion_test": "fisher_exact_p pairwise_probability_worse two_proportion_power two_proportion_z_test",
@@ -79,7 +79,7 @@ _NAMES = {
         "plan_labels_to_pass are_labels_clustered"
     ),
     "score_combination": (
-        "ScoreScale fit_combination_weights fit_error_odds cross_fit_combined_risk split_cluster_folds"
+        "ScoreStandardiser fit_combination_weights fit_error_odds cross_fit_combined_risk split_cluster_folds"
     ),
     "rogan_gladen": (
         "RoganGladenConfusion estimate_rogan_gladen_confusion rogan_gladen_error_rate rogan_gladen_error_probabilities"
@@ -98,7 +98,7 @@ _NAMES = {
         "CandidateThresholds tune_calibration_threshold narrowest_integer_type cumulate_threshold_weights_in_place "
         "list_candidate_thresholds ThresholdCalibratedErrorRates calibrate_error_rates_at_thresholds "
         "mean_over_threshold_calibrations "
-        "calibration_bias_on_other_systems"
+        "bias_after_calibration_on_one_system"
     ),
     "undefined_values": "none_if_undefined divide_or_undefined",
 }

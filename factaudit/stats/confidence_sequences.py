@@ -32,7 +32,7 @@ _LABELS_PER_PRODUCT = 32
 
 
 @dataclass(frozen=True)
-class LabelBlock:
+class LabelLookBlock:
     """n labels of claims that no earlier block labelled.
 
     label: float64 (n,), in [0, 1]; predictions: float64 (V, n), V ways to predict the labels without them, each bet on;
@@ -70,7 +70,7 @@ class ConfidenceSequence:
 
 
 def confidence_sequence(
-    blocks: Sequence[LabelBlock], least: float, greatest: float, confidence: float = 0.95
+    blocks: Sequence[LabelLookBlock], least: float, greatest: float, confidence: float = 0.95
 ) -> ConfidenceSequence:
     """Intervals of a figure between ``least`` and ``greatest`` that all hold at once with probability ``confidence``.
 
@@ -80,7 +80,7 @@ def confidence_sequence(
     >>> label = random.permutation(np.repeat([1.0, 0.0], [300, 700]))
     >>> nothing = np.zeros((1, 20))
     >>> blocks = [
-    ...     LabelBlock(
+    ...     LabelLookBlock(
     ...         label[at : at + 20], nothing, nothing, nothing, np.full(20, 0.001), np.full(20, 20 / (1000 - at)),
     ...         np.zeros(1), 0.001 * label[:at].sum(), 0.2,
     ...     )
@@ -106,7 +106,7 @@ def confidence_sequence(
     return ConfidenceSequence(np.clip(estimate, low, high), low, high)
 
 
-def log_betting_capital(blocks: Sequence[LabelBlock], null: np.ndarray) -> np.ndarray:
+def log_betting_capital(blocks: Sequence[LabelLookBlock], null: np.ndarray) -> np.ndarray:
     """The logarithm of the capital after each of J blocks against each of M supposed values: float64 (J, M).
 
     Half of it bets on more than the value, half on less. 18 of 20 labels of 1,000 claims are 1: against a rate of 0.3
@@ -114,7 +114,7 @@ def log_betting_capital(blocks: Sequence[LabelBlock], null: np.ndarray) -> np.nd
 
     >>> half = np.full((1, 20), 0.5)
     >>> label = np.repeat([1.0, 0.0], [18, 2])
-    >>> block = LabelBlock(
+    >>> block = LabelLookBlock(
     ...     label, half, half, half, np.full(20, 0.001), np.full(20, 0.02), np.array([0.5]), 0.0, 0.25
     ... )
     >>> log_betting_capital([block], np.array([0.3, 0.9])).round(1).tolist()
@@ -132,7 +132,7 @@ def log_betting_capital(blocks: Sequence[LabelBlock], null: np.ndarray) -> np.nd
     return found
 
 
-def log_directional_capital(blocks: Sequence[LabelBlock], null: float, is_above: bool) -> np.ndarray:
+def log_directional_capital(blocks: Sequence[LabelLookBlock], null: float, is_above: bool) -> np.ndarray:
     """The logarithm of the greatest capital so far, after each block, of bets that the figure is above (else below)
     ``null``: float64 (J,), at least 0.
 
@@ -140,7 +140,7 @@ def log_directional_capital(blocks: Sequence[LabelBlock], null: float, is_above:
 
     >>> half = np.full((1, 20), 0.5)
     >>> label = np.repeat([1.0, 0.0], [18, 2])
-    >>> block = LabelBlock(
+    >>> block = LabelLookBlock(
     ...     label, half, half, half, np.full(20, 0.001), np.full(20, 0.02), np.array([0.5]), 0.0, 0.25
     ... )
     >>> log_directional_capital([block], 0.3, is_above=True).round(1).tolist()
@@ -155,7 +155,7 @@ def log_directional_capital(blocks: Sequence[LabelBlock], null: float, is_above:
     return np.maximum.accumulate(np.maximum(found, 0.0))
 
 
-def _log_betting_gains_of_block(block: LabelBlock, null: np.ndarray) -> np.ndarray:
+def _log_betting_gains_of_block(block: LabelLookBlock, null: np.ndarray) -> np.ndarray:
     """float64 (2, V, L, M): the log of each bet's gain in this block; infinite where a value is impossible."""
     n = len(block.label)
     scale = n * block.coefficient / block.probability

@@ -22,14 +22,14 @@ N_DRAWS = 9999
 
 
 @dataclass(frozen=True)
-class DirectedP:
+class DirectedPValues:
     """p-values of one date: that it is lower than dates before, and that it is higher."""
 
     lower: float
     higher: float
 
 
-def repeated_units_p_value(scores: np.ndarray, random: np.random.Generator) -> DirectedP:
+def repeated_units_p_value(scores: np.ndarray, random: np.random.Generator) -> DirectedPValues:
     """p-values of the last date of units that are all judged at each date.
 
     scores: int (K, T + 1), what each of K independent units (claims, or documents with all their claims) scores at each
@@ -47,7 +47,7 @@ def repeated_units_p_value(scores: np.ndarray, random: np.random.Generator) -> D
     changing = scores[(scores != scores[:, :1]).any(1)]
     if not len(changing):
         tie = float(random.random())
-        return DirectedP(tie, 1 - tie)
+        return DirectedPValues(tie, 1 - tie)
     most = int(changing.max(1).sum())
     # The distribution of a sum of independent numbers, by the product of their Fourier transforms.
     waves = np.exp(-2j * np.pi * np.arange(most + 1) / (most + 1))
@@ -58,12 +58,12 @@ def repeated_units_p_value(scores: np.ndarray, random: np.random.Generator) -> D
     mass = np.maximum(np.fft.ifft(transform).real, 0)
     observed = int(changing[:, -1].sum())
     tie = float(random.random()) * mass[observed]
-    return DirectedP(float(mass[:observed].sum() + tie), float(mass[observed + 1 :].sum() + mass[observed] - tie))
+    return DirectedPValues(float(mass[:observed].sum() + tie), float(mass[observed + 1 :].sum() + mass[observed] - tie))
 
 
 def fresh_units_p_value(
     errors: np.ndarray, sizes: np.ndarray, is_last: np.ndarray, random: np.random.Generator
-) -> DirectedP:
+) -> DirectedPValues:
     """p-values of the last date where each date has units of its own: labels of new claims of a system.
 
     errors, sizes: int (K,), each independent unit's errors and labelled claims; is_last: bool (K,). By random draws of
@@ -82,7 +82,7 @@ def fresh_units_p_value(
     below = int((drawn_share < own_share - 1e-12).sum())
     equal = int((abs(drawn_share - own_share) <= 1e-12).sum())
     lower = (below + random.random() * (equal + 1)) / (N_DRAWS + 1)
-    return DirectedP(float(lower), float(1 - lower))
+    return DirectedPValues(float(lower), float(1 - lower))
 
 
 def change_capital(p_values: Sequence[float]) -> np.ndarray:

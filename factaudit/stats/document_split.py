@@ -40,12 +40,12 @@ def split_documents(
     return part_of_document[document]
 
 
-def link_documents(document: np.ndarray, response: np.ndarray) -> np.ndarray:
+def link_claims_of_document_or_response(document: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Codes of what must stay together: claims of one document, and those of one response: int (n,).
 
     document, response: int (n,), codes from 0.
 
-    >>> link_documents(np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])).tolist()
+    >>> link_claims_of_document_or_response(np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])).tolist()
     [0, 0, 0, 1]
     """
     n_documents, n_responses = int(document.max(initial=-1)) + 1, int(response.max(initial=-1)) + 1

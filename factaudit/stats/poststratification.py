@@ -17,7 +17,7 @@ _PROBABILITY_MARGIN = 1e-6
 
 
 @dataclass(frozen=True)
-class UndecidedDraws:
+class UndecidedLabelDraws:
     """D draws of which claims people could not decide on, and of how many of these are errors.
 
     posterior, covariates: of P(undecided), as of P(error); is_undecided: bool (N,), the claims that were left
@@ -51,7 +51,7 @@ def poststratify_error_rates(
     error: np.ndarray,
     random: np.random.Generator,
     documents: np.ndarray | None = None,
-    undecided: UndecidedDraws | None = None,
+    undecided: UndecidedLabelDraws | None = None,
 ) -> np.ndarray:
     """Draws of the error rate of each system: float64 (D, S), NaN for a system without claims.
 

@@ -20,14 +20,14 @@ _LOGIT_MARGIN = 0.001
 
 
 @dataclass(frozen=True)
-class ScoreScale:
+class ScoreStandardiser:
     """How the scores of E evaluators become comparable: the mean and standard deviation of the logit of 1 − score."""
 
     mean: np.ndarray
     spread: np.ndarray
 
     @classmethod
-    def from_scores(cls, score: np.ndarray) -> ScoreScale:
+    def from_scores(cls, score: np.ndarray) -> ScoreStandardiser:
         """score: float64 (E, N), support for the claim, NaN where missing."""
         logit = _risk_logits(score)
         with np.errstate(invalid="ignore"):
@@ -39,7 +39,7 @@ class ScoreScale:
         """float64 (E, N), high where an evaluator holds the claim for an error.
 
         >>> score = np.array([[0.9, 0.1]])
-        >>> ScoreScale.from_scores(score).standardise(score).round(6).tolist()
+        >>> ScoreStandardiser.from_scores(score).standardise(score).round(6).tolist()
         [[-1.0, 1.0]]
         """
         standardised: np.ndarray = (_risk_logits(score) - self.mean[:, None]) / self.spread[:, None]
@@ -105,7 +105,7 @@ def cross_fit_combined_risk(
     """
     if len(score) == 1:
         return 1 - score[0], np.ones(1)
-    standardised = ScoreScale.from_scores(score).standardise(score)
+    standardised = ScoreStandardiser.from_scores(score).standardise(score)
     filled = np.where(np.isnan(standardised), 0.0, standardised)
     risk, weights = np.full(score.shape[1], np.nan), []
     for inside in split_cluster_folds(cluster, random):

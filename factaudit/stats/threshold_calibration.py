@@ -250,7 +250,7 @@ def mean_over_threshold_calibrations(values: np.ndarray) -> np.ndarray:
     return divide_or_undefined(np.where(lost, 0, values).sum(axis=0), (~lost).sum(axis=0))
 
 
-def calibration_bias_on_other_systems(
+def bias_after_calibration_on_one_system(
     corrected_rates: np.ndarray, labelled_rates: np.ndarray, has_claims: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and greatest |corrected - labelled| over the systems other than the calibration system: (C,) each.
@@ -259,7 +259,7 @@ def calibration_bias_on_other_systems(
     count.
 
     >>> rates, labelled = np.array([[0.2, 0.5], [0.3, 0.4]]), np.array([0.2, 0.4])
-    >>> mean, worst = calibration_bias_on_other_systems(rates, labelled, np.array([True, True]))
+    >>> mean, worst = bias_after_calibration_on_one_system(rates, labelled, np.array([True, True]))
     >>> mean.round(3).tolist(), worst.round(3).tolist()
     ([0.1, 0.1], [0.1, 0.1])
     """

@@ -17,12 +17,12 @@ from factaudit.tables.plain_values import is_missing_value
 def list_class_names_of_parquet(path: str | Path) -> dict[str, list[str]]:
     """The names of the classes of each column of a Parquet file that has some, in the order of their codes."""
     try:
-        return list_class_names_of_schema(pq.read_schema(path))
+        return list_class_names_of_huggingface_schema(pq.read_schema(path))
     except (OSError, pa.ArrowException):
         return {}  # whoever reads the file says what is wrong with it
 
 
-def list_class_names_of_schema(schema: pa.Schema) -> dict[str, list[str]]:
+def list_class_names_of_huggingface_schema(schema: pa.Schema) -> dict[str, list[str]]:
     """The names of the classes of each column, from the metadata that `datasets` writes."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
@@ -56,7 +56,7 @@ def replace_class_codes_by_names(table: pd.DataFrame, class_names: Mapping[str, 
     return table.assign(**found)
 
 
-def read_rows_with_features(document: Any) -> pd.DataFrame | None:
+def read_huggingface_viewer_rows(document: Any) -> pd.DataFrame | None:
     """The table of a page of rows of Hugging Face's viewer (``features``, ``rows``); None where it is none."""
     features, rows = (document.get(key) for key in ("features", "rows")) if isinstance(document, dict) else (None, None)
     if not isinstance(features, list) or not isinstance(rows, list) or not rows:

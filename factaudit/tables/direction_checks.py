@@ -50,7 +50,7 @@ def ask_about_directions(
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
-        judge = _JudgeScale.find(name, mapping, len(names), bool(rows["score"].notna().any()))
+        judge = _EvaluatorScaleOption.find(name, mapping, len(names), bool(rows["score"].notna().any()))
         is_said = bool({name, judge.key} & set(chosen.scales)) or chosen.scale is not None
         auc, p = _test_auc_below_half(rows, truth)
         if auc is not None and p < _LEVEL:
@@ -75,14 +75,14 @@ def _join_readings(readings: Sequence[PossibleColumnReading]) -> PossibleColumnR
 
 
 @dataclass(frozen=True)
-class _JudgeScale:
+class _EvaluatorScaleOption:
     """What ``--scale`` calls an evaluator, and its scale; None where unknown."""
 
     key: str | None
     scale: Scale | None
 
     @classmethod
-    def find(cls, name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool) -> _JudgeScale:
+    def find(cls, name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool) -> _EvaluatorScaleOption:
         own = mapping.evaluators.get(name)
         if own is not None and own.score is not None:
             return cls(name, own.scale)

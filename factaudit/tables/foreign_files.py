@@ -21,7 +21,7 @@ from factaudit.files import check_is_table_file, open_input_file
 from factaudit.tables import read_table
 from factaudit.tables.class_labels import (
     list_class_names_of_parquet,
-    read_rows_with_features,
+    read_huggingface_viewer_rows,
     replace_class_codes_by_names,
 )
 from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_document
@@ -155,7 +155,7 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
         if "\n" in read_file_text(path).strip() and error.msg == "Extra data":
             return _read_foreign_json_lines(path)  # a line of JSON each, under another name
         raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
-    if (page := read_rows_with_features(data)) is not None:
+    if (page := read_huggingface_viewer_rows(data)) is not None:
         return page
     rows = _find_foreign_json_rows(data, _MAX_DEPTH)
     if rows is None:

@@ -24,7 +24,7 @@ from factaudit.tables.judgement_columns import (
     choose_support_probability_column,
     classify_judgement_column_by_name,
     explain_unread_number_columns,
-    find_measures_among_evaluators,
+    find_measure_named_evaluators,
     is_name_of_person,
 )
 from factaudit.tables.label_columns import (
@@ -236,7 +236,7 @@ def _find_long_form_judgements(
     values = [*dict.fromkeys(str(one) for one in rows[roles["evaluator"].name] if not is_missing_value(one))]
     if not reading.label_evaluators:
         reading.label_evaluators = [one for one in values if is_name_of_person(one)]
-    reading.measures = find_measures_among_evaluators([one for one in values if one not in reading.label_evaluators])
+    reading.measures = find_measure_named_evaluators([one for one in values if one not in reading.label_evaluators])
 
 
 def _take_plain_columns(reading: TableReading, judgements: Mapping[str, Sequence[ColumnProfile]]) -> None:

@@ -205,7 +205,7 @@ def is_name_of_person(evaluator: str) -> bool:
     return has_vocabulary_word_in_column_name("people", evaluator) and not judges
 
 
-def find_measures_among_evaluators(names: Sequence[str]) -> dict[str, str]:
+def find_measure_named_evaluators(names: Sequence[str]) -> dict[str, str]:
     """The evaluators of a long table whose names are those of measures (latency) or other qualities (helpfulness), and
     which; none where nothing would be left."""
     found: dict[str, str] = {}

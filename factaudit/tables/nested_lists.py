@@ -14,7 +14,7 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
-from factaudit.tables.judgement_columns import find_measures_among_evaluators, is_name_of_person
+from factaudit.tables.judgement_columns import find_measure_named_evaluators, is_name_of_person
 
 _LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.
@@ -75,7 +75,7 @@ def spread_nested_lists(
             for number, one in enumerate(objects, start=1):
                 said = None if owner_path is None else one.get(wanted[1])
                 name = str(number if said is None or said == "" else said)  # a worker may be called 0
-                if name in mapping.unread or (ours != "label" and find_measures_among_evaluators([name, ""])):
+                if name in mapping.unread or (ours != "label" and find_measure_named_evaluators([name, ""])):
                     continue
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
                 cells[at] = one.get(key)

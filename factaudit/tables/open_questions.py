@@ -98,13 +98,13 @@ def complete_open_question_readings(
                     for one in left[0].readings
                 ]
             for said, data in ways if len(found) < _MAX_READINGS else ways[:1]:
-                completed = _complete_reading(said, data, ask_again)
+                completed = _add_follow_up_options_to_reading(said, data, ask_again)
                 if completed.mapping not in [one.mapping for one in found]:
                     found.append(completed)
     return found
 
 
-def _complete_reading(
+def _add_follow_up_options_to_reading(
     said: Sequence[str], data: dict[str, Any], ask_again: Callable[[dict[str, Any]], Sequence[OpenQuestion]]
 ) -> PossibleColumnReading:
     """A reading, and the likeliest of what it leaves open."""

@@ -27,7 +27,7 @@ from factaudit.tables import (
 from factaudit.tables.annotations import read_annotations, validate_annotations
 from factaudit.tables.class_labels import (
     list_class_names_of_features,
-    list_class_names_of_schema,
+    list_class_names_of_huggingface_schema,
     replace_class_codes_by_names,
 )
 from factaudit.tables.code_books import CODE_BOOK
@@ -343,7 +343,7 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
         table = data_frame
     elif hasattr(data_frame, "__arrow_c_stream__"):
         arrow = pa.table(data_frame)
-        table = replace_class_codes_by_names(arrow.to_pandas(), list_class_names_of_schema(arrow.schema))
+        table = replace_class_codes_by_names(arrow.to_pandas(), list_class_names_of_huggingface_schema(arrow.schema))
     elif hasattr(data_frame, "to_pandas"):  # a `datasets.Dataset`
         table = cast("pd.DataFrame", data_frame.to_pandas())
     else:
@@ -373,7 +373,7 @@ def _load_column_names_from_first_line(path: str | Path) -> list[str] | None:
     try:
         if name.endswith(".parquet"):
             schema = pq.read_schema(path)
-            return None if list_class_names_of_schema(schema) else list(schema.names)
+            return None if list_class_names_of_huggingface_schema(schema) else list(schema.names)
         if not text.endswith((".csv", ".jsonl")):
             return None
         with open_input_file(path) as file:

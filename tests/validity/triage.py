@@ -25,7 +25,7 @@ from factaudit.evaluators.error_odds import ErrorOdds
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.hierarchical_regression import stable_logistic
 from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
-from factaudit.stats.score_combination import ScoreScale, cross_fit_combined_risk
+from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
 from factaudit.stats.stratified_sampling import StratifiedDraw, stratified_label_weights
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -129,7 +129,7 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
         return False, 0.0
     if regime.target == "population":
         new = simulate_claims(regime, N_NEW_CLAIMS, random)
-        combined = weights @ ScoreScale.from_scores(world.score).standardise(new.score)
+        combined = weights @ ScoreStandardiser.from_scores(world.score).standardise(new.score)
         return is_broken(regime, curve, 1 - new.score[0] if len(new.score) == 1 else combined, new.error)
     return is_broken(regime, curve, risk, world.error, rows[labels == 1])
 

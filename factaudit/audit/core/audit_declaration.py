@@ -230,7 +230,7 @@ Permission = Literal["yes", "with a correction", "with review", "no", "cannot te
 
 
 @dataclass(frozen=True)
-class TaskDecisionAnswer:
+class AuditDecision:
     """May an evaluator be used for a task? With the figure and the sentence that say why."""
 
     may: Permission
@@ -239,11 +239,11 @@ class TaskDecisionAnswer:
 
 
 @dataclass(frozen=True)
-class TaskDecisionColumn:
+class AuditDecisionColumn:
     """A column of the decision table: a task ("rank systems"), and the answer for an evaluator (None: no answer)."""
 
     task: str
-    answer: Callable[[AuditedRun, str], TaskDecisionAnswer | None]
+    answer: Callable[[AuditedRun, str], AuditDecision | None]
 
 
 # ------------------------------------------------------------------------------------------------------------ audit
@@ -317,7 +317,7 @@ class Audit:
     #: Lines of the first screen on the evaluators that it recommends: a word (``Beware``), and a `Statement`.
     advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
     glance: AuditOverviewColumns | None = None
-    decides: tuple[TaskDecisionColumn, ...] = ()
+    decides: tuple[AuditDecisionColumn, ...] = ()
 
     def __post_init__(self) -> None:
         if self.place is not None:

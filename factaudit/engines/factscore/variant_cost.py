@@ -75,7 +75,7 @@ class BaseVariantReplies:
         return counted_tokens * (reported / counted if reported else 1.0)
 
 
-def parse_prompt_kind_and_subject(prompt: str) -> tuple[str, str]:
+def parse_factscore_prompt_kind_and_subject(prompt: str) -> tuple[str, str]:
     """What a prompt asks for (`PROMPT_KINDS`), and the sentence or the fact that it asks about."""
     if prompt.endswith("\n"):
         return _DECOMPOSITION, prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2]
@@ -112,7 +112,7 @@ class CostRehearsalClient:
     async def ask(self, request: ChatRequest) -> ChatReply:
         """The cached reply, or what stands for it."""
         known, cache = self.known, self.client.cache
-        kind, subject = parse_prompt_kind_and_subject(request.messages[-1]["content"])
+        kind, subject = parse_factscore_prompt_kind_and_subject(request.messages[-1]["content"])
         key, counted = self.client.request_key(request), count_prompt_tokens(request)
         makes_facts = kind in (_DECOMPOSITION, _REWRITING)
         is_open = not makes_facts and subject in known.open_facts
