@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import judge
-from factaudit.evaluators.user_evaluators import ClassifierEvaluator, FromFunction, PipelineEvaluator
+from factaudit.evaluators.user_evaluators import FromClassifier, FromFunction, FromPipeline
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 CLAIMS = validate_claims(
@@ -128,7 +128,7 @@ def test_a_changed_function_has_another_signature() -> None:
 def test_a_classifier_of_scikit_learn_is_one_line() -> None:
     model = make_pipeline(CountVectorizer(), LogisticRegression())
     model.fit(["rains\nrains", "snow\nrains", "rains\nIt rains", "snow\nIt rains"], [1, 0, 1, 0])
-    verdicts = judge(CLAIMS, [ClassifierEvaluator(model, version="1")])
+    verdicts = judge(CLAIMS, [FromClassifier(model, version="1")])
     expected = model.predict_proba(["It rains in May.\nIt rains", "Snow fell in June.\nIt rains"])[:, 1]
     assert np.allclose(verdicts["score"][:2], expected)
     assert verdicts["status"].tolist() == ["ok", "ok", "skipped"]
@@ -139,10 +139,10 @@ def test_a_pipeline_is_asked_for_its_label() -> None:
         shares = [0.8 if "rains" in pair["text"] else 0.1 for pair in pairs]
         return [[{"label": "entailment", "score": s}, {"label": "contradiction", "score": 1 - s}] for s in shares]
 
-    verdicts = judge(CLAIMS, [PipelineEvaluator(pipeline, version="1")])
+    verdicts = judge(CLAIMS, [FromPipeline(pipeline, version="1")])
     assert verdicts["score"][:2].tolist() == [0.8, 0.1]
     with pytest.raises(UsageError, match="no label 'yes'"):
-        judge(CLAIMS, [PipelineEvaluator(pipeline, version="1", attributable="yes")])
+        judge(CLAIMS, [FromPipeline(pipeline, version="1", attributable="yes")])
 
 
 HOSTILE_MODULE = """

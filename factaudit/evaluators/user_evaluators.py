@@ -70,7 +70,7 @@ class FromFunction:
 
 
 @dataclass(frozen=True)
-class ClassifierEvaluator:
+class FromClassifier:
     """A classifier with ``predict_proba`` (scikit-learn's protocol), trained on texts: column 1 is "attributable".
 
     ``text(claim, doc)`` makes the text; by default the document, a line break and the claim. ``version`` tells one
@@ -98,7 +98,7 @@ class ClassifierEvaluator:
 
 
 @dataclass(frozen=True)
-class PipelineEvaluator:
+class FromPipeline:
     """A text-classification pipeline of Hugging Face's: the probability of the label ``attributable``.
 
     The pipeline is given the document as ``text`` and the claim as ``text_pair``. ``version`` tells one model from
@@ -143,7 +143,7 @@ def _judge_in_user_batches(
 
 def is_user_evaluator(evaluator: Evaluator) -> bool:
     """Whether an evaluator runs code that is not ours."""
-    wrappers = (FromFunction, ClassifierEvaluator, PipelineEvaluator)
+    wrappers = (FromFunction, FromClassifier, FromPipeline)
     return isinstance(evaluator, wrappers) or type(evaluator).__module__.partition(".")[0] != "factaudit"
 
 
