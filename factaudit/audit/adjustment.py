@@ -341,10 +341,8 @@ AUDIT = Audit(
     "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
     "mean over calibration systems, and the worst of all.",
     text="One system's labels calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
-    remedy=(
-        "No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
-        "labels of its own (`factaudit estimate`)."
-    ),
+    remedy="No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
+    "labels of its own (`factaudit estimate`).",
     columns=_COLUMNS,
     options=CALIBRATION_OPTIONS,
     compute=compute_adjustment_effect,

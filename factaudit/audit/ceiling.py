@@ -178,10 +178,8 @@ AUDIT = Audit(
     "evaluator's against the same majorities; room = ceiling − BAcc, paired.",
     text="Where annotators disagree, an evaluator can be right and be counted wrong: beyond the ceiling a higher BAcc "
     "says nothing.",
-    remedy=(
-        "A low ceiling: mend the guideline or ask more annotators before you compare evaluators; near the ceiling a "
-        "better BAcc means nothing."
-    ),
+    remedy="A low ceiling: mend the guideline or ask more annotators before you compare evaluators; near the ceiling a "
+    "better BAcc means nothing.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "n_claims": Column("claims", "count", "claims with two judgements or more"),

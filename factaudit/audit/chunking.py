@@ -323,9 +323,8 @@ AUDITS = (
         formula="R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks. Flips: share of "
         "the claims' predictions that change from 1 to 0, and from 0 to 1, when the evaluator reads chunks.",
         text="A claim that draws on distant parts of a document cannot be verified from one chunk (VC §4.2).",
-        remedy=(
-            "Many flips where R2-diff is positive: use longer chunks, or an evaluator that reads the whole document."
-        ),
+        remedy="Many flips where R2-diff is positive: use longer chunks, or an evaluator that reads the whole "
+        "document.",
         columns={
             **pick_shared_columns("dataset", "evaluator", "chunked_evaluator"),
             "r2_diff": Column(
@@ -379,10 +378,8 @@ AUDITS = (
         source="VC §4.2, Table 30",
         formula="TPR, TNR, BAcc and PPR as above; a chunked evaluator's score is the maximum over chunks.",
         text="On documents that are longer than a chunk.",
-        remedy=(
-            "A chunked evaluator with a lower TNR: its maximum over chunks passes errors. Compare with longer chunks, "
-            "or tune its threshold."
-        ),
+        remedy="A chunked evaluator with a lower TNR: its maximum over chunks passes errors. Compare with longer "
+        "chunks, or tune its threshold.",
         columns=RATES_COLUMNS
         | {"chunk_size": Column("words in a chunk", "count", "words in a chunk; null with `size: null`", shown="any")},
         options=_CHUNKING_OPTIONS

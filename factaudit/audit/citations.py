@@ -23,6 +23,7 @@ from factaudit.arrays.response_means import (
     response_mean_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.finding_parts import make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
@@ -171,8 +172,8 @@ def _find_citation_recall_without_empty_responses(audited_run: AuditedRun) -> It
             name=row["system"] or "the system",
             row=row | {"n_all": total},
         )
-        evidence = {key: row[key] for key in ("system", "recall", "recall_all", "n_responses", "n_empty")}
-        yield Finding("warn", row["evaluator"], row["dataset"], said, evidence)
+        keys = ("system", "recall", "recall_all", "n_responses", "n_empty")
+        yield make_row_finding("warn", row, said, *keys)
 
 
 def _has_cited_sentences(judgements: Judgements) -> bool:
@@ -190,10 +191,8 @@ AUDIT = Audit(
     text="After ALCE. What names no document (`[7]` of five, `[0]`, `[Document 1]`) is counted as malformed.",
     formula="Recall = sentences that their cited documents together support / sentences; precision = citations that "
     "are needed or sufficient / citations; means over responses.",
-    remedy=(
-        "Many malformed citations: mend the output's form first, for they count as missing. Then read the sentences "
-        "without support."
-    ),
+    remedy="Many malformed citations: mend the output's form first, for they count as missing. Then read the sentences "
+    "without support.",
     columns={
         **pick_shared_columns("dataset", "evaluator", "system"),
         "n_responses": Column("responses", "count", "responses with a sentence, and those without, which are left out"),

@@ -157,9 +157,8 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     worst = min(sure or apart, key=lambda row: row["iou"])
     pair = f"{worst['evaluator_a']} / {worst['evaluator_b']}"
     pairs = {frozenset((row["evaluator_a"], row["evaluator_b"])) for row in sure}
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
-    where = format_how_many_datasets(list(dict.fromkeys(row["dataset"] for row in mine if row in sure)), datasets)
+    where = format_how_many_datasets([row for row in mine if row in sure], rows)
     yield Finding(
         "fail" if sure else "warn",
         pair,
@@ -191,10 +190,8 @@ AUDIT = Audit(
     formula="IoU of a class = claims to which both evaluators give the class / claims to which either does; κ is "
     "Cohen's. Over claims that both have scored; labels are not needed.",
     text="Two evaluators of like balanced accuracy may call quite different claims errors (VC Fig. 2).",
-    remedy=(
-        "A low IoU at like BAcc: read the claims that one evaluator alone flags (`factaudit view`), and do not "
-        "replace one by the other within a study."
-    ),
+    remedy="A low IoU at like BAcc: read the claims that one evaluator alone flags (`factaudit view`), and do not "
+    "replace one by the other within a study.",
     columns={
         **pick_shared_columns("dataset", "evaluator_a", "evaluator_b"),
         "class": Column("class", "text", "`attributable` or `unattributable`", key=True),

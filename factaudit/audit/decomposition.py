@@ -32,7 +32,7 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, pick_finding_evidence
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import (
@@ -244,7 +244,7 @@ def _find_faulty_decomposed_facts(audited_run: AuditedRun) -> Iterator[Finding]:
         severity: Severity = "fail" if is_sure else "warn"
         said = make_statement("{said}.", said=state_decomposition_fault(row, fault))
         keys = ("system", fault, f"{fault}_low", f"{fault}_high", "n", "n_responses")
-        yield Finding(severity, None, row["dataset"], said, pick_finding_evidence(row, *keys))
+        yield make_row_finding(severity, row, said, *keys)
 
 
 def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -258,7 +258,7 @@ def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
         )
         severity: Severity = "fail" if is_significantly_below(row, "coverage", MIN_COVERAGE) else "warn"
         keys = ("system", "coverage", "coverage_low", "coverage_high", "n", "n_responses")
-        yield Finding(severity, None, row["dataset"], said, pick_finding_evidence(row, *keys))
+        yield make_row_finding(severity, row, said, *keys)
 
 
 _FAULTS_DESCRIPTION = {
@@ -285,10 +285,8 @@ AUDITS = (
         source="Jiang et al. 2024 (Core); Wanner et al. 2024 (DecompScore); Hu et al. 2024",
         text="Found by words alone: a fact made of the response's own words in another relation is not found.",
         formula="Shares of facts with a fault; coverage = content words of the responses that are in some fact / all.",
-        remedy=(
-            "Facts that are not in the text: do not report the score; decompose with a larger model. Repeated or "
-            "trivial facts: report the score over distinct and informative ones (`decomposition_scores`) beside it."
-        ),
+        remedy="Facts that are not in the text: do not report the score; decompose with a larger model. Repeated or "
+        "trivial facts: report the score over distinct and informative ones (`decomposition_scores`) beside it.",
         columns={
             **pick_shared_columns("dataset", "system"),
             "n": Column("facts", "count", "facts, and the responses and sentences that they are from"),

@@ -313,10 +313,8 @@ AUDITS = (
         text="FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group "
         "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
         formula=_DFACTSCORE_FORMULA,
-        remedy=(
-            "Merged responses beyond the noise floor: report D-FActScore beside FActScore. A floor near the share: "
-            "take a verifier with fewer false positives first."
-        ),
+        remedy="Merged responses beyond the noise floor: report D-FActScore beside FActScore. A floor near the share: "
+        "take a verifier with fewer false positives first.",
         columns={**DFACTSCORE_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
         options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
@@ -350,9 +348,8 @@ AUDITS = (
         text="All read from the same verdicts.",
         formula="argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity "
         "twice; given: as somebody said.",
-        remedy=(
-            "Rules that differ: the links are ambiguous (`n_narrow`). Read those groups, and say which rule you report."
-        ),
+        remedy="Rules that differ: the links are ambiguous (`n_narrow`). Read those groups, and say which rule you "
+        "report.",
         columns={
             **DFACTSCORE_KEY_COLUMNS,
             **_LINK_COLUMNS,

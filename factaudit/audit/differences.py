@@ -120,10 +120,8 @@ AUDIT = Audit(
     formula="Difference = the first evaluator's figure − the second's, with a paired interval. The CSV has the p-value "
     "of a permutation test, another test than the interval's.",
     text="Paired: both evaluators judge the same claims, so that a difference can be clear where intervals overlap.",
-    remedy=(
-        "The interval holds 0: choose by cost, or by the class that matters to you, or label more claims (half the "
-        "width takes four times as many)."
-    ),
+    remedy="The interval holds 0: choose by cost, or by the class that matters to you, or label more claims (half the "
+    "width takes four times as many).",
     columns={
         **pick_shared_columns("dataset"),
         "key": Column(

@@ -14,8 +14,8 @@ from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
-    group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    group_significant_rows_by_evaluator,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import INFLUENCE, MOVER, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -294,26 +294,18 @@ def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[F
     """A threshold that leaves much of what the scores could tell."""
     every = _list_tuned_rows(audited_run)
     better = _select_rows_of_better_thresholds(audited_run)
-    for evaluator, rows in group_finding_rows_by_evaluator(every):
-        sure = [row for row in better if row["evaluator"] == evaluator]
-        if not sure:
-            continue
+    for _, sure, rows in group_significant_rows_by_evaluator(every, better):
         worst = max(sure, key=lambda row: row["tuned_bacc"] - row["bacc"])
-        where = format_how_many_datasets(sure, rows)
-        yield Finding(
-            "warn",
-            evaluator,
-            worst["dataset"],
-            make_statement(
-                "Another threshold would raise the BAcc of {worst.evaluator} significantly{where}: on {worst.dataset} "
-                "from {worst.bacc:percent} to {worst.tuned_bacc:percent} on documents that did not tune it (TPR "
-                "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). The threshold that all tuning documents "
-                "choose is {worst.tuned_threshold:threshold}: check it on labels of your own.",
-                worst=worst,
-                where=where,
-            ),
-            pick_finding_evidence(worst, "auc", "auc_low", "auc_high", "bacc", "tuned_bacc", "tuned_threshold", "n"),
+        said = make_statement(
+            "Another threshold would raise the BAcc of {worst.evaluator} significantly{where}: on {worst.dataset} "
+            "from {worst.bacc:percent} to {worst.tuned_bacc:percent} on documents that did not tune it (TPR "
+            "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). The threshold that all tuning documents "
+            "choose is {worst.tuned_threshold:threshold}: check it on labels of your own.",
+            worst=worst,
+            where=format_how_many_datasets(sure, rows),
         )
+        keys = ("auc", "auc_low", "auc_high", "bacc", "tuned_bacc", "tuned_threshold", "n")
+        yield make_row_finding("warn", worst, said, *keys)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -331,10 +323,8 @@ AUDIT = Audit(
     "documents than those that it is tried on (cross-validation, or the split dev); there it may be worse than the "
     "threshold as it is.",
     text="A balanced accuracy is that of one threshold. Scores that rank claims well may be read at the wrong one.",
-    remedy=(
-        "The tuned BAcc is well above the untuned one: set the threshold (`unigram:threshold=0.9`) and check it on "
-        "claims that it was not tuned on. An AUC near 0.5: no threshold helps, take another evaluator."
-    ),
+    remedy="The tuned BAcc is well above the untuned one: set the threshold (`unigram:threshold=0.9`) and check it on "
+    "claims that it was not tuned on. An AUC near 0.5: no threshold helps, take another evaluator.",
     columns={
         **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "reason"),
         "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),

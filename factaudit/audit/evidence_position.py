@@ -199,8 +199,7 @@ def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]
         if not apart:
             continue
         _, rate, worst, best = max(apart, key=lambda one: one[0])
-        tasks = list(dict.fromkeys(each["task"] for each in tested if each["evaluator"] == evaluator))
-        concerned = list(dict.fromkeys(one[2]["task"] for one in apart))
+        concerned, all_tests = [one[2] for one in apart], [each for each in tested if each["evaluator"] == evaluator]
         where = {"beginning": "at the beginning", "middle": "in the middle", "end": "at the end"}
         yield Finding(
             "warn",
@@ -211,7 +210,7 @@ def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]
                 f"evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than "
                 f"{where[best['place']]} ({{best.{rate}:percent}}). Give it passages, not whole documents.",
                 evaluator=evaluator,
-                where=format_how_many_datasets(concerned, tasks, "task"),
+                where=format_how_many_datasets(concerned, all_tests, "task"),
                 worst=worst,
                 best=best,
                 fault=_EVIDENCE_FAULTS[rate],

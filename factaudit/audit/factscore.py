@@ -146,10 +146,8 @@ AUDIT = Audit(
     formula="Penalty × supported facts / facts, mean over responses; penalty = exp(1 − γ/n) for responses of n < γ "
     "facts. F1@K = 2PR / (P + R), P = supported facts / facts, R = min(supported facts / K, 1). "
     "A fact without a verdict counts as not supported; the bounds let it be either.",
-    remedy=(
-        "A score says little without its verifier's errors: label some facts and read `rates` of them. Many unparsed "
-        "replies: ask with `parser: strict`, or another model."
-    ),
+    remedy="A score says little without its verifier's errors: label some facts and read `rates` of them. Many "
+    "unparsed replies: ask with `parser: strict`, or another model.",
     columns=_FACTSCORE_COLUMNS,
     options={
         "gamma": "γ of the length penalty; 0 turns it off",

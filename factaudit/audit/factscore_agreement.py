@@ -316,10 +316,8 @@ AUDITS = (
         question="Do responses of a predicted score have that score by people?",
         text="Responses in equal bins of the predicted score (without the penalty).",
         formula="Mean predicted and mean people's score of each bin.",
-        remedy=(
-            "Bins off the diagonal: the predicted score is no share of supported facts; report labels, or the bias "
-            "beside it."
-        ),
+        remedy="Bins off the diagonal: the predicted score is no share of supported facts; report labels, or the bias "
+        "beside it.",
         columns=_KEY_COLUMNS
         | {
             "bin": Column("bin", "count", "equal steps of the predicted score", key=True),

@@ -19,8 +19,8 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.decision_limits import read_decision_limits, unscored_share_for_decision
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
-    group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    group_significant_rows_by_evaluator,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import DotPlotSpec, ForestPlotSpec
@@ -237,10 +237,7 @@ def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
     every = [row for row in audited_run.per_dataset("grades", "rho") if unscored_share_for_decision(row) <= most]
     p_values = [p_below_limit(audited_run, row, "rho", LEAST_RANK_CORRELATION) for row in every]
     unrelated = select_significant_rows(audited_run, every, p_values)
-    for evaluator, rows in group_finding_rows_by_evaluator(every):
-        mine = [row for row in unrelated if row["evaluator"] == evaluator]
-        if not mine:
-            continue
+    for evaluator, mine, rows in group_significant_rows_by_evaluator(every, unrelated):
         worst = min(mine, key=lambda row: row["rho"])
         statement = make_statement(
             "The {worst.measure}s of {evaluator} hardly follow people's grades{where}: on {worst.dataset} Spearman's ρ "
@@ -250,8 +247,7 @@ def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
             worst=worst,
             limit=LEAST_RANK_CORRELATION,
         )
-        evidence = pick_finding_evidence(worst, "rho", "rho_low", "rho_high", "n")
-        yield Finding("fail", evaluator, worst["dataset"], statement, evidence)
+        yield make_row_finding("fail", worst, statement, "rho", "rho_low", "rho_high", "n")
 
 
 def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -262,10 +258,7 @@ def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]
         for row in every
     ]
     shifted = select_significant_rows(audited_run, every, p_values)
-    for evaluator, rows in group_finding_rows_by_evaluator(every):
-        mine = [row for row in shifted if row["evaluator"] == evaluator]
-        if not mine:
-            continue
+    for evaluator, mine, rows in group_significant_rows_by_evaluator(every, shifted):
         worst = max(mine, key=lambda row: abs(row["difference"]))
         statement = make_statement(
             f"{{evaluator}} grades significantly {'higher' if worst['difference'] > 0 else 'lower'} than people"
@@ -275,8 +268,8 @@ def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]
             where=format_how_many_datasets(mine, rows),
             worst=worst,
         )
-        evidence = pick_finding_evidence(worst, "difference", "difference_low", "difference_high", "mae", "n")
-        yield Finding("warn", evaluator, worst["dataset"], statement, evidence)
+        keys = ("difference", "difference_low", "difference_high", "mae", "n")
+        yield make_row_finding("warn", worst, statement, *keys)
 
 
 # -------------------------------------------------------------------------------------------------------- declarations

@@ -14,8 +14,8 @@ from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
-    group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    group_significant_rows_by_evaluator,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -232,31 +232,21 @@ def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
     rows = [row for row in audited_run.rows("headroom") if row["level"] == "claim" and row["bias"] is not None]
     rows = [row for row in rows if row["n_systems"] > 1]
     misjudged = select_rows_beyond_limit(audited_run, rows, "bias", 0)
-    for evaluator, mine in group_finding_rows_by_evaluator(rows):
-        sure = [row for row in misjudged if row["evaluator"] == evaluator]
-        if not sure:
-            continue
+    for _, sure, mine in group_significant_rows_by_evaluator(rows, misjudged):
         worst = max(sure, key=lambda row: abs(row["bias"]))
         groups = list(dict.fromkeys(row["group"] for row in sure if row["group"] != ALL_TOGETHER))
         of = "" if worst["group"] == ALL_TOGETHER else " among {worst.group} systems"
-        some, every = (list(dict.fromkeys(row["dataset"] for row in each)) for each in (sure, mine))
-        where = format_how_many_datasets(some, every)
         whose = ", for {groups} systems" if groups else ""
-        yield Finding(
-            "fail",
-            evaluator,
-            worst["dataset"],
-            make_statement(
-                f"{{worst.evaluator}} significantly misjudges the headroom{{where}}{whose}: on {{worst.dataset}}{of} "
-                "the least error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
-                "predictions.",
-                worst=worst,
-                where=where,
-                groups=" and ".join(groups),
-            ),
-            pick_finding_evidence(worst, "group", "labelled", "predicted", "bias", "bias_low", "bias_high")
-            | {"n_off": len(sure)},
+        said = make_statement(
+            f"{{worst.evaluator}} significantly misjudges the headroom{{where}}{whose}: on {{worst.dataset}}{of} "
+            "the least error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
+            "predictions.",
+            worst=worst,
+            where=format_how_many_datasets(sure, mine),
+            groups=" and ".join(groups),
         )
+        keys = ("group", "labelled", "predicted", "bias", "bias_low", "bias_high")
+        yield make_row_finding("fail", worst, said, *keys, n_off=len(sure))
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -274,10 +264,8 @@ AUDIT = Audit(
     "labelled.",
     text="The best system's error rate is what is left to improve; an evaluator that gets it wrong ends a line of work "
     "too early or too late (VC §3.4).",
-    remedy=(
-        "Do not conclude from predicted rates that a task is solved, or that it is not: label claims of the best "
-        "system."
-    ),
+    remedy="Do not conclude from predicted rates that a task is solved, or that it is not: label claims of the best "
+    "system.",
     columns={
         **pick_shared_columns("dataset", "level", "evaluator"),
         "group": Column(

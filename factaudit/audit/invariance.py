@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without
 from factaudit.audit.core.finding_parts import (
     MIN_SHARE_COUNT,
     group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -142,16 +143,13 @@ def _build_invariance_row(
     has_scores = bool((~np.isnan(shift)).any())
     row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
     if intervals is not None:
-        ends = (
-            _compute_invariance_failure_interval(clusters[counted], failed[counted], intervals.confidence)
-            if n
-            else None
-        )
-        row |= dict(zip(("failure_rate_low", "failure_rate_high"), ends or (None, None), strict=True))
-        mean = clustered_mean(shift, clusters, intervals.confidence) if has_scores else None
-        row["score_shift_low"], row["score_shift_high"] = (
-            (None, None) if mean is None else (none_if_undefined(mean.low), none_if_undefined(mean.high))
-        )
+        row |= dict.fromkeys(("failure_rate_low", "failure_rate_high", "score_shift_low", "score_shift_high"))
+        if n:
+            ends = _compute_invariance_failure_interval(clusters[counted], failed[counted], intervals.confidence)
+            row["failure_rate_low"], row["failure_rate_high"] = ends
+        if has_scores:
+            mean = clustered_mean(shift, clusters, intervals.confidence)
+            row |= {"score_shift_low": none_if_undefined(mean.low), "score_shift_high": none_if_undefined(mean.high)}
     row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[counted & failed])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
     why = ["" if n else nothing, "" if has_scores else "no pair has two scores"]
@@ -242,23 +240,12 @@ def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterato
             said = "{worst.evaluator} passes {worst.failure_rate:percent} of {words}"
             advice = "it found each of the claims attributable before the change"
         others = " Of {compared:count kind} of change, {kinds:count} are over the limit." * (len(kinds) > 1)
-        yield Finding(
-            "fail" if sure else "warn",
-            evaluator,
-            None if worst["dataset"] == ALL_TOGETHER else worst["dataset"],
-            make_statement(f"{said}: {advice}.{others}", worst=worst, words=words, kinds=kinds, compared=compared),
-            pick_finding_evidence(
-                worst, "kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst"
-            ),
+        statement = make_statement(
+            f"{said}: {advice}.{others}", worst=worst, words=words, kinds=kinds, compared=compared
         )
-
-
-def _find_flipped_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
-    yield from _find_invariance_failures(audited_run, "same")
-
-
-def _find_missed_changes(audited_run: AuditedRun) -> Iterator[Finding]:
-    yield from _find_invariance_failures(audited_run, "changed")
+        keys = ("kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst")
+        dataset = None if worst["dataset"] == ALL_TOGETHER else worst["dataset"]
+        yield make_row_finding("fail" if sure else "warn", worst | {"dataset": dataset}, statement, *keys)
 
 
 # ------------------------------------------------------------------------------------------------- the first screen
@@ -323,7 +310,7 @@ AUDIT = Audit(
             "change",
             "text",
             "what was changed (`kind` of the variants)",
-            key=True,
+            True,
             values={ALL_TOGETHER: "all"} | KIND_WORDS,
         ),
         **pick_shared_columns("evaluator"),
@@ -379,7 +366,7 @@ AUDIT = Audit(
             "invariance",
             "Verdicts that change with the wording",
             "significantly over 5 % of the verdicts change where the meaning stays",
-            _find_flipped_verdicts,
+            partial(_find_invariance_failures, expected="same"),
             claims="contrary",
             null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
             controls="Holm over all such kinds and evaluators[ on all datasets]",
@@ -389,7 +376,7 @@ AUDIT = Audit(
             "missed_changes",
             "Changes of meaning that are passed",
             "significantly more of the changed claims are passed than the limit allows (`1 − min_rate`)",
-            _find_missed_changes,
+            partial(_find_invariance_failures, expected="changed"),
             claims="contrary",
             null="at most 20 % of the changed claims are passed, for every kind of change of the meaning",
             controls="Holm over all such kinds and evaluators[ on all datasets]",

@@ -169,10 +169,8 @@ AUDIT = Audit(
     formula="majority: what more annotators say; any objection: 0 as soon as one says 0; unanimity: 1 only where all "
     "say 1. Behind = BAcc of the rule's best evaluator − this one's, paired on the same claims.",
     text="All other sections are by the rule that the claims' labels were made with.",
-    remedy=(
-        "The best evaluator changes with the rule: choose the rule for what an error costs you, before you look, and "
-        "report both."
-    ),
+    remedy="The best evaluator changes with the rule: choose the rule for what an error costs you, before you look, "
+    "and report both.",
     columns={
         **pick_shared_columns("dataset"),
         "rule": Column(

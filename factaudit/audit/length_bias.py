@@ -17,8 +17,8 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
-    group_finding_rows_by_evaluator,
     group_finding_rows_by_keys,
+    group_significant_rows_by_evaluator,
     measure_greatest_slope,
 )
 from factaudit.audit.core.interval_methods import JACKKNIFE
@@ -154,11 +154,7 @@ def _find_length_bias(audited_run: AuditedRun) -> Iterator[Finding]:
     changing = select_significant_rows(
         audited_run, rows, [p_beyond_limit(audited_run, row, "slope", 0) for row in rows]
     )
-    for evaluator, mine in group_finding_rows_by_evaluator(rows):
-        tasks = list(dict.fromkeys(row["task"] for row in mine))
-        found = [row for row in changing if row["evaluator"] == evaluator]
-        if not found:
-            continue
+    for evaluator, found, mine in group_significant_rows_by_evaluator(rows, changing):
         worst = max(found, key=lambda row: abs(row["slope"]) * np.log2(row["long"] / row["short"]))
         place = (worst["task"], worst["length"])
         (both,) = [group for key, group in group_finding_rows_by_keys(found, "task", "length") if key == place]
@@ -171,7 +167,7 @@ def _find_length_bias(audited_run: AuditedRun) -> Iterator[Finding]:
                 "What {evaluator} says depends significantly on length{where}. On {task} it {faults}. Compare with it "
                 "only systems whose texts are of like length.",
                 evaluator=evaluator,
-                where=format_how_many_datasets(list(dict.fromkeys(row["task"] for row in found)), tasks, "task"),
+                where=format_how_many_datasets(found, mine, "task"),
                 task=worst["task"],
                 faults=join_statements([_state_length_fault(row, row is both[0]) for row in both], " and "),
             ),

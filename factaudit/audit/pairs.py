@@ -11,7 +11,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import can_warn_without_intervals
-from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
@@ -138,10 +138,8 @@ def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Findin
     rows = [row for row in audited_run.rows("pairs") if row["told_apart"] is not None]
     whole = [row for row in rows if row["error_type"] == ALL_TOGETHER]
     p_values = [p_below_limit(audited_run, row, "told_apart", MIN_TOLD_APART, is_share=True) for row in whole]
-    missed, is_untested = (
-        select_significant_rows(audited_run, whole, p_values),
-        can_warn_without_intervals(whole, "told_apart"),
-    )
+    missed = select_significant_rows(audited_run, whole, p_values)
+    is_untested = can_warn_without_intervals(whole, "told_apart")
     for evaluator, mine in group_finding_rows_by_evaluator(whole):
         untested = [row for row in mine if row["told_apart"] <= MIN_TOLD_APART and is_untested]
         sure = [row for row in missed if row["evaluator"] == evaluator]
@@ -155,18 +153,14 @@ def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Findin
         ]
         hardest = min(kinds, key=lambda row: row["told_apart"], default=None)
         least = ", least where the change is a {hardest.error_type} ({hardest.told_apart:percent})" * bool(hardest)
-        yield Finding(
-            "fail" if sure else "warn",
-            evaluator,
-            worst["dataset"],
-            make_statement(
-                "On {worst.dataset}, {worst.evaluator} tells {worst.told_apart:percent} of the claims from their "
-                f"changed twins{least}: what it passes need not be what the document says.",
-                worst=worst,
-                hardest=hardest or {},
-            ),
-            pick_finding_evidence(worst, "told_apart", "told_apart_low", "told_apart_high", "same", "ranked", "n"),
+        said = make_statement(
+            "On {worst.dataset}, {worst.evaluator} tells {worst.told_apart:percent} of the claims from their "
+            f"changed twins{least}: what it passes need not be what the document says.",
+            worst=worst,
+            hardest=hardest or {},
         )
+        keys = ("told_apart", "told_apart_low", "told_apart_high", "same", "ranked", "n")
+        yield make_row_finding("fail" if sure else "warn", worst, said, *keys)
 
 
 AUDIT = Audit(

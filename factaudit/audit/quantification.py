@@ -342,10 +342,8 @@ AUDIT = Audit(
     formula="Error rate = share of 0; bias = predicted − labelled error rate, so below zero the evaluator sees too few "
     "errors. A response is attributable when all its claims are.",
     text="Whether an evaluator can say how many errors a system makes (VC Fig. 4).",
-    remedy=(
-        "Report the rates of `factaudit estimate` (from some 100 labels) in place of the predicted ones, or the bias "
-        "beside them."
-    ),
+    remedy="Report the rates of `factaudit estimate` (from some 100 labels) in place of the predicted ones, or the "
+    "bias beside them.",
     columns=QUANTIFICATION_COLUMNS,
     options={"levels": "`claim`, `response`", "by": "columns of the claims"},
     compute=compute_quantification_bias,

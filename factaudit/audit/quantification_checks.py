@@ -21,6 +21,8 @@ from factaudit.audit.core.decision_limits import (
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
+    group_significant_rows_by_evaluator,
+    make_row_finding,
     pick_finding_evidence,
 )
 from factaudit.audit.core.result_rows import Row
@@ -102,7 +104,6 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         usable = [row for row in mine if row.get("bias_low") is not None]
         off, whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in biased)
         far, far_whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in beyond)
-        datasets = list(dict.fromkeys(row["dataset"] for row in mine))
         if len(usable) == len(mine) and all(is_significantly_within(row, "bias", max_bias) for row in usable):
             text = "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
             said = make_statement(text + "labelled one.", evaluator=evaluator, most=max_bias)
@@ -113,7 +114,7 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         worst = max(far or off or far_whole or whole, key=lambda row: abs(row["bias"]))
         how_far = "significantly by over {most:limit} points"
         if off:
-            where = format_how_many_datasets(list(dict.fromkeys(row["dataset"] for row in off)), datasets)
+            where = format_how_many_datasets(off, mine)
             whose = "the" if worst["system"] == ALL_TOGETHER else "{worst.system}'s"
             text = "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}, for "
             text += f"{'{far:count}' if far else 'none'} {how_far}. "
@@ -129,7 +130,7 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             if far_whole and not far:
                 text += f" On {{far_whole.dataset}} all systems together are off {how_far}."
         else:
-            where = format_how_many_datasets(whole, datasets)
+            where = format_how_many_datasets(whole, mine)
             text = "{worst.evaluator} is significantly off for all systems together{where}"
             text += " by over {most:limit} points" if far_whole else f", not {how_far}"
             text += ". On {worst.dataset} it puts their error rate at "
@@ -137,26 +138,20 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             text += "None of {usable:count rate} of single systems is significantly off alone."
         is_far = bool(far or far_whole)
         text += " Do not report the rates that it predicts as they are." * is_far
-        yield Finding(
-            "fail" if is_far else "warn",
-            evaluator,
-            worst["dataset"],
-            make_statement(
-                text,
-                worst=worst,
-                off=off,
-                far=far,
-                far_whole=max(far_whole, key=lambda row: abs(row["bias"]), default={}),
-                usable=usable,
-                where=where,
-                most=max_bias,
-            ),
-            {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)}
-            | ({} if worst["system"] == ALL_TOGETHER else {"system": worst["system"]})
-            | pick_finding_evidence(
-                worst, "labelled_error_rate", "predicted_error_rate", *_BIAS_EVIDENCE, "n", "n_unscored"
-            ),
+        said = make_statement(
+            text,
+            worst=worst,
+            off=off,
+            far=far,
+            far_whole=max(far_whole, key=lambda row: abs(row["bias"]), default={}),
+            usable=usable,
+            where=where,
+            most=max_bias,
         )
+        keys = ("labelled_error_rate", "predicted_error_rate", *_BIAS_EVIDENCE, "n", "n_unscored")
+        evidence = {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)}
+        evidence |= pick_finding_evidence(worst, *["system"] * (worst["system"] != ALL_TOGETHER), *keys)
+        yield Finding("fail" if is_far else "warn", evaluator, worst["dataset"], said, evidence)
 
 
 def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -172,22 +167,18 @@ def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Fi
         under = [row for row in biased if row["evaluator"] == evaluator and row["bias"] < 0]
         if over and under:
             most, least = max(over, key=lambda row: row["bias"]), min(under, key=lambda row: row["bias"])
-            yield Finding(
-                "fail",
-                evaluator,
-                None,
-                make_statement(
-                    "{most.evaluator} significantly over-estimates the error rate on {over:count} of {mine:count} "
-                    "datasets (most on {most.dataset}: {most.bias:signed} points) and under-estimates it on "
-                    "{under:count} (most on {least.dataset}: {least.bias:signed}). One correction does not fit all.",
-                    most=most,
-                    least=least,
-                    over=over,
-                    under=under,
-                    mine=mine,
-                ),
-                {"n_over": len(over), "n_under": len(under), "n_datasets": len(mine)},
+            said = make_statement(
+                "{most.evaluator} significantly over-estimates the error rate on {over:count} of {mine:count} "
+                "datasets (most on {most.dataset}: {most.bias:signed} points) and under-estimates it on "
+                "{under:count} (most on {least.dataset}: {least.bias:signed}). One correction does not fit all.",
+                most=most,
+                least=least,
+                over=over,
+                under=under,
+                mine=mine,
             )
+            counts = {"n_over": len(over), "n_under": len(under), "n_datasets": len(mine)}
+            yield Finding("fail", evaluator, None, said, counts)
 
 
 def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -206,26 +197,19 @@ def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[
     larger_rows = select_significant_rows(
         audited_run, of_responses, [_test_larger_quantification_bias(audited_run, row, other) for row, other in pairs]
     )
-    for evaluator, mine in group_finding_rows_by_evaluator(of_responses):
-        larger = [row for row in larger_rows if row["evaluator"] == evaluator]
-        if larger:
-            response = max(larger, key=lambda row: abs(row["bias"]))
-            claim = claims[response["dataset"], evaluator]
-            where = format_how_many_datasets(larger, mine)
-            yield Finding(
-                "warn",
-                evaluator,
-                response["dataset"],
-                make_statement(
-                    "{response.evaluator}'s bias is significantly larger for responses than for claims{where}: on "
-                    "{response.dataset} {response.bias:signed} points against {claim.bias:signed}. A response is wrong "
-                    "with its first wrong claim, so check the level that you report.",
-                    response=response,
-                    claim=claim,
-                    where=where,
-                ),
-                {"bias_of_claims": claim["bias"], "bias_of_responses": response["bias"], "n_larger": len(larger)},
-            )
+    for evaluator, larger, mine in group_significant_rows_by_evaluator(of_responses, larger_rows):
+        response = max(larger, key=lambda row: abs(row["bias"]))
+        claim = claims[response["dataset"], evaluator]
+        said = make_statement(
+            "{response.evaluator}'s bias is significantly larger for responses than for claims{where}: on "
+            "{response.dataset} {response.bias:signed} points against {claim.bias:signed}. A response is wrong "
+            "with its first wrong claim, so check the level that you report.",
+            response=response,
+            claim=claim,
+            where=format_how_many_datasets(larger, mine),
+        )
+        biases = {"bias_of_claims": claim["bias"], "bias_of_responses": response["bias"]}
+        yield make_row_finding("warn", response, said, **biases, n_larger=len(larger))
 
 
 def _test_larger_quantification_bias(audited_run: AuditedRun, row: Row, other: Row) -> float:

@@ -222,10 +222,8 @@ AUDIT = Audit(
     "by the predictions and by the labels; 100 %: as sure of each order as the labels. τ-b and r are over the systems' "
     "error rates.",
     text="Each pair of systems is compared once with the labels and once with the predictions (VC §3.5).",
-    remedy=(
-        "Reversed pairs: rank by the labels, or by `factaudit estimate`. Few pairs that the labels order: label more "
-        "before you rank."
-    ),
+    remedy="Reversed pairs: rank by the labels, or by `factaudit estimate`. Few pairs that the labels order: label "
+    "more before you rank.",
     columns={
         **pick_shared_columns(
             "dataset", "level", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"

@@ -10,6 +10,7 @@ from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
+    make_row_finding,
     pick_finding_evidence,
 )
 from factaudit.audit.core.result_rows import Row
@@ -43,40 +44,29 @@ def _find_systems_in_reversed_order(audited_run: AuditedRun) -> Iterator[Finding
         if turned:
             worst = max(turned, key=lambda row: row["n_reversed"])
             at_worst = " (most on {worst.dataset}: {worst.n_reversed:number})" if len(turned) > 1 else ""
-            yield Finding(
-                "fail",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    "{evaluator} significantly reverses {turned.n_reversed:number} of {rows.n_pairs:number pair} of "
-                    f"systems{{where}}{at_worst}; the labels order {{rows.n_ordered:number}}. Do not rank systems by "
-                    "it.",
-                    evaluator=evaluator,
-                    turned=turned,
-                    rows=rows,
-                    worst=worst,
-                    where=format_how_many_datasets(turned, rows),
-                ),
-                pick_finding_evidence(
-                    worst, "n_systems", "n_pairs", "n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed"
-                )
-                | pick_finding_evidence(worst, "p_reversed", "soft_accuracy", "soft_accuracy_constant", "kendall_tau"),
+            said = make_statement(
+                "{evaluator} significantly reverses {turned.n_reversed:number} of {rows.n_pairs:number pair} of "
+                f"systems{{where}}{at_worst}; the labels order {{rows.n_ordered:number}}. Do not rank systems by "
+                "it.",
+                evaluator=evaluator,
+                turned=turned,
+                rows=rows,
+                worst=worst,
+                where=format_how_many_datasets(turned, rows),
             )
+            counts = ("n_systems", "n_pairs", "n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed")
+            keys = (*counts, "p_reversed", "soft_accuracy", "soft_accuracy_constant", "kendall_tau")
+            yield make_row_finding("fail", worst, said, *keys)
         elif told["n_not_alike_max"] == 0 and told["n_ordered"] and told["n_able"] == told["n_pairs"]:
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                make_statement(
-                    "{evaluator} orders all {rows.n_pairs:number pair} of systems as the labels do, "
-                    "{rows.n_ordered:number} of them significantly, and all could have shown a difference of "
-                    "{shown:limit} points.",
-                    evaluator=evaluator,
-                    rows=rows,
-                    shown=SHOWN_DIFFERENCE,
-                ),
-                {"n_pairs": told["n_pairs"]},
+            said = make_statement(
+                "{evaluator} orders all {rows.n_pairs:number pair} of systems as the labels do, "
+                "{rows.n_ordered:number} of them significantly, and all could have shown a difference of "
+                "{shown:limit} points.",
+                evaluator=evaluator,
+                rows=rows,
+                shown=SHOWN_DIFFERENCE,
             )
+            yield Finding("ok", evaluator, None, said, {"n_pairs": told["n_pairs"]})
 
 
 def _explain_no_ordered_pair(audited_run: AuditedRun) -> str:
@@ -113,6 +103,7 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
     ]
     if few:
         worst = min(few, key=lambda row: row["n_ordered"] / row["n_pairs"])
+        keys = ("n_systems", "n_pairs", "n_ordered", "n", "detectable_5", "detectable_10", "detectable_difference")
         yield Finding(
             "warn",
             None,
@@ -128,29 +119,11 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
                 shown=SHOWN_DIFFERENCE,
                 where=format_how_many_datasets(few, list(rows)),
             ),
-            pick_finding_evidence(
-                worst,
-                "n_systems",
-                "n_pairs",
-                "n_ordered",
-                "n",
-                "detectable_5",
-                "detectable_10",
-                "detectable_difference",
-            ),
+            pick_finding_evidence(worst, *keys),
         )
     elif rows and all(row["detectable_10"] == 1 for row in rows.values()):
-        yield Finding(
-            "ok",
-            None,
-            None,
-            make_statement(
-                "All {rows.n_pairs:number pair} of systems have labels enough to show {shown:limit} points.",
-                rows=list(rows.values()),
-                shown=SHOWN_DIFFERENCE,
-            ),
-            {},
-        )
+        text = "All {rows.n_pairs:number pair} of systems have labels enough to show {shown:limit} points."
+        yield Finding("ok", None, None, make_statement(text, rows=list(rows.values()), shown=SHOWN_DIFFERENCE))
 
 
 # ---------------------------------------------------------------------------------------------- the report's opening

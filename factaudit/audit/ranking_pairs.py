@@ -262,9 +262,8 @@ AUDIT = Audit(
     formula="< means that the first system has significantly fewer errors than the second, = that the test cannot "
     "tell.",
     text="Where the orders of the section above come from.",
-    remedy=(
-        "A pair that the labels do not order has no right order here: say so, or label more claims of the two systems."
-    ),
+    remedy="A pair that the labels do not order has no right order here: say so, or label more claims of the two "
+    "systems.",
     columns=_build_ranking_pair_columns(),
     options=RANKING_PAIR_OPTIONS | DETAIL_OPTION,
     compute=compute_ranking_pairs,

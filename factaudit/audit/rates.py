@@ -249,10 +249,8 @@ AUDIT = Audit(
     "predicted 1; gap = TPR − TNR. FPR = 1 − TNR and FNR = 1 − TPR are in the CSV.",
     text="Predictions against the labels. A high TPR with a low TNR is an evaluator that says yes "
     "too readily; the same balanced accuracy can hide opposite habits (VC Fig. 3).",
-    remedy=(
-        "TPR and TNR far apart: tune the threshold on labels of yours (`discrimination`), or correct the rates "
-        "(`factaudit estimate`). A BAcc whose interval holds 50 %: do not use the evaluator on such data."
-    ),
+    remedy="TPR and TNR far apart: tune the threshold on labels of yours (`discrimination`), or correct the rates "
+    "(`factaudit estimate`). A BAcc whose interval holds 50 %: do not use the evaluator on such data.",
     columns=RATES_COLUMNS,
     options={"by": "columns of the claims"},
     compute=compute_evaluator_rates,

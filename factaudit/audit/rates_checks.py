@@ -22,6 +22,7 @@ from factaudit.audit.core.finding_parts import (
     MAX_TPR_TNR_GAP,
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
+    make_row_finding,
     name_evaluator_pair,
     pick_finding_evidence,
 )
@@ -55,37 +56,24 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
             unsure = "" if mine else f" ({explain_undecided_decision_limit(worst, 'gap')})"
             high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
             few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
-            yield Finding(
-                "fail" if mine else "warn",
-                evaluator,
-                None if worst["dataset"] == MACRO_MEAN else worst["dataset"],
-                make_statement(
-                    f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims "
-                    f"{place}{{unsure}}. Check a sample of what it {'passes' if passes else 'rejects'} "
-                    f"before you rely on it.{total}",
-                    worst=worst,
-                    rows=rows,
-                    unsure=unsure,
-                    limit=MAX_TPR_TNR_GAP,
-                    where=where,
-                ),
-                pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high")
-                | ({} if worst.get("n") is None else {"n": worst["n"]}),
+            said = make_statement(
+                f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims "
+                f"{place}{{unsure}}. Check a sample of what it {'passes' if passes else 'rejects'} "
+                f"before you rely on it.{total}",
+                worst=worst,
+                rows=rows,
+                unsure=unsure,
+                limit=MAX_TPR_TNR_GAP,
+                where=where,
             )
+            keys = ("tpr", "tnr", "gap", "gap_low", "gap_high", *["n"] * (worst.get("n") is not None))
+            yield make_row_finding("fail" if mine else "warn", worst, said, *keys)
         elif rows and all(is_significantly_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
             widest = max(rows, key=lambda row: abs(row["gap"]))
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                make_statement(
-                    "{widest.evaluator}'s TPR and TNR are significantly within {limit:limit} points of each other "
-                    "everywhere (widest: {widest.gap:points} on {widest.dataset}).",
-                    widest=widest,
-                    limit=MAX_TPR_TNR_GAP,
-                ),
-                pick_finding_evidence(widest, "tpr", "tnr", "gap"),
-            )
+            text = "{widest.evaluator}'s TPR and TNR are significantly within {limit:limit} points of each other "
+            text += "everywhere (widest: {widest.gap:points} on {widest.dataset})."
+            said = make_statement(text, widest=widest, limit=MAX_TPR_TNR_GAP)
+            yield Finding("ok", evaluator, None, said, pick_finding_evidence(widest, "tpr", "tnr", "gap"))
 
 
 def _list_mean_gaps_of_tpr_and_tnr(audited_run: AuditedRun, dataset_rows: Sequence[Row]) -> list[Row]:

@@ -127,10 +127,8 @@ RETRIEVAL = Audit(
     text="The same facts verified with passages and with the whole page. An evaluator that errs on long pages makes "
     "evidence seem absent.",
     formula="Recall = facts supported by both / facts supported by the whole page.",
-    remedy=(
-        "Low recall: take more passages (`k`), or others (`retrieval`). Facts that are not in the passages are no "
-        "errors of the system."
-    ),
+    remedy="Low recall: take more passages (`k`), or others (`retrieval`). Facts that are not in the passages are no "
+    "errors of the system.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "variant": Column("variant", "text", "how the passages were chosen", key=True),
@@ -173,10 +171,8 @@ UNSUPPORTED_REASONS = Audit(
     text="Facts that a model did not find supported by their passages, put to it again with the whole page. Its errors "
     "are in the shares: where it supports a fact at the second look, the first may have been wrong.",
     formula="Facts of each kind / facts that the second look explains.",
-    remedy=(
-        "Facts that are not in the passages are no errors of the system: take more passages (`k`). Whether facts that "
-        "are not in the page are true, another knowledge source may tell."
-    ),
+    remedy="Facts that are not in the passages are no errors of the system: take more passages (`k`). Whether facts "
+    "that are not in the page are true, another knowledge source may tell.",
     columns={
         **pick_shared_columns("dataset", "system"),
         "n": Column("explained", "count", "facts found unsupported that are explained, and those that are not"),

@@ -15,7 +15,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import ForestPlotSpec
@@ -272,25 +272,17 @@ def _find_self_preference(audited_run: AuditedRun) -> Iterator[Finding]:
     favoured = select_self_preference_rows(audited_run)
     for evaluator, mine in group_finding_rows_by_evaluator(favoured):
         worst = max(mine, key=lambda row: row["preference"])
-        datasets = list(
-            dict.fromkeys(
-                row["dataset"] for row in audited_run.rows("self_preference") if row["evaluator"] == evaluator
-            )
-        )
+        rows = audited_run.select_rows_by_keys("self_preference", evaluator=evaluator)
         rest = "No judge of another family says whether these claims are easier for all."
         if worst["excess"] is not None:
             rest = "Judges of other families are {worst.excess:points} points less lenient with them."
-        yield Finding(
-            "warn" if worst["excess"] is None else "fail",
-            evaluator,
-            worst["dataset"],
-            make_statement(
-                f"{{leniency}} {rest} Do not let it rank {{worst.family}} models against others.",
-                leniency=_state_leniency(worst, format_how_many_datasets([row["dataset"] for row in mine], datasets)),
-                worst=worst,
-            ),
-            pick_finding_evidence(worst, "family", "preference", "preference_low", "preference_high", "excess", "n"),
+        said = make_statement(
+            f"{{leniency}} {rest} Do not let it rank {{worst.family}} models against others.",
+            leniency=_state_leniency(worst, format_how_many_datasets(mine, rows)),
+            worst=worst,
         )
+        keys = ("family", "preference", "preference_low", "preference_high", "excess", "n")
+        yield make_row_finding("warn" if worst["excess"] is None else "fail", worst, said, *keys)
 
 
 def _state_leniency(row: Row, where: Statement | str = "") -> Statement:

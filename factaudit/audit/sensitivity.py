@@ -16,7 +16,7 @@ from factaudit.arrays.response_facts import has_response_facts
 from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, response_mean_with_interval
 from factaudit.arrays.variant_scores import SCORE_KEYS, VariantScores, collect_variant_scores
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, ORDER_BOOTSTRAP, RESPONSE_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
@@ -197,7 +197,7 @@ def _resample_system_means(
 def _find_variant_sensitive_scores(audited_run: AuditedRun) -> Iterator[Finding]:
     every = [row for row in audited_run.rows("sensitivity") if row["change"] is not None]
     beyond = select_rows_beyond_limit(audited_run, every, "change", MAX_CHANGE)
-    for evaluator, rows in group_finding_rows_by_evaluator(beyond):
+    for _, rows in group_finding_rows_by_evaluator(beyond):
         worst = max(rows, key=lambda row: abs(row["change"]))
         said = make_statement(
             "{worst.variant} moves the score{of} by {worst.change:signed} points "
@@ -208,7 +208,7 @@ def _find_variant_sensitive_scores(audited_run: AuditedRun) -> Iterator[Finding]
             limit=MAX_CHANGE,
         )
         keys = ("variant", "system", "score", "change", "change_low", "change_high", "n")
-        yield Finding("fail", evaluator, worst["dataset"], said, pick_finding_evidence(worst, *keys))
+        yield make_row_finding("fail", worst, said, *keys)
 
 
 def _find_variant_sensitive_orders(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -221,7 +221,7 @@ def _find_variant_sensitive_orders(audited_run: AuditedRun) -> Iterator[Finding]
                 row=row,
             )
             keys = ("variant", "n_reversed", "n_swapped", "n_pairs", "p_reversal")
-            yield Finding("fail", row["evaluator"], row["dataset"], said, pick_finding_evidence(row, *keys))
+            yield make_row_finding("fail", row, said, *keys)
 
 
 def _has_variants(judgements: Judgements) -> bool:
@@ -244,10 +244,8 @@ AUDITS = (
         source="Wanner et al. 2024; Hu et al. 2024; Min et al. 2023, §4.2",
         text="One setting is varied at a time. Which variant is right is not said: labels of facts say it.",
         formula="Change = mean over responses of the score by the variant − the score by the base.",
-        remedy=(
-            "Report the setting with the score, and the range over the settings that are as good. Scores of two papers "
-            "are comparable only where their pipelines are the same."
-        ),
+        remedy="Report the setting with the score, and the range over the settings that are as good. Scores of two "
+        "papers are comparable only where their pipelines are the same.",
         columns={
             **pick_shared_columns("dataset", "evaluator"),
             "variant": _VARIANT_COLUMN,

@@ -16,7 +16,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.finding_parts import (
     format_first_finding_names,
     group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    make_row_finding,
 )
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ForestPlotSpec
@@ -253,13 +253,10 @@ def _find_worse_slices(audited_run: AuditedRun) -> Iterator[Finding]:
         looked_at = [row for row in every if row["evaluator"] == evaluator]
         text = "{evaluator} is significantly worse on {mine:count} of {looked_at:count slice} of the claims. At worst, "
         text += "{worst} Report it on such claims apart, and label more of them."
-        yield Finding(
-            "warn",
-            evaluator,
-            worst["dataset"],
-            make_statement(text, evaluator=evaluator, mine=mine, looked_at=looked_at, worst=_state_worse_slice(worst)),
-            pick_finding_evidence(worst, "column", "value", "figure", "rate", "rest", "difference", "n"),
-        )
+        state = {"mine": mine, "looked_at": looked_at, "worst": _state_worse_slice(worst)}
+        said = make_statement(text, evaluator=evaluator, **state)
+        keys = ("column", "value", "figure", "rate", "rest", "difference", "n")
+        yield make_row_finding("warn", worst, said, *keys)
 
 
 def _state_worse_slice(row: Row) -> Statement:

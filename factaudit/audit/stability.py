@@ -22,7 +22,7 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals
-from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
@@ -132,7 +132,7 @@ def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
             severity = "ok"
         keys = ("flip_rate", "flip_rate_low", "flip_rate_high", "kappa", "bacc_spread", "n", "n_repeats")
         statement = make_statement(f"{said}{advice}.", worst=worst)
-        yield Finding(severity, evaluator, worst["dataset"], statement, pick_finding_evidence(worst, *keys))
+        yield make_row_finding(severity, worst, statement, *keys)
 
 
 def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
@@ -162,9 +162,8 @@ AUDIT = Audit(
     formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs; κ = 1 − flip rate / (2p(1 − p)), "
     "p being the share of verdicts that are 1 (Fleiss); spread = highest − lowest value over the repeats.",
     text="What changes from one repeat to the next is chance, and no interval over claims has it.",
-    remedy=(
-        "Take differences below the spread for chance; ask at temperature 0, or several times and take the majority."
-    ),
+    remedy="Take differences below the spread for chance; ask at temperature 0, or several times and take the "
+    "majority.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "n": Column("n", "count", "claims with two verdicts or more"),

@@ -23,7 +23,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
-    group_finding_rows_by_evaluator,
+    group_significant_rows_by_evaluator,
     measure_greatest_slope,
 )
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
@@ -222,14 +222,10 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
         (p_above_limit if row["rate"] == "tpr" else p_below_limit)(audited_run, row, "slope", 0) for row in rows
     ]
     leaning = select_significant_rows(audited_run, rows, p_values)
-    for evaluator, mine in group_finding_rows_by_evaluator(rows):
-        tasks = list(dict.fromkeys(row["task"] for row in mine))
+    for evaluator, found, mine in group_significant_rows_by_evaluator(rows, leaning):
         sure: dict[str, dict[str, Row]] = {}
-        for row in leaning:
-            if row["evaluator"] == evaluator:
-                sure.setdefault(row["task"], {})[row["rate"]] = row
-        if not sure:
-            continue
+        for row in found:
+            sure.setdefault(row["task"], {})[row["rate"]] = row
         task = max(sure, key=lambda each: (len(sure[each]), sum(abs(row["slope"]) for row in sure[each].values())))
         how = {
             "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points)",
@@ -239,7 +235,6 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             [make_statement(how[rate], row=row | {"per_tenth": row["slope"] / 10}) for rate, row in sure[task].items()],
             " and ",
         )
-        where = format_how_many_datasets(list(sure), tasks, "task")
         yield Finding(
             "fail" if len(sure[task]) == 2 else "warn",
             evaluator,
@@ -250,7 +245,7 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
                 + " By construction: its score is this overlap."
                 * bool(re.match(r"rouge2\b", evaluator)),
                 evaluator=evaluator,
-                where=where,
+                where=format_how_many_datasets(found, mine, "task"),
                 task=task,
                 said=said,
                 distrusted=" and ".join(_DISTRUSTED_CLAIMS[rate] for rate in sure[task]),

@@ -12,7 +12,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
-    pick_finding_evidence,
+    make_row_finding,
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import select_significant_rows
@@ -73,22 +73,12 @@ def _build_transfer_row(clusters: ClusterCounts, label: int, n_systems: int, alp
         why = f"{systems} with claims of this class in several clusters: nothing to compare"
         if row["n_systems"] > 1 and np.all(found.n_clusters[0][scored > 0] > 1):
             why = "the evaluator errs alike on all systems in every cluster: nothing says how a difference varies"
-        return row | {
-            "p": None,
-            f"power_{POWER_POINTS}": None,
-            "missable": None,
-            "transfers": "cannot tell",
-            "reason": why,
-        }
+        row |= dict.fromkeys(("p", f"power_{POWER_POINTS}", "missable"))
+        return row | {"transfers": "cannot tell", "reason": why}
     powerful = test.missable_difference <= POWER_POINTS / 100
     verdict = "no" if test.p < alpha else "yes" if powerful else "cannot tell"
-    row |= {
-        "p": test.p,
-        f"power_{POWER_POINTS}": test.power(POWER_POINTS / 100),
-        "missable": test.missable_difference,
-        "transfers": verdict,
-    }
-    return row | {"reason": None}
+    row |= {"p": test.p, f"power_{POWER_POINTS}": test.power(POWER_POINTS / 100), "missable": test.missable_difference}
+    return row | {"transfers": verdict, "reason": None}
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
@@ -104,52 +94,35 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         blind = [row for row in mine if row["transfers"] == "cannot tell"]
         if rejected:
             worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
-            some, every = (list(dict.fromkeys(row["dataset"] for row in each)) for each in (rejected, mine))
-            where = format_how_many_datasets(some, every)
-            yield Finding(
-                "fail",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
-                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
-                    "Adjusted counts by one system's labels need not correct the others.",
-                    worst=worst,
-                    where=where,
-                ),
-                pick_finding_evidence(worst, "rate", "lowest", "highest", "p", "n_systems"),
+            said = make_statement(
+                f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
+                "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
+                "Adjusted counts by one system's labels need not correct the others.",
+                worst=worst,
+                where=format_how_many_datasets(rejected, mine),
             )
+            yield make_row_finding("fail", worst, said, "rate", "lowest", "highest", "p", "n_systems")
         elif alone:
             worst = min(alone, key=lambda row: row["p"])
-            yield Finding(
-                "warn",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
-                    f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, none after the "
-                    "correction for {rows:count test}. Adjusted counts by one system rest on it.",
-                    worst=worst,
-                    alone=alone,
-                    mine=mine,
-                    rows=rows,
-                ),
-                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
+            said = make_statement(
+                "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
+                f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, none after the "
+                "correction for {rows:count test}. Adjusted counts by one system rest on it.",
+                worst=worst,
+                alone=alone,
+                mine=mine,
+                rows=rows,
             )
+            yield make_row_finding("warn", worst, said, "rate", "p", f"power_{POWER_POINTS}", "missable", "n")
         elif blind:
             worst = max(blind, key=lambda row: row["missable"])
-            yield Finding(
-                "warn",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the "
-                    f"test would miss {_state_undetectable_rate_difference(worst)}. "
-                    "Adjusted counts by one system rest on it.",
-                    worst=worst,
-                ),
-                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
+            said = make_statement(
+                "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the "
+                f"test would miss {_state_undetectable_rate_difference(worst)}. "
+                "Adjusted counts by one system rest on it.",
+                worst=worst,
             )
+            yield make_row_finding("warn", worst, said, "rate", "p", f"power_{POWER_POINTS}", "missable", "n")
 
 
 def _state_undetectable_rate_difference(row: Row) -> str:
@@ -175,10 +148,8 @@ AUDIT = Audit(
     "under 0.05, by this row's test alone; findings correct for the number of tests.",
     text="A correction by one system's labels holds for the others as far as the evaluator judges them alike. Not to "
     "reject that says nothing where the test had no power.",
-    remedy=(
-        "Systems differ: label some claims of each (`factaudit sample`) in place of a correction by one system's "
-        "labels."
-    ),
+    remedy="Systems differ: label some claims of each (`factaudit sample`) in place of a correction by one system's "
+    "labels.",
     columns={
         **pick_shared_columns("dataset", "level", "evaluator"),
         "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),

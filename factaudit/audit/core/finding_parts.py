@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.audit_declaration import Finding, Severity
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
@@ -28,6 +29,15 @@ def group_finding_rows_by_evaluator(rows: Iterable[Row]) -> Iterator[tuple[str, 
         yield evaluator, group
 
 
+def group_significant_rows_by_evaluator(
+    rows: Iterable[Row], significant_rows: Sequence[Row]
+) -> Iterator[tuple[str, list[Row], list[Row]]]:
+    """Each evaluator that has significant rows, these, and all of its rows."""
+    for evaluator, group in group_finding_rows_by_evaluator(rows):
+        if significant := [row for row in significant_rows if row["evaluator"] == evaluator]:
+            yield evaluator, significant, group
+
+
 def name_evaluator_pair(row_a: Row, row_b: Row) -> str:
     """Two evaluators as the one that a finding is about."""
     return f"{row_a['evaluator']} / {row_b['evaluator']}"
@@ -38,15 +48,26 @@ def pick_finding_evidence(row: Row, *keys: str) -> Row:
     return {key: row[key] for key in keys if key in row}
 
 
+def make_row_finding(severity: Severity, row: Row, statement: str, *evidence_keys: str, **evidence: Any) -> Finding:
+    """A finding on the evaluator and the data set (of a mean: on none) of a row, with figures of it as evidence."""
+    dataset = None if row["dataset"] == MACRO_MEAN else row["dataset"]
+    return Finding(
+        severity, row.get("evaluator"), dataset, statement, pick_finding_evidence(row, *evidence_keys) | evidence
+    )
+
+
 def measure_greatest_slope(evidence: Row) -> float:
     """The size of the steepest slope among the figures of a finding."""
     return max((abs(value) for key, value in evidence.items() if key.endswith("slope")), default=0.0)
 
 
-def format_how_many_datasets(concerned: Sequence[Any], all_datasets: Sequence[Any], noun: str = "dataset") -> Statement:
-    """`` on 9 of 14 datasets``, with the space before it; "" where there is but one."""
-    several = f" on {{concerned:count}} of {{every:count {noun}}}" * (len(all_datasets) > 1)
-    return make_statement(several, concerned=concerned, every=all_datasets)
+def format_how_many_datasets(concerned: Iterable[Any], every: Iterable[Any], noun: str = "dataset") -> Statement:
+    """`` on 9 of 14 datasets``, with the space before it; "" where there is but one. Of rows, or of names."""
+    some, all_names = (
+        list(dict.fromkeys(one[noun] if isinstance(one, dict) else one for one in ones)) for ones in (concerned, every)
+    )
+    several = f" on {{concerned:count}} of {{every:count {noun}}}" * (len(all_names) > 1)
+    return make_statement(several, concerned=some, every=all_names)
 
 
 def format_first_finding_names(items: Sequence[str]) -> Statement:
