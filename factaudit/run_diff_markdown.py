@@ -28,7 +28,7 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
     note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference."
     if run_diff.n_labels_changed:
-        note += f" Labels that differ: {run_diff.n_labels_changed:,}; those before are used for both runs."
+        note += f" Labels that differ: {run_diff.n_labels_changed:,}; these figures use those before."
     parts += ["\n".join(lines), note]
     parts += [
         f"{_escape_mentions(pair['after'])} is compared with {_escape_mentions(pair['before'])}"

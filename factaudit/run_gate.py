@@ -125,8 +125,10 @@ def judge_run_gate_changes(
         tested = [format_run_gate_change(row, figure) for row in rows for figure in figures]
         others = [] if failing or undecided or warnings else tested
         return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
-    moved = [row for row, _ in _select_significant_run_gate_changes(rows, {"bacc": "bacc"})]
-    besides = _select_significant_run_gate_changes(rows, {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"})
+    alpha = 1 - DEFAULT_CONFIDENCE
+    moved = [row for row, _ in _select_significant_run_gate_changes(rows, {"bacc": "bacc"}, _BACC_SHARE * alpha)]
+    figures_besides = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
+    besides = _select_significant_run_gate_changes(rows, figures_besides, (1 - _BACC_SHARE) * alpha)
     told = [format_run_gate_change(row, "bacc") for row in moved]
     told += [format_run_gate_change(row, figure) for row, figure in besides]
     word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
@@ -140,12 +142,18 @@ def judge_run_gate_changes(
     return RunGateVerdict(word, [], [], [], told)
 
 
-def _select_significant_run_gate_changes(rows: Sequence[Row], figures: Mapping[str, str]) -> list[tuple[Row, str]]:
+#: What of the 5 % false alarms BAcc may make; the other figures, tested beside it, make the rest.
+_BACC_SHARE = 0.8
+
+
+def _select_significant_run_gate_changes(
+    rows: Sequence[Row], figures: Mapping[str, str], alpha: float
+) -> list[tuple[Row, str]]:
     """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both."""
     tested = [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
     p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
     adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
-    return [one for one, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
+    return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]
 
 
 def _compute_run_gate_change_p_value(row: Row, key: str) -> float:

@@ -433,7 +433,7 @@ def test_what_a_calibration_does_to_the_others():
     assert "none of 1 corrected rate is significantly off; 2 more cannot be corrected." in found["statement"]
     wider = [of("adjusted_counts", system, 0.2, 0.4) for system in "abc"]
     found = find(of_corrections(before + wider))
-    assert found["severity"] == "fail", "a wider interval is no smaller bias"
+    assert found["severity"] == "warn", "a wider interval is no smaller bias, and no test says that it is as large"
     fine = [of("none", system, 0.0, 0.04) for system in "abc"]
     right = [of("zero_bias_threshold", system, 0.0, 0.04) for system in "abc"]
     assert of_corrections(fine + right) == [], "nothing was wrong: nothing can help"

@@ -60,7 +60,8 @@ def column_of(screen: FirstScreen, head: str) -> list[str]:
 def test_a_clear_best_one_and_one_to_avoid():
     results = compare(*make_tables({"good": (0.95, 0.6), "always": (0.05, 0.99)}), replicates=200)
     screen = screen_of(results)
-    assert advice_of(screen, "Use") == ["good: as it is, significantly more accurate than always."]
+    assert advice_of(screen, "Best") == ["good: significantly more accurate than always."]
+    assert not advice_of(screen, "Use"), "no decision is “yes”"
     (avoid,) = advice_of(screen, "Avoid")
     tpr = next(row["tpr"] for row in results.audits["rates"] if row["evaluator"] == "always")
     assert avoid == f"always: it flags {round(100 * (1 - tpr))} of 100 correct claims."
@@ -90,7 +91,7 @@ def test_one_that_is_of_use_is_named_where_a_noisy_one_stands_above_it():
     screen = screen_of(compare(claims, verdicts, replicates=200))
     assert [row[0] for row in screen.rows] == ["noisy", "useful"]
     assert advice_of(screen, "Do not use") == []
-    assert advice_of(screen, "Use") == ["useful: it alone is shown to be better than guessing."]
+    assert advice_of(screen, "Best") == ["useful: it alone is shown to be better than guessing."]
 
 
 def test_one_evaluator_and_no_systems():
@@ -153,7 +154,7 @@ def test_floors_have_no_line_beside_evaluators_and_a_single_other_is_named():
     claims, verdicts = make_tables({"good": (0.95, 0.9), "poor": (0.7, 0.6), "always-yes": (1.0, 0.0)})
     screen = screen_of(compare(claims, verdicts, audits=["rates", "differences"], replicates=100))
     assert [row[0] for row in screen.rows] == ["good", "poor"]
-    assert advice_of(screen, "Use") == ["good: as it is, significantly more accurate than poor."]
+    assert advice_of(screen, "Use") == ["good: significantly more accurate than poor."]
 
 
 def test_a_run_of_estimates_shows_the_rates_to_report():
@@ -243,7 +244,7 @@ def test_the_terminal_has_twenty_lines_of_eighty_characters(demo_results):
     assert len(lines) <= 20
     assert all(len(line) <= SCREEN_WIDTH for line in lines)
     text = "\n".join(lines)
-    for word in ("Use ", "Avoid ", "Not for ", "Instead ", "Beware "):
+    for word in ("Best ", "Avoid ", "Not for ", "Instead ", "Beware "):
         assert f"\n{word}" in text
 
 
@@ -284,7 +285,7 @@ def test_the_report_opens_with_it_in_at_most_120_words(demo_results):
 
 def test_both_evaluators_under_use_are_named_where_both_have_a_fault(demo_results):
     """The reader may take either: what is wrong with the second is as much worth as what is wrong with the first."""
-    assert advice_of(screen_of(demo_results), "Use")[0].startswith("modernbert_b or modernbert_a: ")
+    assert advice_of(screen_of(demo_results), "Best")[0].startswith("modernbert_b or modernbert_a: ")
     assert advice_of(screen_of(demo_results), "Beware")[-1].endswith("; modernbert_a, deberta, too.")
     told = advice_of(screen_of(demo_results), "Not for")[-1]
     assert told.endswith("by over 5 points (23.3); modernbert_a: cannot tell."), "as the decision table has it"

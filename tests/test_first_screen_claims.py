@@ -53,10 +53,7 @@ def test_rates_of_data_sets_without_systems_are_counted_not_called_the_predicted
     ("names", "who"),
     [
         ("a", r"a misses \d+ of 100 errors"),
-        *(
-            (f"a{more}", f"{who} under Use miss significantly over 20 %")
-            for more, who in (("b", "both"), ("bc", "all"))
-        ),
+        *((f"a{more}", f"{who} miss significantly over 20 %") for more, who in (("b", "both"), ("bc", "all"))),
     ],
 )
 def test_what_the_evaluators_of_use_miss_is_said_of_them(names: str, who: str) -> None:
@@ -125,10 +122,8 @@ def test_error_rates_of_systems_are_averaged_without_whole_data_sets() -> None:
     of_systems = [make_bias_row(name, bias, 0.01, 1e-4, 40) for name, bias in (("a", 0.1), ("b", -0.2))]
     whole = [make_bias_row("__all__", 0.6, 0.01, 1e-4, 40) | {"dataset": "unnamed"}]
     rows = of_systems + whole
-    assert compute_mean_absolute_bias(rows, "e") == {"mean_abs_bias": pytest.approx(0.15)}
-    assert QUANTIFICATION.opening is not None
-    told = str(QUANTIFICATION.opening(AuditedRun({"quantification": rows}), "e"))
-    assert "off by 15.0 points on average over 2 error rates. 2 of the rates are significantly off" in told
+    ends = dict.fromkeys(("mean_abs_bias", "mean_abs_bias_min", "mean_abs_bias_max"), pytest.approx(0.15))
+    assert compute_mean_absolute_bias(rows, "e") == ends
     assert compute_mean_absolute_bias(whole, "e") is None
 
 

@@ -162,7 +162,7 @@ def list_lines(results: Results, word: str) -> list[str]:
 def test_a_fault_of_each_evaluator_under_use_is_named() -> None:
     """The reader may take the second as well."""
     results = compare(*make_tables({"a": (0.95, 0.6), "b": (0.95, 0.6)}, n=1800), replicates=50)
-    assert "or" in list_lines(results, "Use")[0]
+    assert "or" in list_lines(results, "Best")[0]
     (line,) = [one for one in list_lines(results, "Beware") if "error rates" in one]
     text = r"error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off \(worst: [\d.]+ points\), "
     text += "none significantly by over 5\\."
@@ -196,7 +196,7 @@ def test_a_difference_that_unscored_claims_leave_open_is_not_called_insignifican
     results = compare(claims, verdicts, audits=["rates", "differences"], replicates=20)
     (row,) = results.rows("differences", key="bacc", dataset="set0")
     assert row["difference_low"] > 0 > row["difference_low"] + row["difference_min"] - row["difference"]
-    assert list_lines(results, "Use") == ["a or b: the difference is open by the unscored claims."]
+    assert list_lines(results, "Best") == ["a or b: the difference is open by the unscored claims."]
     assert "The difference from b" in (told := " ".join(compose_report_summary_paragraphs(results.to_dict())))
     assert "is open by the unscored claims." in told
 

@@ -19,7 +19,7 @@ from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import state_missed_errors_or_false_alarms
 from factaudit.audit.quantification import decide_on_quantification
-from factaudit.audit.ranking_checks import decide_on_ranking_systems, format_ranking_opening
+from factaudit.audit.ranking_checks import decide_on_ranking_systems
 from factaudit.audit.triage import AUDIT as TRIAGE
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.html import _list_html_next_steps
@@ -112,7 +112,6 @@ def test_what_is_missed_is_bounded_where_much_is_unscored() -> None:
 def test_pairs_that_one_side_orders_are_said_of_all_pairs() -> None:
     """ "Of the 20 it orders 17 alike; in 4, only one side": 21 of 20, as 4 were of all 30."""
     run = AuditedRun({"ranking": [make_orders("e", 10, 6) | {"n_one_sided": 5}]})
-    assert format_ranking_opening(run, "e").endswith("of the 10 that the labels order significantly it orders 6 alike.")
     answer = decide_on_ranking_systems(run, "e")
     assert answer is not None
     assert answer.sentence == "In 5 of 15 pairs, only one side finds a significant difference."
@@ -136,7 +135,7 @@ def test_a_summary_of_a_diff_says_what_it_leaves_out() -> None:
     assert "(unscored: of all claims in both runs)" in told
     part = replace(whole, n_labels_changed=1, only_evaluators_before=["old"], only_evaluators_after=["new"])
     told = render_run_diff_markdown(part, RunGateVerdict("no significant change", [], [], [], []))
-    assert "Labels that differ: 1; those before are used for both runs." in told
+    assert "Labels that differ: 1; these figures use those before." in told
     assert "Not compared: old, only before." in told
     assert "Not compared: new, only after." in told
 

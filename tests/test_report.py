@@ -380,13 +380,7 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
         "good has the highest balanced accuracy of these evaluators: 78.0 % (76.0–80.0) as the mean over datasets."
     )
     assert f"{highest} It is significantly above poor." in text, "the intervals do not overlap"
-    assert "wrong on about 22 of 100 claims" in text
     assert "It is significantly better on easy (90.0 %) than on hard (66.0 %)." in text
-    assert "off by 15.0 points on average over 2 error rates. At worst a rate is off by 20.0 (A on" in text
-    assert "labelled 30.0 %, predicted 10.0 %" in text
-    assert (
-        "good reverses none of 4 pairs of systems; of the 2 that the labels order significantly it orders 2 alike."
-    ) in text
     paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": -0.25}]
     assert "It is significantly above poor." in " ".join(compose_report_summary_paragraphs(results))

@@ -285,8 +285,15 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     assert page.index(first) == min(page.index(one) for one in queue.loc[queue["decision"] == "review", "claim_id"])
     assert "<svg" in Path("t/curve.svg").read_text()
     assert len(read_claims("claims.parquet")) == len(queue)
-    code, _, err = call("triage", *arguments, "--evaluator", "e0", "--out", "t")
+    assert "people could not decide" not in out
+    some = pd.read_csv("labels.csv", dtype=str)
+    some.loc[:5, "label"] = "?"
+    some.to_csv("labels.csv", index=False)
+    code, out, err = call("triage", *arguments, "--evaluator", "e0", "--out", "t")
     assert code == 0, err
+    asked = pd.read_csv("t/queue.csv").set_index("claim_id").loc[some["claim_id"][:6]]
+    n_passing = (asked["decision"] == "pass").sum()
+    assert f"6 claims that people could not decide count as unlabelled: {n_passing} pass" in out
     assert json.loads(Path("t/rule.json").read_text())["weights"] == {"e0": 1.0}
     code, _, err = call("triage", *arguments, "--max-error", "0.9", "--out", "t")
     assert code == 0, err

@@ -239,8 +239,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
     biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
     biases = select_significant_biases(replace(audited_run, test_counts=[]))
-    off_before = {row["evaluator"] for of in biases for row in of}
-    most = read_decision_limits(audited_run).max_bias
+    off_before, most = {row["evaluator"] for of in biases for row in of}, read_decision_limits(audited_run).max_bias
     for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
         by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
         for row in mine:
@@ -282,7 +281,8 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         if not said or evaluator not in off_before:  # nothing was shown to be off: there is nothing to help
             continue
         best = min(helping, key=lambda method: left[method][0], default=None)
-        advice = "Do not count on a correction from one system."
+        is_tested = all(n_off for _, n_off in left.values())  # no test compares the means
+        advice = "It is not shown to help. " * (not is_tested) + "Do not count on a correction from one system."
         if best:
             made = ", where it can be made," * (len(by_method[best].keys() & before.keys()) < len(before))
             advice = f"The least is left{made} by {_METHOD_PHRASES[best]}."
@@ -292,7 +292,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
             near = all(is_significantly_within(row, "bias", most) for row in by_method[best].values())
             advice += "" if near else " Whether all are then within {most:limit} points is not known."
         yield Finding(
-            "fail" if best is None else "warn" if left[best][1] else "ok",
+            ("fail" if is_tested else "warn") if best is None else "warn" if left[best][1] else "ok",
             evaluator,
             None,
             make_statement(

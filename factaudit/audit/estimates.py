@@ -127,7 +127,6 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
         yield make_statement(text, apart=apart, pairs=pairs)
     elif pairs:
         yield make_statement("The model tells no pair of systems apart.")
-    yield from _state_audit_estimates_interval_widths(row)
     yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
 
 

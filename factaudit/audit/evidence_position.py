@@ -16,6 +16,7 @@ from factaudit.arrays.covariate_rates import (
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
@@ -101,7 +102,9 @@ def compute_evidence_position(
             row |= {name: none_if_undefined(values[code]) for name, values in figures.items()}
             row |= {name: values[task] for name, values in tests.items()}
             rows.append((code, at, row | {"reason": _explain_evidence_position_row(row, counts[code])}))
-    return [row for *_, row in sorted(rows, key=lambda each: each[:2])]
+    found_rows = [row for *_, row in sorted(rows, key=lambda each: each[:2])]
+    drop_constant_evaluator_intervals(found_rows, *RATE_LABELS)
+    return found_rows
 
 
 def _locate_evidence(judgements: Judgements, size: int) -> _ClaimEvidencePositions:

@@ -202,13 +202,21 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
     best, *others = useful
     alike = [best, *(row for row in others if not is_significantly_better_evaluator(run, best, row["evaluator"]))]
     worse = [row for row in rows if is_significantly_better_evaluator(run, best, row["evaluator"])]
-    yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(run, rows, useful, alike, worse))
+    word = "Use" if _may_be_used_for_a_task(run, [row["evaluator"] for row in alike]) else "Best"
+    yield ScreenAdviceLine(word, _state_first_screen_recommended_evaluators(run, rows, useful, alike, worse))
     yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
     yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
     yield from starmap(ScreenAdviceLine, list_first_screen_system_advice(run, [row["evaluator"] for row in alike]))
     yield from _list_first_screen_caveat_advice(run, alike, rows)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
+
+
+def _may_be_used_for_a_task(run: AuditedRun, evaluators: Sequence[str]) -> bool:
+    """Whether a decision on one of them is “yes”, if only with a correction or review; so where nothing decides."""
+    decisions = [one for name, audit in load_all_audits().items() if run.rows(name) for one in audit.decides]
+    answers = [one.answer(run, evaluator) for one in decisions for evaluator in evaluators]
+    return not decisions or any(one is not None and one.may not in ("no", "cannot tell") for one in answers)
 
 
 def _state_first_screen_recommended_evaluators(
@@ -230,11 +238,9 @@ def _state_first_screen_recommended_evaluators(
     if len(useful) == 1 and len(worse) < len(rows) - 1:
         return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
     if len(worse) == len(rows) - 1 > 1:
-        return make_statement("{best.evaluator}: as it is, significantly more accurate than the others.", best=best)
+        return make_statement("{best.evaluator}: significantly more accurate than the others.", best=best)
     names = format_first_finding_names([row["evaluator"] for row in worse])
-    return make_statement(
-        "{best.evaluator}: as it is, significantly more accurate than {names}.", best=best, names=names
-    )
+    return make_statement("{best.evaluator}: significantly more accurate than {names}.", best=best, names=names)
 
 
 def _list_first_screen_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
@@ -268,13 +274,13 @@ def _list_first_screen_error_flagging_advice(
     if all(is_significantly_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
         text = "flagging single errors: {who} finds significantly more than {least:limit} % of the errors, and passes "
         text += "as large a share of the correct claims."
-        who = alike[0]["evaluator"] if len(alike) == 1 else "each under Use"
+        who = alike[0]["evaluator"] if len(alike) == 1 else "each of them"
         yield ScreenAdviceLine("Good for", make_statement(text, who=who, least=least))
         return
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
         if all(is_significantly_below(row, key, least) for row in alike):
             # The table has each one's figure: what is sure of all is that they exceed the limit.
-            who = f"{'both' if len(alike) == 2 else 'all'} under Use {'miss' if key == 'tnr' else 'flag'}"
+            who = f"{'both' if len(alike) == 2 else 'all'} {'miss' if key == 'tnr' else 'flag'}"
             text = "flagging single errors: {who} significantly over {most:limit} %"
             text += "." if key == "tnr" else " of correct claims."
             told = make_statement(text, who=who, most=1 - least)

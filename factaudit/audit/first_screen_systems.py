@@ -111,13 +111,14 @@ def _state_estimate_width_and_accuracy(
     beside = [predicted[one] for row in known if (one := tuple(row[key] for key in place)) in predicted]
     labels = "{first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
     text = f"estimates: {labels} give intervals {{estimated.width:points}} points wide on average"
-    text += "; {held:count} of {known:count} hold the true rate." if held else "."
-    if held and len(beside) == len(known) == len(estimated) == len(predicted):
+    n_held = "{held:count}" if held else "none"
+    text += f"; {n_held} of {{known:count}} hold the true rate." if known else "."
+    if known and len(beside) == len(known) == len(estimated) == len(predicted):
         is_nearer = sum(abs(row["distance"]) for row in known) < sum(abs(row["bias"]) for row in beside)
         text = (
             f"estimates from {labels}: {'off by' if is_nearer else 'no nearer,'} {{known.distance:points}} points on "
         )
-        text += "average ({best}: {beside.bias:points}); {held:count} of {known:count} intervals "
+        text += f"average ({{best}}: {{beside.bias:points}}); {n_held} of {{known:count}} intervals "
         text += "({estimated.width:points} wide) hold the truth."
     return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
 

@@ -110,9 +110,8 @@ def _format_first_screen_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
         return UNDEFINED_MARK
-    n_both = found["n_ordered_alike"] + found["n_reversed"]
-    if not found["n_reversed"] and n_both <= _MAX_TIED_ORDERED_SHARE * found["n_ordered"]:
-        return f"orders {n_both}"
+    if not found["n_reversed"] and found["n_ordered_alike"] <= _MAX_TIED_ORDERED_SHARE * found["n_ordered"]:
+        return UNDEFINED_MARK
     return f"{found['n_reversed']:,} of {found['n_pairs']:,}"
 
 

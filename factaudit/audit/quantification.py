@@ -36,10 +36,11 @@ from factaudit.audit.core.decision_limits import (
     read_decision_limits,
     unscored_share_for_decision,
 )
+from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec, ScatterPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals, is_total_key
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
@@ -121,6 +122,7 @@ def _build_quantification_rows(
             explain_missing_row_intervals(row, FEW_CLUSTERS),
         ]
         rows.append(row | {"reason": join_reasons(why)})
+    drop_constant_evaluator_intervals(rows, "predicted_error_rate")
     return rows
 
 
@@ -147,8 +149,23 @@ def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
 
 
 def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | None:
-    biases = [abs(row["bias"]) for row in list_error_rate_bias_rows(rows, evaluator)]
-    return {"mean_abs_bias": sum(biases) / len(biases)} if biases else None
+    mine = list_error_rate_bias_rows(rows, evaluator)
+    if not mine:
+        return None
+    row: Row = {"mean_abs_bias": sum(abs(each["bias"]) for each in mine) / len(mine)}
+    if all(each.get("bias_min") is not None for each in mine):
+        ends = [_bound_absolute_bias(each) for each in mine]
+        row |= {
+            f"mean_abs_bias_{end}": sum(some) / len(mine)
+            for end, some in zip(("min", "max"), zip(*ends, strict=True), strict=True)
+        }
+    return row
+
+
+def _bound_absolute_bias(row: Row) -> tuple[float, float]:
+    """The least and the greatest |bias| that the unscored claims leave possible."""
+    low, high = row["bias_min"], row["bias_max"]
+    return max(low, -high, 0.0), max(abs(low), abs(high))
 
 
 def state_mean_absolute_bias(audited_run: AuditedRun, rows: Sequence[Row]) -> Statement:
@@ -157,49 +174,8 @@ def state_mean_absolute_bias(audited_run: AuditedRun, rows: Sequence[Row]) -> St
     most_unscored = read_decision_limits(audited_run).max_unscored
     if unscored_share_for_decision(whole) <= most_unscored or any(row.get("bias_min") is None for row in rows):
         return make_statement("{rows.bias:points}", rows=rows)
-    ends = [(row, row["bias_min"], row["bias_max"]) for row in rows]
-    bounded = [
-        row | {"least_bias": max(low, -high, 0.0), "greatest_bias": max(abs(low), abs(high))} for row, low, high in ends
-    ]
+    bounded = [row | dict(zip(("least_bias", "greatest_bias"), _bound_absolute_bias(row), strict=True)) for row in rows]
     return make_statement("{bounded.least_bias:points} to {bounded.greatest_bias:points}", bounded=bounded)
-
-
-def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | None) -> Statement:
-    if evaluator is None:
-        return make_statement("")
-    rows = audited_run.rows("quantification")
-    biases, mean = list_error_rate_bias_rows(rows, evaluator), compute_mean_absolute_bias(rows, evaluator)
-    if mean is None:
-        return make_statement("")
-    worst = max(biases, key=lambda row: abs(row["bias"]))
-    if not worst["bias"] and len(biases) > 1 and all(row["bias_min"] == row["bias_max"] for row in biases):
-        text = "As a measure of systems, {worst.evaluator} predicts {biases:count error rate} as labelled."
-        return make_statement(text, worst=worst, biases=biases)
-    most = read_decision_limits(audited_run).max_bias
-    off, far = (
-        [row for row in select_significant_biases(audited_run, limit)[0] if row in biases] for limit in (0.0, most)
-    )
-    told = [
-        make_statement(
-            "As a measure of systems, the claim error rates that {worst.evaluator} predicts are off by "
-            "{mean} points on average over {biases:count error rate}",
-            worst=worst,
-            mean=state_mean_absolute_bias(audited_run, biases),
-            biases=biases,
-        )
-    ]
-    if off:
-        text = "{off:count} of the rates " + ("is" if len(off) == 1 else "are") + " significantly off, "
-        text += ("{far:count}" if far else "none") + " significantly by over {most:limit} points"
-        told.append(make_statement(text, off=off, far=far, most=most))
-    told.append(
-        make_statement(
-            "At worst a rate is off by {worst.bias:points} ({worst.system} on {worst.dataset}: labelled "
-            "{worst.labelled_error_rate:percent}, predicted {worst.predicted_error_rate:percent})",
-            worst=worst,
-        )
-    )
-    return join_statements(told, ". ", ".")
 
 
 def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
@@ -370,7 +346,6 @@ AUDIT = Audit(
     ),
     checks=QUANTIFICATION_CHECKS,
     decides=(AuditDecisionColumn("report a system's error rate", decide_on_quantification),),
-    opening=_format_quantification_opening,
     glance=AuditOverviewColumns(
         {"mean_abs_bias": _MEAN_BIAS_COLUMN},
         compute_mean_absolute_bias,

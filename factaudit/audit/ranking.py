@@ -35,7 +35,6 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.ranking_checks import (
     RANKING_CHECKS,
     decide_on_ranking_systems,
-    format_ranking_opening,
     sum_ordered_pairs,
 )
 from factaudit.audit.ranking_pairs import (
@@ -284,7 +283,6 @@ AUDIT = Audit(
         ),
     ),
     checks=RANKING_CHECKS,
-    opening=format_ranking_opening,
     decides=(AuditDecisionColumn("rank systems", decide_on_ranking_systems),),
     glance=AuditOverviewColumns(
         {

@@ -15,7 +15,7 @@ from factaudit.audit.core.finding_parts import (
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import select_significant_rows
-from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.statements import make_statement
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 
 #: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
@@ -142,27 +142,6 @@ def sum_ordered_pairs(rows: Sequence[Row], evaluator: str) -> Row | None:
     """How many pairs of systems are ordered alike, and how not, at claim level, over all datasets."""
     mine = list_ranking_order_rows(rows, evaluator)
     return dict(count_ordered_system_rankings(mine)) if mine else None
-
-
-def format_ranking_opening(audited_run: AuditedRun, evaluator: str | None) -> Statement:
-    rows = [] if evaluator is None else list_ranking_order_rows(audited_run.rows("ranking"), evaluator)
-    if not rows:
-        return make_statement("")
-    told = count_ordered_system_rankings(rows)
-    if told["n_ordered"]:
-        text = "{evaluator} reverses {none}{reversed} of {rows.n_pairs:number pair} of systems; of the "
-        text += "{rows.n_ordered:number} that the labels order significantly it orders {alike} alike"
-    else:
-        text = "The labels order none of {rows.n_pairs:number pair} of systems significantly: they cannot say how "
-        text += "{evaluator} ranks them"
-    return make_statement(
-        f"{text}.",
-        evaluator=str(evaluator),
-        none="" if told["n_reversed"] else "none",
-        reversed=make_statement("{rows.n_reversed:number}", rows=rows) if told["n_reversed"] else "",
-        alike=make_statement("{rows.n_ordered_alike:number}", rows=rows) if told["n_ordered_alike"] else "none",
-        rows=rows,
-    )
 
 
 def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:

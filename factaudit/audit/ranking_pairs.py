@@ -260,7 +260,7 @@ AUDIT = Audit(
     question="In what order does an evaluator put two systems, and how sure is it?",
     source="VC §3.5",
     formula="< means that the first system has significantly fewer errors than the second, = that the test cannot "
-    "tell.",
+    "tell. p is corrected (Holm) for the pairs of a data set, level and evaluator, unless `correction: none` is set.",
     text="Where the orders of the section above come from.",
     remedy="A pair that the labels do not order has no right order here: say so, or label more claims of the two "
     "systems.",

@@ -66,7 +66,16 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
         of_these = " of these evaluators: {figure}{over}." if others and not alike else " of {figure}{over}."
         told = [make_statement(head + of_these, best=best, figure=figure, over=over)]
         if alike:
-            listed = [make_statement("{other.evaluator} ({other.bacc:percent})", other=row) for row in alike]
+            listed = [
+                make_statement(
+                    "{other.evaluator} ("
+                    + "{other.bacc_min:percent} to "
+                    * (is_bounded := _lacks_too_many_predictions_for_rates_opening(audited_run, row))
+                    + ("{other.bacc_max:percent})" if is_bounded else "{other.bacc:percent})"),
+                    other=row,
+                )
+                for row in alike
+            ]
             text = f"The difference{'s' * (len(alike) > 1)} from {{names}} {'are' if len(alike) > 1 else 'is'} "
             is_open = any(is_difference_open_by_unscored_claims(audited_run, best, row["evaluator"]) for row in alike)
             ends = ["not significant"] * (len(alike) > 1 or not is_open) + ["open by the unscored claims"] * is_open
@@ -133,32 +142,19 @@ def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> 
     if best_row.get("tpr") is None or best_row.get("tnr") is None:
         return []
     if _lacks_too_many_predictions_for_rates_opening(audited_run, best_row):
-        text = (
-            "Whatever the claims without a verdict, it finds {best.tpr_min:percent} to {best.tpr_max:percent} of the "
-        )
-        text += (
-            "attributable (TPR) and {best.tnr_min:percent} to {best.tnr_max:percent} of the unattributable ones (TNR)."
-        )
-        return [make_statement(text, best=best_row)]
-    told = [
-        make_statement(
-            "On a balanced set it is wrong on about {best.bacc:rest} claims: it finds {best.tpr:percent} of the "
-            "attributable (TPR) and {best.tnr:percent} of the unattributable ones (TNR).",
-            best=best_row,
-        )
-    ]
+        return []
     mine = [row for row in audited_run.per_dataset("rates", "ppr") if row["evaluator"] == best_row["evaluator"]]
     n = sum(row["n"] for row in mine)
     errors, others = (sum(row.get(key) or 0 for row in mine) for key in ("n_unattributable", "n_attributable"))
     if not n or not errors + others or errors + others != n:
-        return told
+        return []
     predicted = sum((1 - row["ppr"]) * row["n"] for row in mine) / n
     called = best_row | {"predicted_errors": predicted, "labelled_errors": errors / n}
     lean = "so that {slip}; it calls {best.predicted_errors:percent} of the scored claims errors, the labels "
     lean += "{best.labelled_errors:percent}."
     if is_significantly_above(best_row, "gap", MAX_TPR_TNR_GAP):
-        told.append(make_statement("It leans towards “attributable”, " + lean, best=called, slip="errors slip through"))
+        return [make_statement("It leans towards “attributable”, " + lean, best=called, slip="errors slip through")]
     elif is_significantly_below(best_row, "gap", -MAX_TPR_TNR_GAP):
         rejected = "good claims are rejected"
-        told.append(make_statement("It leans towards “unattributable”, " + lean, best=called, slip=rejected))
-    return told
+        return [make_statement("It leans towards “unattributable”, " + lean, best=called, slip=rejected)]
+    return []

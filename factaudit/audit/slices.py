@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from factaudit.arrays.claim_groups import encode_claim_group_column
 from factaudit.arrays.covariate_rates import RATE_LABELS
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.finding_parts import (
     format_first_finding_names,
     group_finding_rows_by_evaluator,
@@ -90,6 +91,7 @@ def compute_slice_differences(
                 about: Row = {"dataset": dataset, "column": slices.column}
                 each = _compare_slice_with_others(judgements, inside, at, slices, min_labels, intervals)
                 rows += [about | {"value": row.pop("value"), "evaluator": evaluator} | row for row in each]
+    drop_constant_evaluator_intervals(rows, "difference")
     return sorted(rows, key=lambda row: (row["dataset"], row["column"], row["value"] or ""))
 
 
@@ -214,11 +216,9 @@ def _make_difference(intervals: ClusterBootstrap | None) -> Row:
 
 
 def _select_proportions(found: ClusteredProportions, group: int, columns: Sequence[int]) -> ClusteredProportions:
-    picked = {
-        key: getattr(found, key)[[group]][:, columns]
-        for key in ("point", "n", "n_clusters", "variance", "size_moments")
-    }
-    return replace(found, **picked, correlation=found.correlation[[group]][:, columns][:, :, columns])
+    picked = {each.name: getattr(found, each.name)[[group]][:, columns] for each in fields(found)}
+    joint = {key: picked[key][:, :, columns] for key in ("correlation", "rests_on_one")}
+    return ClusteredProportions(**(picked | joint))
 
 
 def _has_slices(judgements: Judgements) -> bool:

@@ -21,6 +21,7 @@ from factaudit.arrays.covariate_rates import (
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_significant_rows_by_evaluator,
@@ -110,6 +111,7 @@ def compute_surface_bias(
             }
             row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
             rows.append((task, row | {"reason": _explain_surface_bias_bin(row, counts[place])}))
+    drop_constant_evaluator_intervals((row for _, row in rows), *RATE_LABELS)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field
 from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
     make_row_finding,
 )
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.significance import select_significant_rows
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -41,8 +42,8 @@ def compute_rate_transfer(
     n_unscored, lowest and highest (of the systems' rates), p (of the test that all are equal, over clusters:
     `factaudit.stats.homogeneity_test`), power_10 (how probably it finds that one system is 10 points off the others),
     missable (the largest such difference that it would have missed more than once in five times), and transfers:
-    ``no`` where the test rejects, ``yes`` where it does not and would have found 10 points with a power of 80 %, else
-    ``cannot tell``: a test without power licenses nothing.
+    ``no`` where the test rejects, ``yes`` where it does not and would have found 10 points with a power of 80 %, and of
+    an evaluator that says the same of any claim, else ``cannot tell``: a test without power licenses nothing.
     """
     del intervals  # a test has none
     rows: list[Row] = []
@@ -54,7 +55,11 @@ def compute_rate_transfer(
                 clusters = count_source.count_clusters_jointly(systems, places, LABEL_FIELD, prediction_field(at))
                 for rate, label in _RATE_LABELS.items():
                     row: Row = {"dataset": dataset, "level": level, "evaluator": evaluator, "rate": rate}
-                    rows.append(row | _build_transfer_row(clusters, label, len(places), alpha))
+                    row |= _build_transfer_row(clusters, label, len(places), alpha)
+                    if is_constant_evaluator(evaluator) and row["n"]:  # of other claims it would say the same
+                        row |= dict.fromkeys(("p", f"power_{POWER_POINTS}", "missable"))
+                        row |= {"transfers": "yes", "reason": f"no test: {CONSTANT_EVALUATOR}"}
+                    rows.append(row)
     rows.sort(key=lambda row: row["dataset"])
     return rows
 

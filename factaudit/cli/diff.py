@@ -218,14 +218,12 @@ def _display_run_diff(run_diff: RunDiff) -> None:
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     for row in run_diff.systems:
         _display_diff_reordered_systems(row)
-    restated = [row for row in run_diff.findings if row["change"] == "restated"]
-    shown = [row for row in run_diff.findings if row not in restated[_MAX_RESTATED_FINDINGS:]]
-    for row in shown:
-        before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
-        print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
-    if len(restated) > _MAX_RESTATED_FINDINGS:
-        n_more = len(restated) - _MAX_RESTATED_FINDINGS
-        print_line(f"findings  {n_more} more with other figures than before (--format json lists them)")
+    for row in run_diff.findings:
+        if row["change"] != "restated":
+            before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
+            print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
+    if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
+        print_line(f"findings  {n_restated} as before, with other figures (--format json lists them)")
     if run_diff.findings_not_compared:
         print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
     if None not in run_diff.costs.values():
@@ -256,8 +254,6 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     return told
 
 
-#: Findings with other figures than before: so many are printed.
-_MAX_RESTATED_FINDINGS = 3
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",

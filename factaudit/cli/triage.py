@@ -18,8 +18,11 @@ from factaudit.cli.options import (
 )
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
+from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.triage import TriageResults
     from factaudit.tables.column_mapping import ColumnMapping
@@ -170,6 +173,8 @@ def triage_command(
         if n
     ]
     known = f" (labelled already: {' and '.join(kinds)})" if kinds else ""
+    if annotations is not None:
+        _display_undecided_triage_claims(results.queue, annotations, rule)
     to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
     print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
     print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
@@ -177,6 +182,21 @@ def triage_command(
     print_json_output(
         {"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page, "ways": ways}
     )
+
+
+def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFrame, rule: str) -> None:
+    from factaudit.tables.annotations import (
+        find_undecided_claims,
+        label_claims_by_annotations,
+        list_annotator_judgements,
+    )
+
+    labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations))
+    undecided = queue[queue["claim_id"].isin(find_undecided_claims(rule, annotations, labels).index)]
+    if len(undecided):
+        n_passing = int((undecided["decision"] == "pass").sum())
+        told = format_count(len(undecided), "claim") + " that people could not decide"
+        print_line(f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass")
 
 
 _TRIAGE_FILES = ("rule.json", "then.parquet", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.result_rows import Row
@@ -39,11 +40,6 @@ def render_markdown_report(document: ReportDocument) -> str:
                     for each in document.headline_findings
                 )
             )
-            told = "; ".join(
-                f"{escape_markdown(check.title)} ({check.format_severity_counts()})"
-                for check in document.check_warnings
-            )
-            parts.append(f"What was found, by check: {told}.")
         more = sum(len(check.findings) for check in document.check_warnings) - len(document.headline_findings)
         counts = [f"{format_count(more, 'more finding')} to heed"] if more else []
         counts += [document.format_ok_counts()] if document.ok_findings else []
@@ -76,7 +72,11 @@ def _render_markdown_finding(finding: Row, statement: str) -> str:
 def _render_markdown_section(section: ReportSection) -> list[str]:
     parts = [f"## {escape_markdown(section.title)}", *map(escape_markdown, section.paragraphs)]
     parts += [_render_figure(picture) for picture in section.figures]
-    parts += [_render_markdown_table(table) for table in section.tables]
+    # The heading has the table's title already.
+    parts += [
+        _render_markdown_table(replace(table, caption=table.caption.removeprefix(f"{section.title}.").strip()))
+        for table in section.tables
+    ]
     parts += [_render_merged_biography_paragraph(each) for each in section.merged_paragraphs]
     return parts
 
@@ -105,7 +105,9 @@ def _render_markdown_table(table: ReportTable) -> str:
         "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
     lines += ["| " + " | ".join(_render_markdown_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
-    text = "\n".join(lines) + f"\n\n*{escape_markdown(' '.join([table.caption, *_shorten_table_notes(table)]))}*"
+    text = "\n".join(lines)
+    if note := " ".join(filter(None, [table.caption, *_shorten_table_notes(table)])):
+        text += f"\n\n*{escape_markdown(note)}*"
     if table.file:
         shown = min(len(table.rows), MAX_MARKDOWN_ROWS)
         first = f"The first {shown} of {table.total:,} rows; all: " if shown < table.total else "As a file: "

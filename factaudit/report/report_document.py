@@ -171,6 +171,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
     options = "; ".join(
         f"{name} {_format_report_audit_option(value)}"
         for name, value in (about.get("options") or {}).get(audit.name, {}).items()
+        if name != "levels"  # the table has them
     )
     note_of_run = str((about.get("notes") or {}).get(audit.name) or "")
     paragraphs = [audit.text, note_of_run, f"Options of this run: {options}." * bool(options), unlisted]
@@ -282,8 +283,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         if results["audits"].get("estimate_looks"):
             joint.append("The intervals of looks hold at all looks at once. ")
         text = (
-            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); captions say how it is made."
+            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); captions say how it is made, "
         )
+        text += "small figures in tables are intervals."
         text = "".join(joint) + text
         if about.get("replicates") == 0:
             text = "No interval of a figure was computed."
@@ -350,7 +352,9 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
             columns, keys = [*columns, "languages"], [*keys, "languages"]
         # Of no labels there is no number of attributable ones.
         rows = [row | ({} if row["n_labelled"] else {"n_attributable": None}) for row in about["claims"]]
-        tables.append(build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], "Claims."))
+        has_others = about.get("estimate") or results["audits"].get("estimates")
+        caption = "Claims, with the labels of their own table." if has_others else "Claims."
+        tables.append(build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], caption))
     if about.get("evaluators"):
         columns = ["evaluator", "verdicts", "ok", "unparsed", "refused", "error", "skipped", "signature"]
         keys = ["name", *(f"n_{key}" for key in columns[1:-1]), "signature"]

@@ -78,8 +78,6 @@ def build_report_table(
     body = [[_build_report_cell(row, key, shown[key]) for key in columns] for row in rows[:MAX_TABLE_ROWS]]
     notes = []
     small = [note for line in body for cell in line for note in cell.notes]
-    if any(not note.startswith("[") for note in small):
-        notes.append("Small figures: interval.")
     if any(note.startswith("[") for note in small):
         left_open = "claims that people could not decide" if "n_undecided" in declared else "unscored claims"
         notes.append(f"In brackets: the least and the greatest value that the {left_open} leave possible.")

@@ -148,11 +148,9 @@ def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable |
             row = found[name].get(evaluator, {})
             for key, column in one.columns.items():
                 defined = row.get(key) is not None
-                notes = format_report_interval_and_bounds(
-                    {k: v for k, v in row.items() if k in (f"{key}_low", f"{key}_high")}, key, column
-                )
+                notes = format_report_interval_and_bounds(row, key, column) if defined else []
                 why = "" if defined else str(row.get("reason") or "")
-                cells.append(ReportTableCell(format_audit_figure(column, row.get(key)), notes if defined else [], why))
+                cells.append(ReportTableCell(format_audit_figure(column, row.get(key)), notes, why))
         if findings:
             for severity in ("fail", "warn"):
                 n = sum(
@@ -162,6 +160,8 @@ def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable |
                 cells.append(ReportTableCell(UNDEFINED_MARK) if floor else ReportTableCell(str(n)))
         body.append(cells)
     notes = [one.note(next(iter(found[name].values()))) for name, one in glances.items()]
+    if any(note.startswith("[") for line in body for cell in line for note in cell.notes):
+        notes.append("In brackets: what the unscored claims leave possible.")
     concerned = [_list_concerned_evaluators(f, order) for f in findings if f.get("severity") in ("fail", "warn")]
     if any(len(names) > 1 for names in concerned):
         notes.append("A finding on two evaluators counts for both.")

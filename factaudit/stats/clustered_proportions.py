@@ -156,8 +156,9 @@ class ClusteredProportions:
     """J proportions of each of G groups, from `estimate_clustered_proportions`.
 
     point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and variance NaN where
-    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters. size_moments: float64 (G, J,
-    3), the sums over clusters of the squares, cubes and fourth powers of their units.
+    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters; rests_on_one: bool (G, J, J),
+    whether a single cluster makes most of it. size_moments: float64 (G, J, 3), the sums over clusters of the squares,
+    cubes and fourth powers of their units.
 
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), np.array([[2, 5], [3, 5]]), n_groups=1)
     >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
@@ -171,6 +172,7 @@ class ClusteredProportions:
     n_clusters: np.ndarray
     variance: np.ndarray
     correlation: np.ndarray
+    rests_on_one: np.ndarray
     size_moments: np.ndarray
 
     @property
@@ -189,7 +191,7 @@ class ClusteredProportions:
         hits = self.n * self.point
         known = np.minimum(np.minimum(hits, self.n - hits), self.n_clusters)
         icc = np.maximum((known * icc + PRIOR_CLUSTERS * TYPICAL_ICC) / (known + PRIOR_CLUSTERS), 0)
-        deff = np.where(clustered, 1 + others * icc, np.maximum(deff, 1))
+        deff = np.where(clustered, 1 + others * icc, 1.0)
         return np.where(self.n_clusters > 1, self.n / deff, np.nan)
 
     @property
@@ -211,7 +213,8 @@ class ClusteredProportions:
         """One proportion of several groups as the proportions of one group, (1, S), taken for uncorrelated."""
         figures = ("point", "n", "n_clusters", "variance", "size_moments")
         picked = {key: getattr(self, key)[list(groups), column][None] for key in figures}
-        return ClusteredProportions(**picked, correlation=np.eye(len(groups))[None])
+        correlation = np.eye(len(groups))[None]
+        return ClusteredProportions(**picked, correlation=correlation, rests_on_one=np.zeros_like(correlation, bool))
 
     def wilson_intervals(self, confidence: float) -> IntervalEnds:
         """(G, J) each: Wilson's interval on the effective number of units, with Student's t."""
@@ -240,11 +243,13 @@ def estimate_clustered_proportions(
     rest = 1 - divide_or_undefined(denominators, n[clusters.group])
     residual = np.where(rest > 0, residual / np.where(rest > 0, rest, 1), residual)
     width = hits.shape[1]
-    products = np.empty((clusters.n_groups, width, width))
+    products, sizes, squared = np.empty((3, clusters.n_groups, width, width))
     for a in range(width):
         for b in range(a, width):
-            summed = np.bincount(clusters.group, residual[:, a] * residual[:, b] * times[:, 0], clusters.n_groups)
-            products[:, a, b] = products[:, b, a] = summed
+            product = residual[:, a] * residual[:, b]
+            for summed, part in ((products, product), (sizes, np.abs(product)), (squared, product * product)):
+                summed[:, a, b] = np.bincount(clusters.group, part * times[:, 0], clusters.n_groups)
+                summed[:, b, a] = summed[:, a, b]
     squares = np.diagonal(products, axis1=1, axis2=2)
     small = np.where(n_clusters > 1, divide_or_undefined(n_clusters - 1, n_clusters), np.nan)
     scale = np.sqrt(squares[:, :, None] * squares[:, None, :])
@@ -256,6 +261,8 @@ def estimate_clustered_proportions(
         n_clusters=n_clusters,
         variance=small * divide_or_undefined(squares, n * n),
         correlation=correlation,
+        # Fewer than two clusters with equal products would have this sum and this sum of squares.
+        rests_on_one=sizes**2 < 2 * squared,
         size_moments=np.stack(
             [clusters.sum_by_group(denominators.astype(np.float64) ** power) for power in (2, 3, 4)], axis=-1
         ),

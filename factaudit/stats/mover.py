@@ -47,6 +47,9 @@ def mover_proportion_sum(
 ) -> tuple[np.ndarray, IntervalEnds]:
     """The weighted sum of the J proportions of each group, and its interval: (G,), ((G,), (G,)).
 
+    A correlation that would make the interval narrower is taken for 0 where it rests on a single cluster: one document
+    that has all mistakes on both classes shows no correlation of documents.
+
     >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
     >>> rows = np.array([[4, 5, 2, 5], [5, 5, 3, 5]])  # in each cluster TP of positives, TN of negatives
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
@@ -55,9 +58,9 @@ def mover_proportion_sum(
     >>> round(bacc.item(), 3), round(low.item(), 3), round(high.item(), 3)
     (0.7, 0.639, 0.753)
     """
-    return mover_weighted_sum(
-        proportions.point, proportions.wilson_intervals(confidence), weights, proportions.correlation
-    )
+    narrows = weights[:, None] * weights * proportions.correlation < 0
+    correlation = np.where(narrows & proportions.rests_on_one, 0.0, proportions.correlation)
+    return mover_weighted_sum(proportions.point, proportions.wilson_intervals(confidence), weights, correlation)
 
 
 def least_proportion_interval(proportions: ClusteredProportions, confidence: float) -> IntervalEnds:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factaudit.arrays.paired_changes import FigureChange, compute_paired_changes, compute_paired_flip_shares
+from factaudit.run_gate import judge_run_gate_changes
 
 #: Figure, sign and number of each condition, as `--fail-on` has them.
 CONDITIONS = (("bacc", -1, -0.02), ("bacc", -1, 0.0), ("tpr", -1, -0.02), ("tnr", -1, -0.02), ("abs_bias", 1, 0.02))
@@ -91,8 +92,29 @@ def share_of_failures(judge: Judge, replicates: int, seed: int = 5) -> dict[str,
     return found | {"point": float(np.nanmean(changes["bacc"][2] < -0.02))}
 
 
+def share_of_significant_changes(judge: Judge, n_judges: int, replicates: int, seed: int = 5) -> float:
+    """How often ``diff`` without conditions calls one of so many judges worse, better or changed."""
+    keys = ("bacc", "tpr", "tnr", "abs_bias")
+    drawn = [draw_changes(judge, replicates, seed + at)[0] for at in range(n_judges)]
+    found = 0
+    for at in range(replicates):
+        rows = []
+        for name, changes in enumerate(drawn):
+            row = {"dataset": "__macro__", "evaluator": str(name), "n_both": 0, "n_flips": 0, "lost": 0}
+            for key in keys:
+                ends = zip(("", "_low", "_high"), changes[key][2:], strict=True)
+                row |= {f"{key}{end}": float(values[at]) for end, values in ends}
+            rows.append(row)
+        found += judge_run_gate_changes(rows, [], []).word != "no significant change"
+    return found / replicates
+
+
 def main_script(replicates: int) -> None:
-    """Print both tables, in %."""
+    """Print the tables, in %."""
+    print("| the same judge, or three, without conditions | worse, better or changed: 1 | 3 |\n|---|---:|---:|")
+    for judge in SAME:
+        shares = [share_of_significant_changes(judge, n_judges, replicates) for n_judges in (1, 3)]
+        print(f"| {judge.name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
     for title, judges in (("the same judge", SAME), ("a worse judge", WORSE)):
         for place, judge in enumerate(judges):
             found = share_of_failures(judge, replicates)

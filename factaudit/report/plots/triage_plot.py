@@ -34,7 +34,8 @@ def draw_triage_curve(curve_rows: Sequence[Row], max_error: float | None) -> Fig
             passing, share, high = (
                 [100 * row[key] for row in rows] for key in ("share_passing", "error_share", "error_share_high")
             )
-            ax.fill_between(passing, share, high, color=colour, alpha=0.15, lw=0)
+            label = "up to the upper limit of each threshold alone"
+            ax.fill_between(passing, share, high, color=colour, alpha=0.15, lw=0, label=label)
             ax.plot(passing, share, color=colour, lw=1.0)
             for row in rows:
                 if row["is_rule"]:
@@ -46,4 +47,5 @@ def draw_triage_curve(curve_rows: Sequence[Row], max_error: float | None) -> Fig
             ax.set(xlabel="claims that pass without review (%)", ylabel="errors among them (%)")
             if group != ALL_TOGETHER:
                 set_title(ax, group)
+        axes[0].legend(loc="upper left")
         return figure
