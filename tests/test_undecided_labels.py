@@ -11,7 +11,13 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
-from factaudit.stats.posterior_comparison import compact_letter_display, lowest_rate_interval, select_directed_pairs
+from factaudit.stats.posterior_comparison import (
+    compact_letter_display,
+    lowest_rate_interval,
+    select_directed_pairs,
+    selected_rate_interval,
+    wrong_direction_probabilities,
+)
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
@@ -199,3 +205,16 @@ def test_the_lowest_rate_is_no_wider_than_the_lowest_upper_limit() -> None:
     draws = np.random.default_rng(0).beta(3, 9, (1000, 20))
     mean, low, high = lowest_rate_interval(draws, 0.95)
     assert low <= mean <= high <= np.quantile(draws, 0.975, axis=0).min()
+    best = int(draws.mean(0).argmin())
+    mean, best_low, best_high = selected_rate_interval(draws, best, 0.95)
+    # Luck made it look best: its interval reaches farther up than its own, and as far down as the lowest rate's.
+    assert best_low == low <= mean <= np.quantile(draws[:, best], 0.975) < best_high
+
+
+def test_no_direction_is_surer_than_the_normal_tail_of_its_draws() -> None:
+    """1,000 draws without one of the other sign: 0 of them is no probability of 0."""
+    draws = np.random.default_rng(0).normal(0, 1, (1000, 3)) + np.array([4.0, -4.0, 0.0])
+    draws[:, 2] = 0
+    p_wrong, bound = wrong_direction_probabilities(draws)
+    assert p_wrong.tolist() == [0, 0, 0.5]
+    assert bound == pytest.approx([3.2e-5, 3.2e-5, 0.5], rel=1)

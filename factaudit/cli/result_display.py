@@ -239,7 +239,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
             on_average = " on average over the draws" if first["system"] != about["best_system"] else ""
             print_line(
-                f"{about['best_system']} has the lowest estimate{on_average}: {estimates[0]}; the low end allows for "
+                f"{about['best_system']} has the lowest estimate{on_average}: {estimates[0]}; its interval allows for "
                 f"the choice; by the model the lowest rate, whichever system has it, is {estimates[1]}, the highest "
                 f"{estimates[2]}"
             )

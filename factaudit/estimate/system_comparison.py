@@ -7,7 +7,6 @@ from itertools import combinations
 from string import ascii_lowercase
 
 import numpy as np
-import scipy
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.estimate.estimation_case import RateEstimationCase
@@ -18,6 +17,7 @@ from factaudit.stats.posterior_comparison import (
     rank_posterior_draws,
     select_directed_pairs,
     selected_rate_interval,
+    wrong_direction_probabilities,
 )
 from factaudit.stats.undefined_values import none_if_undefined
 
@@ -38,22 +38,26 @@ def pairwise_rate_differences(estimation: RateEstimationCase) -> list[Row]:
     p_wrong: the model's probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of the pairs
     that are told apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
     """
-    rows: list[Row] = []
-    tails = []
-    for a, b in combinations(list_compared_systems(estimation), 2):
-        difference = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
-        mean, low, high = posterior_interval(difference, estimation.options.confidence)
-        # The difference is the mean of the draws: of skewed ones, most may lie on the other side.
-        otherwise = difference > 0 if mean < 0 else difference < 0
-        row: Row = {"system_a": estimation.corpus.systems[a], "system_b": estimation.corpus.systems[b]}
-        row |= {"difference": none_if_undefined(mean)}
-        row |= {"difference_low": none_if_undefined(low), "difference_high": none_if_undefined(high)}
-        p_wrong = float(otherwise.mean() + (difference == 0).mean() / 2)
-        rows.append(row | {"p_wrong": p_wrong, "order": "<" if mean < 0 else ">"})
-        # Of many pairs some are called that are surer than 1,000 draws can tell: the normal tail can.
-        tails.append(max(p_wrong, float(scipy.special.ndtr(-abs(mean) / max(difference.std(), np.finfo(float).tiny)))))
-    called = select_directed_pairs(np.array(tails), MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2)
-    return [row | {"order": row["order"] if apart else "?"} for row, apart in zip(rows, called, strict=True)]
+    pairs = list(combinations(list_compared_systems(estimation), 2))
+    if not pairs:
+        return []
+    a, b = np.array(pairs).T
+    differences = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
+    means, lows, highs = posterior_interval(differences, estimation.options.confidence)
+    p_wrong, bound = wrong_direction_probabilities(differences)
+    apart = select_directed_pairs(bound, MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2)
+    return [
+        {
+            "system_a": estimation.corpus.systems[pair[0]],
+            "system_b": estimation.corpus.systems[pair[1]],
+            "difference": none_if_undefined(means[at]),
+            "difference_low": none_if_undefined(lows[at]),
+            "difference_high": none_if_undefined(highs[at]),
+            "p_wrong": float(p_wrong[at]),
+            "order": ("<" if means[at] < 0 else ">") if apart[at] else "?",
+        }
+        for at, pair in enumerate(pairs)
+    ]
 
 
 def posterior_system_ranks(estimation: RateEstimationCase, pairs: Sequence[Row]) -> list[Row]:

@@ -64,7 +64,7 @@ _NAMES = {
     "pooled_threshold": "pooled_prediction_error_rates fit_pooled_threshold error_rates_at_pooled_threshold",
     "posterior_comparison": (
         "posterior_interval PosteriorRanks rank_posterior_draws lowest_rate_interval selected_rate_interval "
-        "select_directed_pairs compact_letter_display"
+        "wrong_direction_probabilities select_directed_pairs compact_letter_display"
     ),
     "poststratification": (
         "UndecidedLabelDraws poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from factaudit.stats.multiplicity import benjamini_hochberg_adjusted_p
 
@@ -50,7 +51,9 @@ def rank_posterior_draws(draws: np.ndarray, confidence: float) -> PosteriorRanks
 
 
 #: The share of the error of an interval of the lowest rate that its low end gets; the rest is the high end's.
-_EXTREME_LOW_SHARE = 0.2
+_LOWEST_LOW_SHARE = 0.05
+#: The share of the error that the high end of the rate of the system that looks best gets.
+_SELECTED_HIGH_SHARE = 0.3
 
 
 def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, float, float]:
@@ -58,33 +61,56 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
 
     The lowest of noisy draws is too low where systems are alike, so the quantiles of the minimum over systems hold the
     lowest rate in 80 to 90 % there. No rate is under the lowest, so each system's upper limit is one of the lowest
-    rate, too: the high end is the least of them. It gets four fifths of the error, since the low end hardly errs where
-    systems are alike. The highest rate is the lowest of the negative draws.
+    rate, too: the high end is the least of them. It gets nearly all of the error, since it errs less than it says; the
+    low end, which hardly errs where systems are alike, errs more than it says where one system is far below the others
+    and the prior draws it to them. The highest rate is the lowest of the negative draws.
 
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = lowest_rate_interval(draws, 0.95)
     >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.193 (0.151 to 0.235)'
+    '0.193 (0.142 to 0.233)'
     """
     error = 1 - confidence
     lowest = draws.min(1)
-    low = float(np.quantile(lowest, _EXTREME_LOW_SHARE * error))
-    high = float(np.quantile(draws, 1 - (1 - _EXTREME_LOW_SHARE) * error, axis=0).min())
+    low = float(np.quantile(lowest, _LOWEST_LOW_SHARE * error))
+    high = float(np.quantile(draws, 1 - (1 - _LOWEST_LOW_SHARE) * error, axis=0).min())
     return min(float(lowest.mean()), high), low, high
 
 
 def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) -> tuple[float, float, float]:
     """Mean, low and high of the rate of the system that looks lowest, from (D, S) draws; selected: its column.
 
-    Its own upper limit, and the lower limit of the lowest rate: whichever system was selected, it is not under that.
+    The low end is that of the lowest rate: whichever system was selected, it is not under that. The high end is the
+    system's own upper limit with three tenths of the error: of alike systems the one looks best that had luck, so its
+    upper limit errs more than it says.
 
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = selected_rate_interval(draws, 0, 0.95)
     >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.200 (0.151 to 0.239)'
+    '0.200 (0.142 to 0.243)'
     """
-    mean, low, high = posterior_interval(draws[:, selected], confidence)
-    return float(mean), min(float(low), lowest_rate_interval(draws, confidence)[1]), float(high)
+    own = draws[:, selected]
+    low = lowest_rate_interval(draws, confidence)[1]
+    high = float(np.quantile(own, 1 - _SELECTED_HIGH_SHARE * (1 - confidence)))
+    return float(np.clip(own.mean(), low, high)), low, high
+
+
+def wrong_direction_probabilities(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P(the difference has the other sign than the mean of its draws), and a bound of it to call pairs by: (n,) each.
+
+    differences: (D, n) draws. Of many pairs some are called that are surer than D draws can tell: the bound is no less
+    than the tail of a normal distribution with their mean and standard deviation.
+
+    >>> draws = np.random.default_rng(0).normal([0.02, -0.05], 0.01, (1000, 2))
+    >>> p_wrong, bound = wrong_direction_probabilities(draws)
+    >>> p_wrong.tolist(), bound.round(7).tolist()
+    ([0.027, 0.0], [0.027, 1e-07])
+    """
+    mean, deviation = differences.mean(0), differences.std(0)
+    wrong = np.where(mean < 0, differences > 0, differences < 0)
+    p_wrong = wrong.mean(0) + (differences == 0).mean(0) / 2
+    tail = scipy.special.ndtr(-np.abs(mean) / np.maximum(deviation, np.finfo(float).tiny))
+    return p_wrong, np.maximum(p_wrong, tail)
 
 
 def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wrong: float) -> np.ndarray:

@@ -23,7 +23,7 @@ def test_rates_hold_where_a_tenth_is_undecided(mostly_errors: bool) -> None:
     [
         SystemsWorld("alike", 11, 100, 0.0),
         SystemsWorld("apart", 11, 100, 0.8),
-        SystemsWorld("one far", 20, 400, 0.0, 2.0, 0.05),
+        SystemsWorld("one far", 20, 400, 0.0, 0.5, 0.05),
     ],
     ids=lambda world: world.name,
 )
