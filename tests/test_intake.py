@@ -488,15 +488,21 @@ WIDE: Rows = {
 
 
 def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None:
-    (path,) = write(tmp_path, {"a.csv": WIDE})
+    stars = [str(1 + at % 4) for at in range(N)]
+    (path,) = write(tmp_path, {"a.csv": WIDE | {"stars": stars}})
     said: list[str] = []
     mapping = parse_column_mapping_options(
-        columns=["label=rating", "system=note"], scale="0:10", threshold=8.5, label_threshold=3, wide=["judge_*"]
+        columns=["label=rating", "grade=stars", "system=note"],
+        scale="0:10",
+        threshold=8.5,
+        label_threshold=3,
+        wide=["judge_*"],
     )
     loaded = load_tables([path], mapping, said.append)
     assert loaded.claims is not None
     assert loaded.verdicts is not None
     assert loaded.claims["label"].tolist() == LABELS
+    assert loaded.claims["grade"].tolist() == [float(one) for one in stars]
     assert loaded.claims["system"].tolist() == SYSTEMS
     by_name = {str(name): part for name, part in loaded.verdicts.groupby("evaluator")}
     assert by_name["judge_a"]["prediction"].tolist() == PREDICTIONS

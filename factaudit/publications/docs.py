@@ -35,7 +35,7 @@ factaudit run experiments/dfactscore_published.yaml                 # an experim
 factaudit cache --prune --published                                 # delete what was fetched
 ```
 
-A file that is missing is fetched once, from the address in its table below. What is fetched, from where, how large and
+A file that is missing is fetched once, from the repository named below. What is fetched, from where, how large and
 under which licence is said before; on a terminal you are asked above 50 MB. A file is kept only if its size and its
 SHA-256 are those of the register (where only git's blob id is known, that). `factaudit inspect --strict FILE` fetches nothing. A run
 folder's report names publications, commits and files, and `references.bib` has what to cite.
@@ -133,14 +133,14 @@ def render_published_data_page() -> str:
 def _render_publication(publication: Publication, published_files: list[PublishedFile]) -> Iterator[str]:
     known = sum(file.bytes or 0 for file in published_files)
     unknown = sum(file.bytes is None for file in published_files)
-    size = f"{known / 1e6:,.1f} MB" + (f" and {format_count(unknown, 'file')} of unknown size" if unknown else "")
+    sizes = [f"{known / 1e6:,.1f} MB"] * bool(known) + [f"{unknown} of unknown size"] * bool(unknown)
     formats = list(dict.fromkeys(name for file in published_files for name in file.formats))
     place = f"{publication.repository}/tree/{publication.commit}"
     yield f"### `published:{publication.name}`\n"
     yield f"{publication.about[0].upper()}{publication.about[1:]}.\n"
     yield "| | |\n|---|---|"
     yield f"| from | [{publication.repository}](https://github.com/{place}) at `{publication.commit[:12]}` |"
-    yield f"| files | {format_count(len(published_files), 'file')}, {size} |"
+    yield f"| files | {format_count(len(published_files), 'file')}, {', '.join(sizes)} |"
     yield f"| licence | {publication.licence} |"
     commands = ", ".join(f"`factaudit convert {name}`" for name in formats)
     yield f"| read by | {commands or 'engines and audits, as it is'} |"

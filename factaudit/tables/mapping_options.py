@@ -9,6 +9,7 @@ from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.tables.vocabulary import COLUMN_NAMES
 
 #: What ``--map`` calls columns that nothing is to read.
@@ -43,8 +44,8 @@ def parse_column_mapping_options(
         if ours == UNREAD:
             given[UNREAD].append(theirs)
             continue
-        if ours not in COLUMN_NAMES:
-            known = suggest_known_name(ours, [*COLUMN_NAMES, UNREAD])
+        if ours not in (*COLUMN_NAMES, GRADE_COLUMN):
+            known = suggest_known_name(ours, [*COLUMN_NAMES, GRADE_COLUMN, UNREAD])
             raise UsageError(f"--map: no column {ours!r} of claims or verdicts{known}")
         given["columns"][ours] = theirs
     given["labels"] = {}
