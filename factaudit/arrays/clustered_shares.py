@@ -8,7 +8,7 @@ import numpy as np
 
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 
 def estimate_clustered_shares(
@@ -31,7 +31,14 @@ def estimate_clustered_shares(
     for at, name in enumerate(names):
         row[name] = none_if_undefined(shares.point[0, at])
         if ends is not None:
-            row |= {
-                f"{name}_{end}": none_if_undefined(of[0, at]) for end, of in zip(("low", "high"), ends, strict=True)
-            }
+            row |= name_ends(name, (end[0, at] for end in ends))
     return row
+
+
+def estimate_share_of_rows(
+    name: str, is_hit: np.ndarray, cluster: np.ndarray, intervals: ClusterBootstrap | None
+) -> dict[str, float | None]:
+    """`estimate_clustered_shares` of one share: of n rows, those that are hits (bool (n,)); cluster: int (n,)."""
+    codes, which = np.unique(cluster, return_inverse=True)
+    hits, totals = np.bincount(which, is_hit, len(codes)), np.bincount(which, minlength=len(codes))
+    return estimate_clustered_shares([name], hits.astype(np.int64)[:, None], totals[:, None], intervals)

@@ -221,8 +221,9 @@ def add_confusion_bounds_and_intervals(
     found: FiguresByName = {}
     for key, values in figures.items():
         found |= {key: values, f"{key}_min": bounds[key][0], f"{key}_max": bounds[key][1]}
-    for key, (low, high) in (intervals or {}).items():
-        found |= {f"{key}_low": low, f"{key}_high": high}
+    if intervals is not None:
+        for key in figures:
+            found |= {f"{key}_low": intervals[key][0], f"{key}_high": intervals[key][1]}
     return found
 
 

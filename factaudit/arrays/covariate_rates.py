@@ -45,7 +45,7 @@ def compute_covariate_rates_by_group(
             for said in (judgements.prediction, judgements.stated_prediction)
         )
         bounds = confusion_counts.confusion_rate_bounds(certain)
-        limits = {}
+        limits = None
         if intervals is not None:
             nines = confusion_counts.encode_label_prediction_cells(judgements.label, judgements.prediction[at])
             clusters = count_codes_by_cluster(
@@ -53,15 +53,8 @@ def compute_covariate_rates_by_group(
             )
             limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
         rates = confusion_counts.confusion_rates(counts, over_all)
-        yield (
-            evaluator,
-            counts,
-            confusion_counts.add_confusion_bounds_and_intervals(
-                {name: rates[name] for name in RATE_LABELS},
-                bounds,
-                {name: limits[name] for name in limits if name in RATE_LABELS},
-            ),
-        )
+        of_class = {name: rates[name] for name in RATE_LABELS}
+        yield evaluator, counts, confusion_counts.add_confusion_bounds_and_intervals(of_class, bounds, limits)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from factaudit.arrays.count_source import (
 )
 from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
 from factaudit.stats.mover import discordant_difference_interval
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,9 @@ class EvaluatorContrast:
         """
         known = self.counts[dataset_index].sum((1, 2)).all() if key == "bacc" else self.counts[dataset_index].sum()
         row: dict[str, Any] = {name: none_if_undefined(self.differences[key][dataset_index]) if known else None}
-        row |= {
-            f"{name}_{end}": none_if_undefined(values[dataset_index])
-            for end, values in zip(("min", "max"), self.bounds[key], strict=True)
-        }
+        row |= name_ends(name, (values[dataset_index] for values in self.bounds[key]), ("min", "max"))
         if self.paired_intervals:
-            low, high = (none_if_undefined(end[dataset_index]) if known else None for end in self.paired_intervals[key])
-            row |= {f"{name}_low": low, f"{name}_high": high}
+            row |= name_ends(name, (end[dataset_index] if known else np.nan for end in self.paired_intervals[key]))
         return row
 
 

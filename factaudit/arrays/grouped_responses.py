@@ -76,10 +76,9 @@ def collect_grouped_responses(
 
     Raises `UsageError` where a fact is put to the same entity twice, or has two groups.
     """
-    asked = ("responses", evaluator, group_column)
-    if asked not in judgements.cache:
-        judgements.cache[asked] = _build_grouped_responses(judgements, evaluator, group_column)
-    return judgements.cache[asked]
+    return judgements.compute_once(
+        ("responses", evaluator, group_column), lambda: _build_grouped_responses(judgements, evaluator, group_column)
+    )
 
 
 def _build_grouped_responses(judgements: Judgements, evaluator: int, group_column: str) -> list[GroupedResponse]:
@@ -115,15 +114,7 @@ def _build_grouped_responses(judgements: Judgements, evaluator: int, group_colum
         rows = rows[~false]
         one = _build_grouped_response(key, rows, columns, prediction[rows], score[rows], status[rows])
         labelled = _count_false_cells_of_grouped_response(rows, columns, label, prediction)
-        found.append(
-            replace(
-                one,
-                false_cells={
-                    "decoys": decoys,
-                    "labels": labelled,
-                },
-            )
-        )
+        found.append(replace(one, false_cells={"decoys": decoys, "labels": labelled}))
     found += [_build_empty_grouped_response(row) for row in judgements.empty_responses.to_dict("records")]
     return sorted(found, key=lambda one: [(one.key[name] is None, one.key[name] or "") for name in keys])
 

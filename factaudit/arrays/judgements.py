@@ -23,11 +23,7 @@ from factaudit.arrays.count_source import BootstrapStratum, LabelOrPrediction
 from factaudit.arrays.scored_claims import ScoredClaims
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
-from factaudit.stats.distinct_rows import (
-    count_distinct_clusters,
-    encode_distinct_integer_pairs,
-    rank_distinct_integers,
-)
+from factaudit.stats.distinct_rows import count_distinct_clusters, encode_distinct_integer_pairs, rank_distinct_integers
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.validation import find_claim_variants
@@ -196,7 +192,7 @@ class Judgements:
         return sorted(self.claims["system"].dropna().unique())
 
     def make_groups(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> ClaimGroups:
-        return self._compute_once(("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems))
+        return self.compute_once(("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems))
 
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
         units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
@@ -210,7 +206,7 @@ class Judgements:
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def count_cells(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> np.ndarray:
-        return self._compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
+        return self.compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
 
     def _count_cells(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> np.ndarray:
         counts = count_confusion_cells(groups.codes, len(groups.keys), *self._field_values(groups, fields))
@@ -297,11 +293,11 @@ class Judgements:
 
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
         clusters = self.at_level(groups.level).cluster_codes
-        return self._compute_once(
+        return self.compute_once(
             ("pairs", groups), lambda: GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
         )
 
-    def _compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
+    def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """What several audits ask for, computed for the first of them. Groups are told apart by identity."""
         if key not in self.cache:
             self.cache[key] = compute()

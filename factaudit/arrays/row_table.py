@@ -269,9 +269,7 @@ def _dictionary_encode_text(values: pa.Array) -> pa.Array:
     return values.dictionary_encode() if pa.types.is_string(values.type) else values
 
 
-def join_row_table_reasons(
-    reasons: Sequence[tuple[Sequence[str], np.ndarray]],
-) -> tuple[list[str | None], np.ndarray]:
+def join_row_table_reasons(reasons: Sequence[tuple[Sequence[str], np.ndarray]]) -> tuple[list[str | None], np.ndarray]:
     """Several reasons of each row as one text, as `join_reasons` joins them: texts, and the place of each row's.
 
     >>> join_row_table_reasons([(["", "few"], np.array([0, 1])), (["", "no label"], np.array([0, 1]))])

@@ -11,11 +11,7 @@ import scipy
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_pair_test import clustered_pair_p_values
-from factaudit.stats.clustered_proportions import (
-    ClusterCounts,
-    ClusteredProportions,
-    estimate_clustered_proportions,
-)
+from factaudit.stats.clustered_proportions import ClusterCounts, ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
 from factaudit.stats.proportion_test import pairwise_probability_worse, two_proportion_power, two_proportion_z_test
 from factaudit.stats.rank_correlation import (
@@ -25,7 +21,7 @@ from factaudit.stats.rank_correlation import (
     pearson_r,
     soft_pairwise_accuracy,
 )
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 
 #: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
 ORDER_NAMES = {-1: "lt", 0: "eq", 1: "gt"}
@@ -321,7 +317,7 @@ def correlate_system_rankings(
     low, high = kendall_tau_interval(found[0][whole], found[1][whole], intervals.confidence)
     row |= {"kendall_tau_low": min(low, tau), "kendall_tau_high": max(high, tau)}
     ends = fisher_z_interval(np.array(r), np.array(len(counts)), intervals.confidence)
-    return row | {"pearson_r_low": none_if_undefined(ends[0]), "pearson_r_high": none_if_undefined(ends[1])}
+    return row | name_ends("pearson_r", ends)
 
 
 def cross_tabulate_system_rankings(

@@ -50,10 +50,7 @@ def collect_variant_scores(
 ) -> list[VariantScores]:
     """The scores of each dataset and evaluator, found once for both audits."""
     key = ("variant_scores", gamma, tuple(sorted((gammas or {}).items())))
-    if key not in judgements.cache:
-        judgements.cache[key] = list(_score_responses_by_variant(judgements, gamma, gammas or {}))
-    found: list[VariantScores] = judgements.cache[key]
-    return found
+    return judgements.compute_once(key, lambda: list(_score_responses_by_variant(judgements, gamma, gammas or {})))
 
 
 def _score_responses_by_variant(

@@ -40,13 +40,7 @@ from factaudit.audit.core.decision_limits import has_interval, is_significantly_
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
-from factaudit.audit.core.result_rows import (
-    DETAIL_OPTION,
-    FEW_CLUSTERS,
-    MOST_DETAIL_ROWS,
-    Row,
-    is_detail_wanted,
-)
+from factaudit.audit.core.result_rows import DETAIL_OPTION, FEW_CLUSTERS, MOST_DETAIL_ROWS, Row, is_detail_wanted
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.quantification_checks import explain_too_few_documents_for_bias_test, select_significant_biases

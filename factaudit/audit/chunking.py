@@ -37,6 +37,8 @@ from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_ch
 
 #: Whether one chunk has all of the claim's bigrams that the document has.
 _R2_DIFF_KINDS = ("zero", "positive")
+#: What the evaluator and its chunked counterpart say of a claim that flips.
+_FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
 #: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
 _CHUNKED_PREFIX = "chunked-"
 
@@ -92,14 +94,8 @@ def compute_chunking_flips(
         first, second = (judgements.prediction[judgements.evaluators.index(name)] for name in (plain, chunked))
         both = (first >= 0) & (second >= 0)
         counts = confusion_counts.count_confusion_cells(codes, n_codes, first, second)
-        figures = _compute_prediction_flip_shares_by_chunking(counts)
         certain = (judgements.stated_prediction[judgements.evaluators.index(name)] for name in (plain, chunked))
-        for name, (low, high) in _compute_chunking_flip_bounds(
-            confusion_counts.count_confusion_cells(codes, n_codes, *certain)
-        ).items():
-            # Of a claim that one of the two found attributable and the other did not score, one flip is known not to
-            # be: no completion may have as large a share as what both scored.
-            figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
+        figures = _compute_chunking_flips(counts, confusion_counts.count_confusion_cells(codes, n_codes, *certain))
         if intervals is not None:
             clusters = count_codes_by_cluster(
                 judgements.cluster_codes,
@@ -114,7 +110,7 @@ def compute_chunking_flips(
                 clusters, np.stack([table[:, 1, 0], table[:, 0, 1]], 1), np.stack([n, n], 1)
             )
             low, high = flipped.wilson_intervals(intervals.confidence)
-            for column, name in enumerate(("flip_1_to_0", "flip_0_to_1")):
+            for column, name in enumerate(_FLIPS):
                 figures |= {f"{name}_low": low[:, column], f"{name}_high": high[:, column]}
         for place in range(n_codes):
             group, kind = divmod(place, len(_R2_DIFF_KINDS))
@@ -208,24 +204,23 @@ def _count_document_words(documents: Sequence[str]) -> list[int]:
     return [known[doc] for doc in documents]
 
 
-def _compute_prediction_flip_shares_by_chunking(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Of (..., 3, 3) counts by [evaluator, chunked counterpart]; NaN where no claim is scored by both."""
-    n = counts[..., :2, :2].sum((-1, -2))
-    return {
-        "flip_1_to_0": divide_or_undefined(counts[..., 1, 0], n),
-        "flip_0_to_1": divide_or_undefined(counts[..., 0, 1], n),
+def _compute_chunking_flips(counts: np.ndarray, certain_counts: np.ndarray) -> dict[str, np.ndarray]:
+    """The shares of claims that flip, of (G, 3, 3) counts by [evaluator, chunked counterpart], and what they could be.
+
+    certain_counts: without guesses. NaN where no claim is scored by both.
+    """
+    n_scored, n = counts[:, :2, :2].sum((-1, -2)), certain_counts.sum((-1, -2))
+    figures = {
+        name: divide_or_undefined(counts[:, before, after], n_scored) for name, (before, after) in _FLIPS.items()
     }
-
-
-def _compute_chunking_flip_bounds(counts: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The least and the greatest share, had every claim been scored by both."""
-    n = counts.sum((-1, -2))
-    bounds = {}
-    for name, before, after in (("flip_1_to_0", 1, 0), ("flip_0_to_1", 0, 1)):
-        certain = counts[..., before, after]
-        possible = counts[..., before, -1] + counts[..., -1, after] + counts[..., -1, -1]
-        bounds[name] = divide_or_undefined(certain, n), divide_or_undefined(certain + possible, n)
-    return bounds
+    for name, (before, after) in _FLIPS.items():
+        certain = certain_counts[:, before, after]
+        possible = certain_counts[:, before, -1] + certain_counts[:, -1, after] + certain_counts[:, -1, -1]
+        low, high = divide_or_undefined(certain, n), divide_or_undefined(certain + possible, n)
+        # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be:
+        # no completion may have as large a share as what both scored.
+        figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
+    return figures
 
 
 def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:

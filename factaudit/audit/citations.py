@@ -17,11 +17,7 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import (
-    explain_missing_mean_intervals,
-    mean_of_defined,
-    response_mean_with_interval,
-)
+from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP

@@ -90,23 +90,17 @@ def compute_evaluator_consistency(
 def consistency_iou(counts: np.ndarray, predicted_class: int) -> np.ndarray:
     """Intersection over union of "predicted ``predicted_class``" by the evaluator of axis -2 and by that of axis -1."""
     both = counts[..., predicted_class, predicted_class]
-    return divide_or_undefined(
-        both,
-        both + counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class],
-    )
+    apart = counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class]
+    return divide_or_undefined(both, both + apart)
 
 
 def consistency_iou_bounds(counts: np.ndarray, predicted_class: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and greatest IoU over all ways to score what is unscored."""
     both = counts[..., predicted_class, predicted_class]
     union = both + counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class]
-    one = (
-        counts[..., predicted_class, -1] + counts[..., -1, predicted_class]
-    )  # in the union already, whatever the other had said
+    # In the union already, whatever the other had said; and what may enter it, never the intersection.
+    one, other = (counts[..., cls, -1] + counts[..., -1, cls] for cls in (predicted_class, 1 - predicted_class))
     none = counts[..., -1, -1]
-    other = (
-        counts[..., 1 - predicted_class, -1] + counts[..., -1, 1 - predicted_class]
-    )  # may enter the union, never the intersection
     low = divide_or_undefined(both, union + one + other + none)
     high = divide_or_undefined(both + one + none, union + one + none)
     return low, np.where(np.isnan(high), low, high)

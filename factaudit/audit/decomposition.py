@@ -35,12 +35,7 @@ from factaudit.audit.core.decision_limits import is_significantly_above, is_sign
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
-from factaudit.audit.core.result_rows import (
-    FEW_CLUSTERS,
-    Row,
-    drop_row_intervals,
-    explain_missing_row_intervals,
-)
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -146,13 +141,13 @@ def compute_decomposition_scores(
 
 def _cache_decomposition_faults(judgements: Judgements, demonstrations: str | None) -> DecompositionFaults:
     """The faults, found once for both tables."""
-    key = ("decomposition_faults", demonstrations)
-    if key not in judgements.cache:
+
+    def find() -> DecompositionFaults:
         shown = read_fact_demonstrations(demonstrations)
         words = [WordVocabulary([sentence, *facts]) for sentence, facts in shown.items()]
-        judgements.cache[key] = find_decomposition_faults(judgements, words)
-    result: DecompositionFaults = judgements.cache[key]
-    return result
+        return find_decomposition_faults(judgements, words)
+
+    return judgements.compute_once(("decomposition_faults", demonstrations), find)
 
 
 def _bound_decomposed_fact_support(

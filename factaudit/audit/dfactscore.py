@@ -161,9 +161,8 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         name = row["system"] or "The system"
         keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
         evidence = {"system": row["system"], **{key: row[key] for key in (*keys, "n_elsewhere", "n_facts")}}
-        scores = (
-            "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of {row.init_dfactscore:percent}"
-        )
+        scores = "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of "
+        scores += "{row.init_dfactscore:percent}"
         merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
@@ -181,10 +180,8 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
                 else ""
             )
             if row["n_false"] and not row["merged_floor"]:
-                alone = (
-                    "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on that "
-                )
-                alone += "person's page. "
+                alone = "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on "
+                alone += "that person's page. "
             said = f"{scores}. {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
         else:
             noise = "its errors alone would make {row.merged_floor:percent} seem to"

@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.response_means import (
-    explain_missing_mean_intervals,
-    mean_of_defined,
-    response_mean_with_interval,
-)
+from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.result_rows import Row

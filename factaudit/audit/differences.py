@@ -9,12 +9,7 @@ import numpy as np
 from factaudit.arrays.count_source import CountSource
 from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.arrays.evaluator_contrast import EvaluatorContrast
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    Column,
-    pick_shared_columns,
-)
-from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
@@ -22,7 +17,9 @@ from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     MACRO_MEAN,
     Row,
+    average_dataset_rows,
     drop_row_intervals,
+    explain_undefined_dataset_means,
 )
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap

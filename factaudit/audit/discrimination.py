@@ -9,7 +9,6 @@ import numpy as np
 from factaudit.arrays import confusion_counts
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.finding_parts import (
@@ -24,8 +23,10 @@ from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     MACRO_MEAN,
     Row,
+    average_dataset_rows,
     drop_row_intervals,
     explain_missing_row_intervals,
+    explain_undefined_dataset_means,
 )
 from factaudit.audit.core.significance import p_above_other_figure, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
@@ -34,7 +35,7 @@ from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_b
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import GroupClusterPairs
 from factaudit.stats.roc import RocRankedScores, order_roc_scores_by_group
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: The figures that have a mean over data sets.
@@ -100,10 +101,7 @@ def compute_score_discrimination(
                 row[f"{key}_min"] = none_if_undefined(np.fmin(least[key][place], curve.point[place]))
                 row[f"{key}_max"] = none_if_undefined(np.fmax(most[key][place], curve.point[place]))
                 if key in limits:
-                    row |= {
-                        f"{key}_{end}": none_if_undefined(limits[key][i][place])
-                        for i, end in enumerate(("low", "high"))
-                    }
+                    row |= name_ends(key, (end[place] for end in limits[key]))
             row |= _compute_discrimination_at_threshold(
                 judgements, mine, lacks, judgements.prediction[at, mine], missing, ("bacc",), "", intervals
             )
@@ -220,13 +218,11 @@ def _compute_discrimination_at_threshold(
     )
     bounds = confusion_counts.confusion_rate_bounds(certain)
     for key in rate_names:
-        row |= {f"{prefix}{key}_{end}": none_if_undefined(bounds[key][i][0]) for i, end in enumerate(("min", "max"))}
+        row |= name_ends(f"{prefix}{key}", (end[0] for end in bounds[key]), ("min", "max"))
     if intervals is not None:
         limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
         for key in rate_names:
-            row |= {
-                f"{prefix}{key}_{end}": none_if_undefined(limits[key][i][0]) for i, end in enumerate(("low", "high"))
-            }
+            row |= name_ends(f"{prefix}{key}", (end[0] for end in limits[key]))
     return row
 
 

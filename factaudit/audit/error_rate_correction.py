@@ -25,7 +25,7 @@ from factaudit.audit.transfer import compute_rate_transfer
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 
@@ -131,11 +131,8 @@ def _correct_error_rates_by_each_method(
             points = np.full((2, 3, 2), np.nan)
             points[:, 0, 1] = adjusted, adjusted - labelled
             ends = resampled_calibration_rate_intervals(intervals, drawn, method, [0], points)[:, :, 0, 1]
-            row |= {
-                f"{key}_{end}": none_if_undefined(ends[i, k])
-                for k, key in enumerate(CORRECTED_FIGURES)
-                for i, end in enumerate(("low", "high"))
-            }
+            for key, of in zip(CORRECTED_FIGURES, ends.T, strict=True):
+                row |= name_ends(key, of)
         reason = [
             f"calibration system: {why}" if why else "",
             "" if usable else "no claim that the method can use",

@@ -88,9 +88,8 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
         text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
-        text += (
-            "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; its interval allows for "
-        )
+        text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; its interval allows "
+        text += "for "
         told.append(make_statement(text + "the choice.", row=row))
     told += _state_audit_estimates_interval_widths(row)
     if row["reason"]:
@@ -344,6 +343,35 @@ AUDITS = (
             "difference": _DIFFERENCE_COLUMN,
             "p_wrong": Column("wrong order", "percent", "probability that the difference has the other sign"),
             "order": Column("order", "text", "`<` or `>` where the two differ significantly, else `?`"),
+        },
+        compute=None,
+    ),
+    Audit(
+        name="estimate_rehearsal",
+        after="estimate_differences",
+        title="The same budget, spent in other ways",
+        question="What would as many labels achieve, drawn and used in another way?",
+        source="Angelopoulos et al. 2023; Fisch et al. 2024 (stratified PPI); Zrnic & Candès 2024 (active inference)",
+        text="Where all labels are known, the budget is drawn again and again, and rates are compared with the true "
+        "ones. Beside this sample stand labels at random, PPI++ within thirds of the main evaluator's score, and "
+        "labels by its uncertainty.",
+        columns={
+            **pick_shared_columns("dataset", "level"),
+            "way": Column(
+                "way",
+                "text",
+                "`sample, METHOD`: labels of `factaudit sample`; `random, labels`: at random, the labels alone; "
+                "`stratified-ppi` and `active`: with the draws that these methods are made for",
+                key=True,
+            ),
+            "n_labels": Column("labels", "count", "labels in each draw, and draws"),
+            "n_draws": Column("draws", "count", "labels in each draw, and draws"),
+            "bias": Column(
+                "mean distance", "points", "of the rates from the true ones, over systems and draws", signed=False
+            ),
+            "width": Column("width", "points", "mean width of the intervals", signed=False),
+            "held": Column("intervals that hold", "percent", "share of the intervals that hold the true rate"),
+            **pick_shared_columns("reason"),
         },
         compute=None,
     ),

@@ -172,10 +172,7 @@ def _has_documents_of_several_chunks(judgements: Judgements) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------- findings
 
-_EVIDENCE_FAULTS = {
-    "tpr": "accepts fewer of the correct claims",
-    "tnr": "finds fewer of the errors",
-}
+_EVIDENCE_FAULTS = {"tpr": "accepts fewer of the correct claims", "tnr": "finds fewer of the errors"}
 
 
 def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]:

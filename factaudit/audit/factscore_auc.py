@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_facts import (
-    collect_response_facts,
-    has_human_response_facts,
-    score_response_facts,
-)
+from factaudit.arrays.response_facts import collect_response_facts, has_human_response_facts, score_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec

@@ -176,10 +176,8 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
     most = max(rows, key=lambda row: (row.get("n_unattributable") or 0) + (row.get("n_attributable") or 0))
     counts = [n for key in ("n_unattributable", "n_attributable") if (n := most.get(key)) is not None]
     if counts and min(counts) < _MIN_LABELS_OF_A_CLASS:
-        text = (
-            "more claims (factaudit sample): these figures rest on {most.n_unattributable:number labelled error} and "
-        )
-        text += "{most.n_attributable:number labelled correct claim}."
+        text = "more claims (factaudit sample): these figures rest on {most.n_unattributable:number labelled error} "
+        text += "and {most.n_attributable:number labelled correct claim}."
         yield ScreenAdviceLine("Label", make_statement(text, most=most))
         return
     if not any(has_interval(row, "bacc") for row in rows):

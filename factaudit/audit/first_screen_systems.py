@@ -10,10 +10,7 @@ from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
-from factaudit.audit.first_screen_estimates import (
-    add_widths_to_first_screen_estimates,
-    list_first_screen_estimates,
-)
+from factaudit.audit.first_screen_estimates import add_widths_to_first_screen_estimates, list_first_screen_estimates
 from factaudit.audit.quantification import decide_on_quantification, state_mean_absolute_bias
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs

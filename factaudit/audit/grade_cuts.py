@@ -68,12 +68,8 @@ def _compute_grade_cut_rates(clusters: ClusterCounts, over_all: np.ndarray, inte
     total = clusters.sum_by_group(clusters.counts).reshape(1, 3, 3)
     rates = confusion_rates(total, over_all)
     limits = None if intervals is None else confusion_rate_intervals(clusters, over_all, intervals.confidence)
-    names = ("bacc", "tpr", "tnr")
-    figures = add_confusion_bounds_and_intervals(
-        {name: rates[name] for name in names},
-        confusion_rate_bounds(total),
-        None if limits is None else {name: limits[name] for name in names},
-    )
+    told = {name: rates[name] for name in ("bacc", "tpr", "tnr")}
+    figures = add_confusion_bounds_and_intervals(told, confusion_rate_bounds(total), limits)
     row: Row = {"n": int(total[0, :2, :2].sum()), "n_unscored": int(total[0, :2, 2].sum())}
     row |= {"n_pos": int(total[0, 1].sum()), "n_neg": int(total[0, 0].sum())}
     row |= {key: none_if_undefined(values[0]) for key, values in figures.items()}

@@ -25,12 +25,7 @@ from factaudit.audit.core.finding_parts import (
 from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import DotPlotSpec, ForestPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.significance import (
-    DEFAULT_CONFIDENCE,
-    p_below_limit,
-    p_beyond_limit,
-    select_significant_rows,
-)
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
@@ -44,7 +39,7 @@ from factaudit.stats.grade_agreement import (
     spearman_rank_correlation,
     weighted_kappa_interval,
 )
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: An evaluator whose ρ is under this hardly follows people's grades.
@@ -102,7 +97,7 @@ def _compute_grade_agreement_figures(
         given, people, cluster = given[:0], people[:0], cluster[:0]
     row["kappa"] = none_if_undefined(quadratic_weighted_kappa(given, people))
     if intervals is not None:
-        row |= _state_ends("kappa", weighted_kappa_interval(given, people, cluster, intervals.confidence))
+        row |= name_ends("kappa", weighted_kappa_interval(given, people, cluster, intervals.confidence))
     unit = np.tile(np.arange(len(given)), 2)
     alpha = ordinal_krippendorff_alpha(np.concatenate([given, people]), unit, len(given))
     row |= _build_grade_correlation_figures("alpha", alpha, cluster, intervals)
@@ -135,7 +130,7 @@ def _compute_grade_ceiling_gap(claims: GradedClaims, evaluator: int, intervals: 
     room = InfluenceStatistic(ceiling.point - mine.point, change)
     row: Row = {"room": none_if_undefined(room.point)}
     if intervals is not None:
-        row |= _state_ends("room", difference_influence_interval(room, cluster, intervals.confidence))
+        row |= name_ends("room", difference_influence_interval(room, cluster, intervals.confidence))
     return row
 
 
@@ -144,12 +139,8 @@ def _build_grade_correlation_figures(
 ) -> Row:
     row: Row = {key: none_if_undefined(statistic.point)}
     if intervals is not None:
-        row |= _state_ends(key, correlation_influence_interval(statistic, cluster, intervals.confidence))
+        row |= name_ends(key, correlation_influence_interval(statistic, cluster, intervals.confidence))
     return row
-
-
-def _state_ends(key: str, ends: tuple[float, float]) -> Row:
-    return {f"{key}_low": none_if_undefined(ends[0]), f"{key}_high": none_if_undefined(ends[1])}
 
 
 def _build_grade_mean_figures(
@@ -169,7 +160,7 @@ def _build_grade_mean_figures(
         is_open = point is not None and len(missing)
         row[f"{key}_{end}"] = none_if_undefined(pick((values.sum() + missing.sum()) / n, point)) if is_open else point
     if intervals is not None:
-        row |= _state_ends(key, (found.low, found.high))
+        row |= name_ends(key, (found.low, found.high))
     return row
 
 

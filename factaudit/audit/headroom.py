@@ -27,7 +27,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_proportion_sum
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: The strongest correlation that the rates of two systems on the same documents are believed to have.
@@ -158,14 +158,14 @@ def _compute_headroom_intervals(
     for column, key in enumerate(("labelled", "predicted")):
         some = rates.select_as_one_group(system_positions, column)
         low, high = least_proportion_interval(some, confidence) if system_positions else (np.array([np.nan]),) * 2
-        row |= {f"{key}_low": none_if_undefined(low[0]), f"{key}_high": none_if_undefined(high[0])}
+        row |= name_ends(key, (low[0], high[0]))
     return row
 
 
 def _unite_intervals(ends: Sequence[tuple[float, float]]) -> Row:
     """The interval of the bias where several systems are lowest: each of them could be the one, whatever its name."""
     low, high = np.array(ends or [(np.nan, np.nan)]).T  # undefined where one is
-    return {"bias_low": none_if_undefined(low.min()), "bias_high": none_if_undefined(high.max())}
+    return name_ends("bias", (low.min(), high.max()))
 
 
 def _cut_bias_interval(row: Row, bias_ends: Row) -> Row:

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
+from factaudit.arrays.clustered_shares import estimate_share_of_rows
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals, read_decision_limits
-from factaudit.audit.core.finding_parts import (
-    MIN_SHARE_COUNT,
-    group_finding_rows_by_evaluator,
-    make_row_finding,
-)
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
@@ -25,8 +22,7 @@ from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_means import clustered_mean
-from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
 from factaudit.text.display_text import join_reasons
@@ -125,6 +121,7 @@ def _build_invariance_row(
     failed = after == 1 if must_change else after != before
     n = int(counted.sum())
     clusters = judgements.cluster_codes[claims]
+    share = estimate_share_of_rows("failure_rate", failed[counted], clusters[counted], intervals)
     row: Row = {
         **keys,
         "evaluator": judgements.evaluators[evaluator],
@@ -133,7 +130,7 @@ def _build_invariance_row(
         "n_rejected": int((is_pair & (before == 0)).sum()) if must_change else 0,
         "n_left_out": int(wrong_claim.sum()) if must_change else 0,
         "n_clusters": len(np.unique(clusters[counted])),
-        "failure_rate": none_if_undefined(failed[counted].mean()) if n else None,
+        "failure_rate": share["failure_rate"],
     }
     certain = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
     row["n_guessed"] = int((is_pair & ((certain[0] == MISSING) | (certain[1] == MISSING))).sum())
@@ -143,13 +140,8 @@ def _build_invariance_row(
     has_scores = bool((~np.isnan(shift)).any())
     row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
     if intervals is not None:
-        row |= dict.fromkeys(("failure_rate_low", "failure_rate_high", "score_shift_low", "score_shift_high"))
-        if n:
-            ends = _compute_invariance_failure_interval(clusters[counted], failed[counted], intervals.confidence)
-            row["failure_rate_low"], row["failure_rate_high"] = ends
-        if has_scores:
-            mean = clustered_mean(shift, clusters, intervals.confidence)
-            row |= {"score_shift_low": none_if_undefined(mean.low), "score_shift_high": none_if_undefined(mean.high)}
+        mean = clustered_mean(shift, clusters, intervals.confidence) if has_scores else None
+        row |= share | name_ends("score_shift", (np.nan, np.nan) if mean is None else (mean.low, mean.high))
     row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[counted & failed])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
     why = ["" if n else nothing, "" if has_scores else "no pair has two scores"]
@@ -172,15 +164,6 @@ def _bound_invariance_failure_share(before: np.ndarray, after: np.ndarray, must_
     lowering = (missing_before & (after != 1)).sum()
     could = sure + ((before == 1) & missing_after).sum()
     return divide_or_undefined(sure, n + lowering), divide_or_undefined(could + raising, n + raising)
-
-
-def _compute_invariance_failure_interval(
-    clusters: np.ndarray, failed: np.ndarray, confidence: float
-) -> tuple[float | None, float | None]:
-    counts = count_codes_by_cluster(clusters, np.zeros(len(failed), dtype=np.int64), 1, failed.astype(np.int64), 2)
-    share = estimate_clustered_proportions(counts, counts.counts[:, [1]], counts.counts.sum(1, keepdims=True))
-    low, high = share.wilson_intervals(confidence)
-    return none_if_undefined(low[0, 0]), none_if_undefined(high[0, 0])
 
 
 def _find_worst_variant(variants: Judgements, failed: np.ndarray, shift: np.ndarray) -> str | None:

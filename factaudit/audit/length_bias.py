@@ -90,12 +90,13 @@ def compute_length_bias(judgements: Judgements, *, intervals: ClusterBootstrap |
 
 def _get_text_lengths(judgements: Judgements) -> _ClaimAndDocumentLengths:
     """The lengths, counted once."""
-    if ("text lengths",) not in judgements.cache:
+
+    def measure() -> _ClaimAndDocumentLengths:
         task_codes, tasks = encode_task_groups(judgements)
         by_text = {name: _count_text_column_characters(judgements, column) for name, column in _LENGTH_COLUMNS.items()}
-        judgements.cache["text lengths",] = _ClaimAndDocumentLengths(tasks, task_codes, by_text)
-    found: _ClaimAndDocumentLengths = judgements.cache["text lengths",]
-    return found
+        return _ClaimAndDocumentLengths(tasks, task_codes, by_text)
+
+    return judgements.compute_once(("text lengths",), measure)
 
 
 def _count_text_column_characters(judgements: Judgements, column: str) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
+from factaudit.arrays.clustered_shares import estimate_share_of_rows
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import can_warn_without_intervals
@@ -19,7 +20,6 @@ from factaudit.audit.core.significance import p_below_limit, select_significant_
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
@@ -101,36 +101,11 @@ def _build_minimal_pair_row(
     n = int(scored.sum())
     row: Row = {**keys, "evaluator": judgements.evaluators[evaluator_position], "n": n, "n_unscored": len(twins) - n}
     for key, (hit, of) in hits.items():
-        row |= _compute_minimal_pair_share(key, judgements, twins, hit, of, intervals)
+        row |= estimate_share_of_rows(key, hit[of], judgements.cluster_codes[twins[of]], intervals)
     row["told_apart_min"] = none_if_undefined(divide_or_undefined(right.sum(), len(twins)))
     row["told_apart_max"] = none_if_undefined(divide_or_undefined((right | (possible & ~scored)).sum(), len(twins)))
     why = ["" if n else "no pair has two predictions", "" if both.any() else "no scores: pairs cannot be ranked"]
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
-
-
-def _compute_minimal_pair_share(
-    figure: str,
-    judgements: Judgements,
-    twins: np.ndarray,
-    is_hit: np.ndarray,
-    is_counted: np.ndarray,
-    intervals: ClusterBootstrap | None,
-) -> Row:
-    """A share of pairs with its interval: a pair stands at its twin's row."""
-    ends = (f"{figure}_low", f"{figure}_high") if intervals is not None else ()
-    if not is_counted.any():
-        return dict.fromkeys((figure, *ends))
-    codes = np.full(len(judgements.claims), -1, dtype=np.int64)
-    codes[twins[is_counted]] = is_hit[is_counted]
-    clusters = count_codes_by_cluster(judgements.cluster_codes, np.zeros(len(codes), dtype=np.int64), 1, codes, 2)
-    found = estimate_clustered_proportions(clusters, clusters.counts[:, [1]], clusters.counts.sum(1, keepdims=True))
-    row: Row = {figure: none_if_undefined(found.point[0, 0])}
-    if intervals is not None:
-        row |= {
-            end: none_if_undefined(limit[0, 0])
-            for end, limit in zip(ends, found.wilson_intervals(intervals.confidence), strict=True)
-        }
-    return row
 
 
 def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Finding]:

@@ -117,10 +117,7 @@ def _build_quantification_rows(
         row |= {name: none_if_undefined(values[at]) for name, values in figures.items()}
         if tests is not None:
             row |= {"p_bias": none_if_undefined(tests["p_bias"][at]), "n_clusters": int(tests["n_clusters"][at])}
-        why = [
-            _explain_missing_quantification(counts[at], row),
-            explain_missing_row_intervals(row, FEW_CLUSTERS),
-        ]
+        why = [_explain_missing_quantification(counts[at], row), explain_missing_row_intervals(row, FEW_CLUSTERS)]
         rows.append(row | {"reason": join_reasons(why)})
     drop_constant_evaluator_intervals(rows, "predicted_error_rate")
     return rows
@@ -207,11 +204,7 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
             ),
         )
     if far:
-        return AuditDecision(
-            "no",
-            figure,
-            _state_error_rates_far_from_labels(audited_run, far, rows),
-        )
+        return AuditDecision("no", figure, _state_error_rates_far_from_labels(audited_run, far, rows))
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
         worst = max(far_datasets, key=lambda row: abs(row["bias"]))

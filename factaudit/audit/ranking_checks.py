@@ -181,9 +181,8 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditD
         may, why = "yes", "At most {most:limit} % of all pairs differ."
     else:
         may = "cannot tell"
-        why = (
-            "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only one side finds a significant difference."
-        )
+        why = "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only one side finds a significant "
+        why += "difference."
         if counts["n_not_alike_max"] > counts["n_one_sided"]:
             why = "With unscored claims up to {told.n_not_alike:number pair} could differ."
     sentence = make_statement(

@@ -20,7 +20,6 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.data_caveats import CAVEAT_CHECKS
-from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.decision_limits import (
     explain_undecided_decision_limit,
     is_significantly_above,
@@ -42,8 +41,10 @@ from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     MACRO_MEAN,
     Row,
+    average_dataset_rows,
     drop_row_intervals,
     explain_missing_row_intervals,
+    explain_undefined_dataset_means,
     is_constant_evaluator_row,
 )
 from factaudit.audit.core.statements import make_statement
@@ -82,9 +83,7 @@ def compute_evaluator_rates(
             clusters = count_source.count_clusters(groups, LABEL_FIELD, prediction_field(at))
             limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
         figures = confusion_counts.add_confusion_bounds_and_intervals(
-            confusion_counts.confusion_rates(counts, over_all),
-            confusion_counts.confusion_rate_bounds(sure),
-            limits,
+            confusion_counts.confusion_rates(counts, over_all), confusion_counts.confusion_rate_bounds(sure), limits
         )
         sizes = confusion_counts.count_scored_confusion_cells(counts, sure) | {
             "n_attributable": counts[:, 1, :2].sum(-1),
@@ -258,16 +257,10 @@ AUDIT = Audit(
     counts="joint",
     plots=(
         DotPlotSpec(
-            what="TPR, TNR and BAcc of evaluators",
-            keys=("tpr", "tnr", "bacc"),
-            guides={"bacc": 0.5},
-            per_page=16,
+            what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
         ),
     ),
-    checks=(
-        *RATES_CHECKS,
-        *CAVEAT_CHECKS,
-    ),
+    checks=(*RATES_CHECKS, *CAVEAT_CHECKS),
     best=rank_evaluators_by_bacc,
     opening=format_rates_opening,
     decides=(AuditDecisionColumn("find single errors", _decide_on_evaluator_rates),),

@@ -31,7 +31,7 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_means import clustered_mean, clustered_mean_difference
 from factaudit.stats.multiplicity import p_value_of_interval
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS, kendall_tau, kendall_tau_interval
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: What the pipeline that the others are compared with is called.
@@ -89,7 +89,7 @@ def _build_sensitivity_row(
         row["change_min"] = min(found.point, float((least - first_most)[both].mean()))
         row["change_max"] = max(found.point, float((most - first_least)[both].mean()))
         if intervals is not None:
-            row |= {"change_low": none_if_undefined(found.low), "change_high": none_if_undefined(found.high)}
+            row |= name_ends("change", (found.low, found.high))
     else:
         why.append("no response is scored by both: change")
     why.append(explain_missing_row_intervals(row, "its responses are fewer than two, or all alike"))

@@ -31,7 +31,7 @@ from factaudit.stats.clustered_proportions import ClusteredProportions
 from factaudit.stats.mover import mover_proportion_sum
 from factaudit.stats.multiplicity import benjamini_hochberg_adjusted_p
 from factaudit.stats.slice_comparison import count_slice_and_rest_hits, estimate_slice_and_rest_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 from factaudit.text.display_text import format_count
 
 #: Columns that make no slices by default: texts, keys, what rows are made by anyway; and systems: see `transfer`.
@@ -205,7 +205,7 @@ def _compare_slice_with_others(
         if (certain >= 0).all():
             row |= {"difference_min": row["difference"], "difference_max": row["difference"]}
         if intervals is not None:
-            row |= {"difference_low": none_if_undefined(low[0]), "difference_high": none_if_undefined(high[0])}
+            row |= name_ends("difference", (low[0], high[0]))
         lacks = intervals is not None and row["difference_low"] is None
         yield row | {"reason": "no interval for difference: fewer than two clusters of a class" if lacks else None}
 

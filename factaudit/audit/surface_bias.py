@@ -153,10 +153,7 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
 
 def _get_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
     """The overlap, computed once for all audits of these claims: it takes most of their time."""
-    if ("overlap",) not in judgements.cache:
-        judgements.cache["overlap",] = _compute_surface_bias_overlap(judgements)
-    found: _SurfaceBiasOverlap = judgements.cache["overlap",]
-    return found
+    return judgements.compute_once(("overlap",), lambda: _compute_surface_bias_overlap(judgements))
 
 
 def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:

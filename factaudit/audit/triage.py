@@ -9,11 +9,7 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.evaluator_comparison import (
-    CONFIDENCE_WORDS,
-    REVIEW_SENTENCE,
-    find_overall_evaluator_rows,
-)
+from factaudit.audit.core.evaluator_comparison import CONFIDENCE_WORDS, REVIEW_SENTENCE, find_overall_evaluator_rows
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError

@@ -16,12 +16,7 @@ import pandas as pd
 
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.original_datasets import join_original_datasets as join_originals
-from factaudit.datasets.source_files import (
-    Conversion,
-    JoinsOption,
-    expand_dataset_source_folders,
-    parse_split_name,
-)
+from factaudit.datasets.source_files import Conversion, JoinsOption, expand_dataset_source_folders, parse_split_name
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
 from factaudit.tables.schema import name_row_unit

@@ -9,11 +9,7 @@ import pandas as pd
 
 from factaudit.datasets.source_files import Conversion
 from factaudit.tables import validate_claims
-from factaudit.tables.annotations import (
-    label_claims_by_annotations,
-    list_annotator_judgements,
-    validate_annotations,
-)
+from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements, validate_annotations
 from factaudit.text.display_text import format_count
 
 

@@ -123,10 +123,4 @@ def _list_claimverify_claims(responses: dict[tuple[str, str], ClaimVerifyRespons
 
 def _describe_claimverify_statement(response_id: str, query: str, statement: str) -> dict[str, Any]:
     task = find_dataset_task("ClaimVerify")
-    return {
-        "dataset": "ClaimVerify",
-        "task": task,
-        "response_id": response_id,
-        "claim": statement,
-        "question": query,
-    }
+    return {"dataset": "ClaimVerify", "task": task, "response_id": response_id, "claim": statement, "question": query}

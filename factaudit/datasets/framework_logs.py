@@ -157,10 +157,7 @@ def _choose_framework_log_fields(
 
 
 def _convert_framework_log_samples(
-    logs: Sequence[FrameworkLog],
-    usual_fields: Mapping[str, Sequence[str]],
-    options: Mapping[str, Any],
-    source: str,
+    logs: Sequence[FrameworkLog], usual_fields: Mapping[str, Sequence[str]], options: Mapping[str, Any], source: str
 ) -> Conversion:
     """Claims and verdicts of the samples of a log's files, and notes on the field of each role."""
     samples = [sample for log in logs for sample in log.samples]

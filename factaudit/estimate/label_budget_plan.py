@@ -26,11 +26,7 @@ from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
-from factaudit.stats.allocation import (
-    allocate_first_phase,
-    allocate_first_phase_budget,
-    allocate_further_phase,
-)
+from factaudit.stats.allocation import allocate_first_phase, allocate_first_phase_budget, allocate_further_phase
 from factaudit.stats.budget_interpolation import interpolate_budget
 from factaudit.stats.hierarchical_regression import stable_logistic
 from factaudit.stats.rogan_gladen import rogan_gladen_error_probabilities

@@ -43,17 +43,7 @@ from factaudit.tables.parquet_size import check_parquet_unpacked_size
 SAMPLE_SCHEMA = "factaudit.sample/1"
 #: Columns of a sample, a row per claim. probability: of being drawn, in its phase, given what was drawn before; frame:
 #: how many claims (or responses) its stratum held then; annotators: the numbers of those who are to label it.
-SAMPLE_COLUMNS = (
-    "claim_id",
-    "dataset",
-    "system",
-    "stratum",
-    "probability",
-    "order",
-    "phase",
-    "frame",
-    "annotators",
-)
+SAMPLE_COLUMNS = ("claim_id", "dataset", "system", "stratum", "probability", "order", "phase", "frame", "annotators")
 _METADATA_KEY = b"factaudit.sample"
 
 

@@ -40,11 +40,7 @@ from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource,
 from factaudit.stats.stratified_sampling import assume_simple_random_draw
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
-from factaudit.tables.annotations import (
-    find_undecided_claims,
-    label_claims_by_annotations,
-    list_annotator_judgements,
-)
+from factaudit.tables.annotations import find_undecided_claims, label_claims_by_annotations, list_annotator_judgements
 from factaudit.text.display_text import format_count, join_reasons
 
 ESTIMATION_TARGETS = ("corpus", "population")
@@ -340,9 +336,7 @@ def _append_corpus_estimates(
     if case.keeps_undecided or case.imputed_cases:
         # What labels are worth is told of those that are sure: what is open of others is no question of their number.
         sure = replace(
-            case,
-            corpus=replace(corpus, annotator_labels=None),
-            options=replace(options, undecided="leave-out"),
+            case, corpus=replace(corpus, annotator_labels=None), options=replace(options, undecided="leave-out")
         )
         of_sure = compare_interval_widths_with_and_without_scores(
             sure, cache(lambda name: estimate_rates_by_method(name, sure))

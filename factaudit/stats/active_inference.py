@@ -34,11 +34,7 @@ def uncertainty_sampling_probabilities(guess: np.ndarray, budget: float) -> np.n
 
 
 def active_inference_mean(
-    error: np.ndarray,
-    labelled_guess: np.ndarray,
-    probability: np.ndarray,
-    guess: np.ndarray,
-    confidence: float = 0.95,
+    error: np.ndarray, labelled_guess: np.ndarray, probability: np.ndarray, guess: np.ndarray, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Estimate, low and high of a mean (not clipped).
 

@@ -62,11 +62,7 @@ def clustered_positive_mean(values: np.ndarray, cluster: np.ndarray, confidence:
 
 
 def clustered_mean_difference(
-    values_a: np.ndarray,
-    cluster_a: np.ndarray,
-    values_b: np.ndarray,
-    cluster_b: np.ndarray,
-    confidence: float = 0.95,
+    values_a: np.ndarray, cluster_a: np.ndarray, values_b: np.ndarray, cluster_b: np.ndarray, confidence: float = 0.95
 ) -> ClusteredMean:
     """The mean of a less the mean of b, with its interval: of the same units, of others, or of both.
 

@@ -79,11 +79,7 @@ def stratified_prediction_powered_mean(
 
 
 def _estimate_prediction_powered_mean(
-    error: np.ndarray,
-    labelled_guess: np.ndarray,
-    unlabelled_guess: np.ndarray,
-    weight: np.ndarray,
-    power_tuning: bool,
+    error: np.ndarray, labelled_guess: np.ndarray, unlabelled_guess: np.ndarray, weight: np.ndarray, power_tuning: bool
 ) -> tuple[float, float]:
     """The mean and its variance."""
     weight = weight / weight.mean()

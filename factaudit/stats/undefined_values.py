@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,15 @@ def none_if_undefined(value: Any) -> float | None:
     """
     value = float(value)
     return None if np.isnan(value) else value
+
+
+def name_ends(key: str, ends: Iterable[Any], names: Iterable[str] = ("low", "high")) -> dict[str, float | None]:
+    """The two ends of a figure's interval as keys of a row, None where undefined; or of its bounds, by other names.
+
+    >>> name_ends("bias", (-0.5, np.nan))
+    {'bias_low': -0.5, 'bias_high': None}
+    """
+    return {f"{key}_{name}": none_if_undefined(end) for name, end in zip(names, ends, strict=True)}
 
 
 def divide_or_undefined(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:

@@ -101,9 +101,7 @@ SHARED_COLUMNS: dict[str, Column] = {
     ),
     "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
     "n_labelled": Column(
-        "labelled",
-        "count",
-        "claims (or responses) with a label, scored or not: what labelled_error_rate is a share of",
+        "labelled", "count", "claims (or responses) with a label, scored or not: what labelled_error_rate is a share of"
     ),
     "reason": Column(
         "reason",

@@ -79,13 +79,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
                 row=mine[0] | {"n_lacking": total},
                 limit=MAX_TPR_TNR_GAP,
             )
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                said,
-                {"n_unscored": total},
-            )
+            yield Finding("ok", evaluator, None, said, {"n_unscored": total})
     named = [
         each["name"] for each in audited_run.about.get("evaluators") or [] if each["name"] not in audited_run.floors
     ]
