@@ -100,7 +100,7 @@ _NAMES = {
         "mean_over_threshold_calibrations "
         "bias_after_calibration_on_one_system"
     ),
-    "undefined_values": "none_if_undefined divide_or_undefined",
+    "undefined_values": "none_if_undefined name_ends divide_or_undefined",
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_FILES)

@@ -20,7 +20,7 @@ def none_if_undefined(value: Any) -> float | None:
 
 
 def name_ends(key: str, ends: Iterable[Any], names: Iterable[str] = ("low", "high")) -> dict[str, float | None]:
-    """The two ends of a figure's interval as keys of a row, None where undefined; or of its bounds, by other names.
+    """The two ends of a figure's interval by name, None where undefined; or its bounds, by other names.
 
     >>> name_ends("bias", (-0.5, np.nan))
     {'bias_low': -0.5, 'bias_high': None}
