@@ -210,13 +210,13 @@ def list_folder_files(folder: Path) -> list[Path]:
     return found
 
 
-def check_outputs_do_not_replace_inputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
+def check_outputs_do_not_replace_inputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
     """Raise `UsageError` where an output is an input or another output, by whatever name: what is read is not lost.
 
-    A folder among the inputs stands for the files in it. Outputs that are None are left out.
+    A folder among the inputs stands for the files in it. What is None is left out.
     """
     taken = {}
-    for path in map(Path, inputs):
+    for path in (Path(each) for each in inputs if each is not None):
         for file in (path, *(path.rglob("*") if path.is_dir() else ())):
             taken[resolve_path(file)] = "would be written over what the command reads"
     for path in (Path(each) for each in outputs if each is not None):

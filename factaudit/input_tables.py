@@ -13,10 +13,7 @@ import pandas as pd
 from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.tables import (
-    merge_claim_tables,
-    merge_verdict_tables,
-)
+from factaudit.tables import merge_claim_tables, merge_verdict_tables
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.counts_table import is_counts_table
@@ -93,6 +90,14 @@ def _load_collected_input_tables(
     )
 
 
+def load_input_claims(source: str | Path, mapping: Any, report_line: Callable[[str], None]) -> pd.DataFrame:
+    """`load_input_tables` of a file that must hold claims. Raises `UsageError` where it has none."""
+    claims = load_input_tables([source], mapping, report_line).claims
+    if claims is None:
+        raise UsageError(f"{source}: no claims in it; `factaudit inspect {source}` shows what it holds")
+    return claims
+
+
 def name_input_sources(sources: Sequence[Any]) -> str:
     """The files among sources, for a message."""
     return ", ".join(str(one) for one in sources if isinstance(one, str | Path)) or "what was given"
@@ -108,16 +113,23 @@ class JudgedInputClaims:
 
 
 def load_judged_input_claims(
-    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+    sources: Sequence[Any],
+    mapping: Any = None,
+    report_line: Callable[[str], None] = lambda line: None,
+    label_files: Sequence[Path] = (),
 ) -> JudgedInputClaims:
-    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either is missing."""
+    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either is missing.
+
+    label_files: what people said of the claims, in place of what the sources hold of it.
+    """
     loaded = load_input_tables(sources, mapping, report_line)
     if loaded.claims is None or loaded.verdicts is None:
         missing, option = ("claims", "--map claim=COLUMN") if loaded.claims is None else ("verdicts", "--wide COLUMN")
         raise UsageError(
             f"{name_input_sources(sources)}: no {missing} in it: say {option}, or name the file that has them"
         )
-    return JudgedInputClaims(loaded.claims, loaded.verdicts, loaded.annotations)
+    said = read_annotations(*label_files, claims=loaded.claims) if label_files else loaded.annotations
+    return JudgedInputClaims(loaded.claims, loaded.verdicts, said)
 
 
 def load_input_annotations(

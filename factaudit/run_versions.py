@@ -8,9 +8,7 @@ from pathlib import Path
 
 from factaudit.audit.core.evaluator_comparison import find_overall_evaluator_rows
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-from factaudit.report.plots.figure_files import write_report_figure_files
-from factaudit.report.plots.panel_layout import DrawnAuditFigure
-from factaudit.report.plots.version_plot import draw_version_curve
+from factaudit.report.plots.command_plots import draw_version_curve, write_command_figure
 from factaudit.results import Results
 from factaudit.run_diff import diff_runs
 
@@ -45,5 +43,4 @@ def compare_run_versions(runs: Sequence[str | Path], pairs: Mapping[str, str] | 
 
 def write_run_versions_figure(versions: Sequence[Row], path: Path) -> None:
     """Draw the rows of `compare_run_versions` into an SVG file."""
-    drawn = DrawnAuditFigure(draw_version_curve(versions))
-    write_report_figure_files(drawn, path.with_suffix(""), "Balanced accuracy by version")
+    write_command_figure(draw_version_curve(versions), path, "Balanced accuracy by version")

@@ -14,7 +14,7 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
-from factaudit.report.plots.triage_plot import draw_triage_curve
+from factaudit.report.plots.command_plots import draw_triage_curve
 from factaudit.report.report_document import build_report_document
 from factaudit.report.summary import build_report_evaluator_overview
 from factaudit.results import compare

@@ -27,9 +27,11 @@ from factaudit.cli import (
     inspect,
     judge,
     knowledge,
+    labels,
     listing,
     perturb,
     run,
+    sample,
     start,
     triage,
     view,
@@ -48,7 +50,7 @@ from factaudit.version import __version__
 #: The headings of the help, and what stands under them, in its order.
 _SECTIONS = {
     "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
-    "Label": (estimate, triage),
+    "Label": (sample, labels, estimate, triage),
     "Share": (export, convert, listing),
     "Metrics": (factscore, knowledge, cache),
 }

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand
-from factaudit.cli.options import (
-    PNG_OPTION,
-    REPLICATES_TYPE,
-    RUN_FOLDER_OPTION,
-    add_mapping_options,
-    format_help_example,
-)
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
@@ -30,16 +24,16 @@ if TYPE_CHECKING:
     cls=JsonOutputCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Audit verdicts against labelled claims.",
-    epilog=format_help_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
+    epilog=options.format_help_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
 @click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
-@RUN_FOLDER_OPTION
-@add_mapping_options
+@options.RUN_FOLDER_OPTION
+@options.add_mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True, help="The report's heading.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
 @click.option(
     "--replicates",
-    type=REPLICATES_TYPE,
+    type=options.REPLICATES_TYPE,
     default=2000,
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",
@@ -67,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option("--split", help="Only the claims of this split: train or dev, as often as you like.")
 @click.option("--open-test", is_flag=True, help="Open the sealed test of the claims file. Each time is counted.")
-@PNG_OPTION
+@options.PNG_OPTION
 def audit_command(
     files: tuple[str, ...],
     out: Path,

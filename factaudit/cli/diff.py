@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.drift import diff_drift_command
 from factaudit.cli.json_output import is_answer_format, print_json_output
-from factaudit.cli.options import (
-    PATH_TYPE,
-    REPLICATES_TYPE,
-    FlagSwitchedCommand,
-    add_mapping_options,
-    format_help_example,
-)
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "diff",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys={
         "before": "string: a run folder",
         "after": "string: a run folder",
@@ -60,13 +54,13 @@ if TYPE_CHECKING:
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",
-    epilog=format_help_example(
+    epilog=options.format_help_example(
         "factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'"
     ),
 )
-@click.argument("before", type=PATH_TYPE)
-@click.argument("after", type=PATH_TYPE)
-@click.argument("further", type=PATH_TYPE, nargs=-1)
+@click.argument("before", type=options.PATH_TYPE)
+@click.argument("after", type=options.PATH_TYPE)
+@click.argument("further", type=options.PATH_TYPE, nargs=-1)
 @click.option(
     "--fail-on",
     "fail_on",
@@ -82,10 +76,14 @@ if TYPE_CHECKING:
     metavar="OLD=NEW",
     help="An evaluator's name before and after, where it changed.",
 )
-@click.option("--out", type=PATH_TYPE, help="Also write it: a page (.html), a figure of BAcc by run (.svg), or JSON.")
+@click.option(
+    "--out", type=options.PATH_TYPE, help="Also write it: a page (.html), a figure of BAcc by run (.svg), or JSON."
+)
 @click.option("--link", metavar="URL", help="Of the whole report, for --format github.  [default: the workflow's run]")
-@click.option("--replicates", type=REPLICATES_TYPE, expose_value=False, hidden=True)  # intervals need none any more
-@add_mapping_options
+@click.option(
+    "--replicates", type=options.REPLICATES_TYPE, expose_value=False, hidden=True
+)  # intervals need none any more
+@options.add_mapping_options
 def diff_command(
     before: Path,
     after: Path,

@@ -103,14 +103,12 @@ def diff_drift_command(
 def _write_drift_files(run_drift: RunDrift, out: Path, figure: Path) -> None:
     import pandas as pd
 
-    from factaudit.report.plots.drift_plot import draw_run_drift_plot
-    from factaudit.report.plots.figure_files import write_report_figure_files
-    from factaudit.report.plots.panel_layout import DrawnAuditFigure
+    from factaudit.report.plots.command_plots import draw_run_drift_plot, write_command_figure
     from factaudit.tables import write_table
 
     write_table(pd.DataFrame([*run_drift.judge, *run_drift.system]), out)
-    drawn = DrawnAuditFigure(draw_run_drift_plot(run_drift.judge, run_drift.system))
-    write_report_figure_files(drawn, figure.with_suffix(""), "Judges and systems over dates")
+    drawn = draw_run_drift_plot(run_drift.judge, run_drift.system)
+    write_command_figure(drawn, figure, "Judges and systems over dates")
     print_line(f"{out}, {figure}")
 
 

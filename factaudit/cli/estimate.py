@@ -1,41 +1,18 @@
-"""Error rates from few labels: ``sample`` which (``--plan``: how many), ``labels`` together, ``estimate`` the rates."""
+"""Error rates from few labels: ``estimate``, ``estimate --calibrate SYSTEM`` and ``estimate --combine``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.claim_split import sample_split_command
-from factaudit.cli.combination import estimate_combine_command
-from factaudit.cli.correction import estimate_calibrate_command
-from factaudit.cli.json_output import print_json_output
-from factaudit.cli.label_plan import (
-    CLAIMS_ARGUMENT,
-    COVARIATES_OPTION,
-    MAIN_EVALUATOR_OPTION,
-    STRATA_OPTION,
-    VERDICTS_ARGUMENT,
-    parse_covariates_option,
-    read_claims_for_label_plan_command,
-    sample_plan_command,
-)
-from factaudit.cli.labels import labels_command
-from factaudit.cli.options import (
-    LABEL_RULE_OPTION,
-    LEVEL_OPTION,
-    PATH_TYPE,
-    RUN_FOLDER_OPTION,
-    SEED_OPTION,
-    FlagSwitchedCommand,
-    add_mapping_options,
-    format_help_example,
-)
+from factaudit.cli import options
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.result_display import (
     RUN_JSON_KEYS,
-    display_drawn_sample,
+    display_adjusted_rates,
     display_estimated_rates,
     display_run_json,
 )
@@ -49,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "estimate",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys={
         **RUN_JSON_KEYS,
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
@@ -57,19 +34,19 @@ if TYPE_CHECKING:
         "looks": "array: with --sequential, per dataset, level and look: n_labels, widest, best, stop (yes or no)",
     },
     short_help="Estimate systems' error rates from few labels.",
-    epilog=format_help_example(
+    epilog=options.format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --labels mine.csv --sample sample.parquet --out runs/rates"
     ),
 )
-@CLAIMS_ARGUMENT
-@VERDICTS_ARGUMENT
-@RUN_FOLDER_OPTION
-@add_mapping_options
-@click.option("--sample", type=PATH_TYPE, help="The file that the labels were drawn by.")
-@MAIN_EVALUATOR_OPTION
-@COVARIATES_OPTION
-@STRATA_OPTION
-@LABEL_RULE_OPTION
+@options.CLAIMS_ARGUMENT
+@options.VERDICTS_ARGUMENT
+@options.RUN_FOLDER_OPTION
+@options.add_mapping_options
+@click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
+@options.MAIN_EVALUATOR_OPTION
+@options.COVARIATES_OPTION
+@options.STRATA_OPTION
+@options.LABEL_RULE_OPTION
 @click.option(
     "--method",
     "methods",
@@ -104,6 +81,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--width",
+    "stop_width",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.1,
     show_default=True,
@@ -117,27 +95,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often the intervals hold the truth.",
 )
-@SEED_OPTION
+@options.SEED_OPTION
 def estimate_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
     labels: Sequence[Path],
     sample: Path | None,
-    main: str | None,
-    covariates: Sequence[str],
-    strata: Sequence[str],
-    rule: str,
-    methods: Sequence[str],
-    levels: Sequence[str],
-    target: str,
-    undecided: str,
-    sequential: bool,
-    width: float,
-    transfer: bool,
     confidence: float,
     seed: int,
     mapping: ColumnMapping,
+    **settings: Any,
 ) -> None:
     """Estimate each system's error rate from few labels and the scores of evaluators on all claims.
 
@@ -158,19 +126,9 @@ def estimate_command(
         raise UsageError(
             f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates error rates"
         )
-    given = {
-        "labels": [str(resolve_path(path)) for path in labels],
-        "sample": None if sample is None else str(resolve_path(sample)),
-        "rule": rule,
-        "main": main,
-        "covariates": parse_covariates_option(covariates),
-        "target": target,
-        "undecided": undecided,
-        "transfer": transfer,
-        "sequential": sequential,
-        "stop_width": width,
-    }
-    chosen = {"methods": list(methods), "levels": list(levels), "strata": list(strata)}
+    settings = {key: value for key, value in settings.items() if value != ()}  # what is not said has a default
+    settings["labels"] = [str(resolve_path(path)) for path in labels]
+    settings["sample"] = None if sample is None else str(resolve_path(sample))
     experiment = Experiment(
         title="Error rates from few labels",
         claims=[str(resolve_path(claims))],
@@ -179,14 +137,13 @@ def estimate_command(
         audits=[],
         seed=seed,
         confidence=confidence,
-        estimate=EstimateSettings.model_validate({**given, **{key: value for key, value in chosen.items() if value}}),
+        estimate=EstimateSettings(**settings),
     )
     former = read_former_label_counts(out)
     results = run_experiment(experiment, out, say=print_line)
     display_estimated_rates(results.audits)
-    looks = results.audits.get("estimate_look_summary", [])
     display_label_looks(results.audits)
-    if not sequential:
+    if not settings["sequential"]:
         n_phases = 1 if sample is None else count_drawn_sample_phases(sample)
         display_repeated_look_warning(results.audits["estimate_summary"], former, n_phases)
     display_run_json(
@@ -194,140 +151,126 @@ def estimate_command(
         out,
         summary=results.audits["estimate_summary"],
         estimates=results.audits["estimates"],
-        looks=looks,
+        looks=results.audits.get("estimate_look_summary", []),
     )
 
 
+#: What one labelled system can correct by, and what was predicted.
+_METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
+
+
 @click.command(
-    "sample",
-    cls=FlagSwitchedCommand,
+    "estimate --calibrate",
+    cls=JsonOutputCommand,
     json_keys={
-        "out": "string: the sample",
-        "pages": "array: pages to label on",
-        "drawn": "object: per dataset, the claims (or responses) to label now",
-        "remaining": "integer: labels of the budget that the next phase draws",
+        "rows": "array: per dataset, evaluator, method and system: threshold, n, predicted_error_rate,"
+        " adjusted_error_rate with _low and _high, labelled_error_rate, reason where there is none",
+        "out": "string or null: the file of the rows",
     },
-    short_help="Draw the claims to label.",
-    epilog=format_help_example(
-        "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page label.html"
+    short_help="Correct error rates from one labelled system.",
+    epilog=options.format_help_example(
+        "factaudit estimate claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts"
     ),
 )
-@CLAIMS_ARGUMENT
-@VERDICTS_ARGUMENT
-@click.option("--out", type=PATH_TYPE, required=True, help="The sample: .parquet.")
-@click.option("--budget", type=click.IntRange(1), help="Labels in all, over all datasets.")
-@click.option(
-    "--then", type=PATH_TYPE, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far."
+@options.CLAIMS_ARGUMENT
+@options.VERDICTS_ARGUMENT
+@click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
+@click.option("--method", "methods", multiple=True, type=click.Choice(_METHODS), help="Only these.  [default: all]")
+@click.option("--evaluator", help="Only this one.  [default: all]")
+@options.LEVEL_OPTION
+@click.option("--out", type=options.PATH_TYPE, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
+@options.add_mapping_options
+def estimate_calibrate_command(
+    claims: Path,
+    verdicts: tuple[Path, ...],
+    calibrate: str,
+    methods: Sequence[str],
+    evaluator: str | None,
+    level: str,
+    out: Path | None,
+    mapping: ColumnMapping,
+) -> None:
+    """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
+    import pandas as pd
+
+    from factaudit.audit.error_rate_correction import correct_system_error_rates
+    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.input_tables import load_judged_input_claims
+    from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+    from factaudit.tables import list_plain_rows, parse_table_suffix, write_table
+
+    if out is not None:
+        parse_table_suffix(out)  # a wrong name is said before the work, not after
+    check_outputs_do_not_replace_inputs([claims, *verdicts], out)
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
+    rows = pd.DataFrame(
+        correct_system_error_rates(
+            loaded.claims, loaded.verdicts, evaluator, calibrate, levels=(level,), intervals=ClusterBootstrap()
+        )
+    )
+    rows = rows[rows["method"].isin(methods or _METHODS)].reset_index(drop=True)
+    if out is not None:
+        write_table(rows, out)
+    display_adjusted_rates(rows)
+    print_json_output({"rows": list_plain_rows(rows), "out": out})
+
+
+@click.command(
+    "estimate --combine",
+    cls=JsonOutputCommand,
+    json_keys={
+        "rows": "array: of ensemble, best member (chosen inside the folds) and each member: bacc, tpr, tnr on claims"
+        " left out, n, threshold; of the ensemble gain, gain_low, gain_high",
+        "statement": "string: whether to use the ensemble",
+        "out": "string: the ensemble, a file that `judge` applies",
+    },
+    short_help="Learn an ensemble of evaluators from labels.",
+    epilog=options.format_help_example(
+        "factaudit estimate --combine claims.parquet verdicts.parquet --labels mine.csv --out ensemble.json"
+    ),
 )
-@click.option("--more", type=click.IntRange(1), help="With --then: so many labels on top of its budget.")
-@add_mapping_options
-@LABEL_RULE_OPTION
-@MAIN_EVALUATOR_OPTION
-@COVARIATES_OPTION
-@STRATA_OPTION
-@LEVEL_OPTION
-@click.option("--one-phase", is_flag=True, help="Draw the whole budget now.")
-@click.option(
-    "--same-documents", is_flag=True, help="The same documents for all systems: sharper differences, blunter rates."
-)
-@click.option("--at-random", is_flag=True, help="Every claim of a dataset with the same chance: what `triage` wants.")
-@click.option(
-    "--annotators",
-    type=click.IntRange(1, 99),
-    default=1,
-    show_default=True,
-    help="People who label; each gets a part, and a page of their own.",
-)
-@click.option("--overlap", default="0%", show_default=True, metavar="SHARE", help="Labelled by all: 20% or 0.2.")
-@click.option("--page", type=PATH_TYPE, help="Also write the page to label on: .html, one for each annotator.")
-@SEED_OPTION
-def sample_command(
+@options.CLAIMS_ARGUMENT
+@options.VERDICTS_ARGUMENT
+@click.option("--evaluator", "evaluators", multiple=True, help="Only these.  [default: all]")
+@click.option("--out", type=options.PATH_TYPE, required=True, help="The ensemble: a JSON file.")
+@options.LABEL_RULE_OPTION
+@options.add_mapping_options
+@options.SEED_OPTION
+def estimate_combine_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
-    budget: int | None,
-    then: Path | None,
-    more: int | None,
     labels: Sequence[Path],
-    rule: str,
-    main: str | None,
-    covariates: Sequence[str],
-    strata: Sequence[str],
-    level: str,
-    one_phase: bool,
-    same_documents: bool,
-    at_random: bool,
-    annotators: int,
-    overlap: str,
-    page: Path | None,
-    seed: int,
     mapping: ColumnMapping,
+    **learning: Any,
 ) -> None:
-    """Draw the claims that labels tell most of, and keep in the file how: `factaudit estimate` needs to know.
+    """Learn weights of evaluators' scores from labels, and compare the ensemble with its best member.
 
-    From 100 labels a dataset and 8 a system on a sample has two phases: label the first, then draw the second with
-    --then SAMPLE --labels LABELS.
+    Both are measured on documents that nothing was fitted or chosen on (nested cross-validation). The file is an
+    evaluator: `judge CLAIMS --evaluator learned:rule=ensemble.json`.
     """
-    from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
-    from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
+    from factaudit.estimate.learned_ensemble import learn_ensemble
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.tables.schema import is_text_placeholder
+    from factaudit.input_tables import load_judged_input_claims
 
-    if (budget is None) == (then is None):
-        raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
-    if at_random and same_documents:
-        raise UsageError("expected --at-random or --same-documents, not both")
-    if more is not None and then is None:
-        raise UsageError("--more extends a sample: name it with --then")
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, *([then] if then else [])], out, page)
-    table, judgements, annotations = read_claims_for_label_plan_command([claims, *verdicts], labels, mapping)
-    if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
-        raise UsageError(
-            f"--page {page}: {claims} has no text to show on a page; name its column with --map claim=COLUMN, or draw "
-            "the sample without --page"
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels], out)
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
+    found = learn_ensemble(loaded.claims, loaded.verdicts, annotations=loaded.annotations, **learning)
+    found.rule.write(out)
+    width = max(len(row["evaluator"]) for row in found.rows)
+    print_line(f"{'':{width}}  balanced acc.    TPR    TNR   (%, on documents left out)")
+    for row in found.rows:
+        print_line(
+            f"{row['evaluator']:{width}}  {100 * row['bacc']:13.1f}  {100 * row['tpr']:5.1f}  {100 * row['tnr']:5.1f}"
         )
-    if then is not None:
-        before = read_sample(then)
-        judged = join_claims_for_estimation(table, judgements, annotations, rule)
-        drawn = draw_next_sample_phase(before, judged, more, seed, annotations, rule)
-    elif budget is not None:
-        judged = join_claims_for_estimation(table.assign(label=None), judgements)
-        drawn = draw_label_sample(
-            judged,
-            choose_estimation_covariates(judged, judgements, main, parse_covariates_option(covariates)),
-            budget,
-            level=level,
-            strata=strata,
-            seed=seed,
-            phases=1 if one_phase else 2,
-            annotators=annotators,
-            overlap=_parse_overlap_option(overlap),
-            same_documents=same_documents,
-            is_at_random=at_random,
-        )
-    drawn.write(out)
-    pages: list[Path] = []
-    if page is not None:
-        from factaudit.estimate.page import write_labelling_pages
-
-        pages = write_labelling_pages(drawn, table, page, seed)
-    display_drawn_sample(drawn, out, pages)
-    left = sum(drawn.plan.count_remaining_labels(name) for name in drawn.plan.shares)
-    print_json_output({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
+    slopes = found.rule.odds.slopes
+    print_line(f"weights of standardised scores: {', '.join(f'{name} {one:.2f}' for name, one in slopes.items())}")
+    print_line(found.statement)
+    print_line(str(out))
+    print_json_output({"rows": found.rows, "statement": found.statement, "out": out})
 
 
-def _parse_overlap_option(share_text: str) -> float:
-    try:
-        share = float(share_text.rstrip("%")) / (100 if share_text.endswith("%") else 1)
-    except ValueError:
-        raise UsageError(f"expected a share like 20% or 0.2, found {share_text!r}") from None
-    if not 0 <= share <= 1:
-        raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {share_text!r}")
-    return share
-
-
-sample_command.add_mode("--plan", sample_plan_command)
-sample_command.add_mode("--split", sample_split_command)
 estimate_command.add_mode("--calibrate", estimate_calibrate_command)
 estimate_command.add_mode("--combine", estimate_combine_command)
-COMMANDS = (sample_command, labels_command, estimate_command)
+
+COMMANDS = (estimate_command,)

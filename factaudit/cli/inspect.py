@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import (
-    PATH_TYPE,
-    SETTINGS_OPTION,
-    FlagSwitchedCommand,
-    add_mapping_options,
-    format_help_example,
-)
 from factaudit.cli.result_display import TABLE_JSON_KEYS, count_claims_and_verdicts_for_display
 from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "inspect",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys={
         "files": "array: path, format (of a known one) or n_rows, and columns: name, kind,"
         " n_different, n_missing, words, low, high, mean_length",
@@ -41,12 +35,14 @@ if TYPE_CHECKING:
         "next": "array: commands to run",
     },
     short_help="Say what files hold, and how they would be read.",
-    epilog=format_help_example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
+    epilog=options.format_help_example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
 )
-@click.argument("files", type=PATH_TYPE, nargs=-1, required=True)
-@click.option("--write", type=PATH_TYPE, metavar="MAPPING.yaml", help="Write the mapping, to look at, change and use.")
+@click.argument("files", type=options.PATH_TYPE, nargs=-1, required=True)
+@click.option(
+    "--write", type=options.PATH_TYPE, metavar="MAPPING.yaml", help="Write the mapping, to look at, change and use."
+)
 @click.option("--page", metavar="TITLE", help="Of a knowledge source: show the passages of this page.")
-@add_mapping_options
+@options.add_mapping_options
 def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | None, mapping: ColumnMapping) -> None:
     """Profile files of any shape: which column is what, what joins to what, and the commands to run next.
 
@@ -195,13 +191,13 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         **TABLE_JSON_KEYS,
     },
     short_help="Check a file without running anything.",
-    epilog=format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
+    epilog=options.format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
 )
-@click.argument("file", type=PATH_TYPE)
+@click.argument("file", type=options.PATH_TYPE)
 @click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
-@click.option("--claims", type=PATH_TYPE, help="The claims that the verdicts are of.")
-@SETTINGS_OPTION
-@add_mapping_options
+@click.option("--claims", type=options.PATH_TYPE, help="The claims that the verdicts are of.")
+@options.SETTINGS_OPTION
+@options.add_mapping_options
 def inspect_strict_command(
     file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: ColumnMapping
 ) -> None:

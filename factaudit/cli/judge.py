@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.json_output import print_json_output
-from factaudit.cli.options import PATH_TYPE, FlagSwitchedCommand, add_mapping_options, format_help_example
+from factaudit.cli.options import (
+    CLAIMS_ARGUMENT,
+    PATH_TYPE,
+    FlagSwitchedCommand,
+    add_mapping_options,
+    format_help_example,
+)
 from factaudit.cli.result_display import display_cached_calls, display_expected_costs
 from factaudit.cli.terminal import print_line
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import FactauditError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
         "factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"
     ),
 )
-@click.argument("claims", type=PATH_TYPE)
+@CLAIMS_ARGUMENT
 @click.option(
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
@@ -116,16 +122,14 @@ def _read_claims_for_judge_command(
     from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
     from factaudit.experiment_inputs import select_claims_of_split
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_tables
+    from factaudit.input_tables import load_input_claims
 
     parsed = None if share is None else parse_claim_shard(share)
     named = [make_named_evaluator(spec, repeats, orders) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
         check_outputs_do_not_replace_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
-    table = load_input_tables([claims], mapping, print_line).claims
-    if table is None:
-        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    table = load_input_claims(claims, mapping, print_line)
     if split is not None:  # a claim of another split may not stand in a prompt, either
         parts = [part for one in named for part, _ in walk_evaluator_members(one.evaluator)]
         check_prompts_spare_claims(parts, table)

@@ -7,22 +7,16 @@ from typing import Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import (
-    MAX_COST_OPTION,
-    OFFLINE_OPTION,
-    PATH_TYPE,
-    SYSTEM_OPTION,
-    CommandGroup,
-    FlagSwitchedCommand,
-    format_help_example,
-)
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 from factaudit.text.progress_lines import ProgressLines
 
 
-@click.group("knowledge", short_help="Build knowledge sources, and write biographies from them.", cls=CommandGroup)
+@click.group(
+    "knowledge", short_help="Build knowledge sources, and write biographies from them.", cls=options.CommandGroup
+)
 def knowledge_group() -> None:
     """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one.
 
@@ -32,7 +26,7 @@ def knowledge_group() -> None:
 
 @click.command(
     "build",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys={
         "out": "string: the knowledge source",
         "n_pages": "integer",
@@ -40,13 +34,13 @@ def knowledge_group() -> None:
         "tokenizer": "string: what passages were cut by",
     },
     short_help="Make a knowledge source of pages.",
-    epilog=format_help_example("factaudit knowledge build pages.jsonl --out wiki.db"),
+    epilog=options.format_help_example("factaudit knowledge build pages.jsonl --out wiki.db"),
 )
-@click.argument("source", type=PATH_TYPE)
-@click.option("--out", type=PATH_TYPE, required=True, help="The knowledge source to write.")
+@click.argument("source", type=options.PATH_TYPE)
+@click.option("--out", type=options.PATH_TYPE, required=True, help="The knowledge source to write.")
 @click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
 @click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
-@OFFLINE_OPTION
+@options.OFFLINE_OPTION
 def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
     """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed.
 
@@ -100,13 +94,15 @@ def _display_knowledge_build_progress(
     cls=JsonOutputCommand,
     json_keys={"out": "string: the file", "n_names": "integer"},
     short_help="Gather names that several people share.",
-    epilog=format_help_example("factaudit knowledge build --ambigbio --collect --n 500 --seed 0 --out names.jsonl"),
+    epilog=options.format_help_example(
+        "factaudit knowledge build --ambigbio --collect --n 500 --seed 0 --out names.jsonl"
+    ),
 )
 @click.option("--n", type=click.IntRange(1), default=500, show_default=True, help="How many names.")
 @click.option("--seed", default=0, show_default=True, help="Of the draw among the pages.")
 @click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
 @click.option("--pause", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between requests.")
-@click.option("--out", type=PATH_TYPE, required=True, help="JSONL of names with their candidates.")
+@click.option("--out", type=options.PATH_TYPE, required=True, help="JSONL of names with their candidates.")
 def ambigbio_collect_command(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
     """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
     from factaudit.engines.ambigbio import WIKIPEDIA_API, collect_ambigbio_names
@@ -118,22 +114,22 @@ def ambigbio_collect_command(n: int, seed: int, api: str | None, pause: float, o
 
 @click.command(
     "knowledge build --ambigbio",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys={"out": "string: the file", "n_biographies": "integer"},
     short_help="Write biographies of ambiguous names.",
-    epilog=format_help_example(
+    epilog=options.format_help_example(
         "factaudit knowledge build --ambigbio names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"
     ),
 )
-@click.argument("names", type=PATH_TYPE)
-@click.option("--knowledge", type=PATH_TYPE, required=True, help="The knowledge source (.db).")
+@click.argument("names", type=options.PATH_TYPE)
+@click.option("--knowledge", type=options.PATH_TYPE, required=True, help="The knowledge source (.db).")
 @click.option("--llm", required=True, metavar="NAME[:key=value,...]", help="e.g. llama:params.temperature=1")
 @click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, careful, or a file.")
 @click.option("--whole", is_flag=True, help="Search the whole knowledge source, not only pages of the name.")
 @click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
-@SYSTEM_OPTION
-@MAX_COST_OPTION
-@click.option("--out", type=PATH_TYPE, required=True, help="JSONL that `score --people` reads.")
+@options.SYSTEM_OPTION
+@options.MAX_COST_OPTION
+@click.option("--out", type=options.PATH_TYPE, required=True, help="JSONL that `score --people` reads.")
 def knowledge_ambigbio_command(
     names: Path,
     knowledge: Path,

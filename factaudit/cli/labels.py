@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import (
-    LABEL_RULE_OPTION,
-    PATH_TYPE,
-    SEED_OPTION,
-    add_mapping_options,
-    format_help_example,
-)
 from factaudit.cli.result_display import display_annotator_agreement
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
@@ -37,20 +31,20 @@ if TYPE_CHECKING:
         "page": "string or null: the page to adjudicate on",
     },
     short_help="Merge annotations: agreement, disagreements, labels.",
-    epilog=format_help_example(
+    epilog=options.format_help_example(
         "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html"
     ),
 )
-@click.argument("annotations", type=PATH_TYPE, nargs=-1, required=True)
+@click.argument("annotations", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
-    "--out", type=PATH_TYPE, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz]."
+    "--out", type=options.PATH_TYPE, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz]."
 )
-@click.option("--claims", type=PATH_TYPE, help="The claims that they are of: checked, and needed for --page.")
-@LABEL_RULE_OPTION
-@add_mapping_options
+@click.option("--claims", type=options.PATH_TYPE, help="The claims that they are of: checked, and needed for --page.")
+@options.LABEL_RULE_OPTION
+@options.add_mapping_options
 @click.option("--grade", "grades", multiple=True, metavar="WORD=1|0|", help="What a grade means: partially=0.")
-@click.option("--page", type=PATH_TYPE, help="A page with what annotators disagree on, to adjudicate: .html.")
-@SEED_OPTION
+@click.option("--page", type=options.PATH_TYPE, help="A page with what annotators disagree on, to adjudicate: .html.")
+@options.SEED_OPTION
 def labels_command(
     annotations: tuple[Path, ...],
     out: Path,
@@ -73,7 +67,7 @@ def labels_command(
     )
 
     parse_table_suffix(out)
-    check_outputs_do_not_replace_inputs([*annotations, *([claims] if claims else [])], out, page)
+    check_outputs_do_not_replace_inputs([*annotations, claims], out, page)
     if page is not None and claims is None:
         raise UsageError("--page shows the claims: name them with --claims")
     table, together = load_input_annotations(annotations, claims, mapping, print_line)
@@ -111,3 +105,6 @@ def _parse_grade_options(grade_texts: Sequence[str]) -> dict[str, int | None] | 
             raise UsageError(f"expected GRADE=1, GRADE=0 or GRADE= (no label), found {text!r}")
         found[name] = int(value) if value else None
     return found or None
+
+
+COMMANDS = (labels_command,)

@@ -92,6 +92,19 @@ LABEL_RULE_OPTION = click.option(
     show_default=True,
     help="How several annotators' labels become one; or one's name.",
 )
+CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
+VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
+MAIN_EVALUATOR_OPTION = click.option("--main", help="The evaluator that leads.  [default: the first of the verdicts]")
+COVARIATES_OPTION = click.option(
+    "--covariate",
+    "covariates",
+    multiple=True,
+    callback=lambda context, parameter, names: [name for name in names if name != "none"] if names else None,
+    help="Another evaluator to use; 'none' for none.  [default: all]",
+)
+STRATA_OPTION = click.option(
+    "--strata", multiple=True, metavar="COLUMN", help="Columns of the claims that rates may differ by."
+)
 MAX_COST_OPTION = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, SEED_OPTION, add_mapping_options, format_help_example
+from factaudit.cli.options import CLAIMS_ARGUMENT, PATH_TYPE, SEED_OPTION, add_mapping_options, format_help_example
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
     ),
 )
-@click.argument("claims", type=PATH_TYPE)
+@CLAIMS_ARGUMENT
 @click.option(
     "--kinds", default="", metavar="KIND,...", help="What to change: same, changed, single kinds.  [default: all]"
 )
@@ -44,9 +44,8 @@ def perturb_command(
 
     Judge the file as any claims: the audit `invariance` says which verdicts do not follow.
     """
-    from factaudit.errors import UsageError
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_tables
+    from factaudit.input_tables import load_input_claims
     from factaudit.perturb.rule_list import PERTURBATION_RULES
     from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
     from factaudit.tables import parse_table_suffix, write_table
@@ -54,9 +53,7 @@ def perturb_command(
 
     parse_table_suffix(out)
     check_outputs_do_not_replace_inputs([claims], out)
-    table = load_input_tables([claims], mapping, print_line).claims
-    if table is None:
-        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    table = load_input_claims(claims, mapping, print_line)
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
     pairs = select_claims_with_variants(add_claim_variants(table, chosen, per_kind, seed))
     write_table(pairs, out)

@@ -8,30 +8,23 @@ from typing import Any
 
 import click
 
-from factaudit.cli.options import (
-    OFFLINE_OPTION,
-    PATH_TYPE,
-    PNG_OPTION,
-    SETTINGS_OPTION,
-    FlagSwitchedCommand,
-    format_help_example,
-)
+from factaudit.cli import options
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_expected_costs, display_run_results
 from factaudit.cli.terminal import print_line
 
 
 @click.command(
     "run",
-    cls=FlagSwitchedCommand,
+    cls=options.FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Run an experiment YAML into a run folder.",
-    epilog=format_help_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
+    epilog=options.format_help_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
 )
-@click.argument("experiment", type=PATH_TYPE)
-@click.option("--out", type=PATH_TYPE, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
-@SETTINGS_OPTION
-@PNG_OPTION
-@OFFLINE_OPTION
+@click.argument("experiment", type=options.PATH_TYPE)
+@click.option("--out", type=options.PATH_TYPE, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
+@options.SETTINGS_OPTION
+@options.PNG_OPTION
+@options.OFFLINE_OPTION
 def run_command(experiment: Path, out: Path | None, settings: Sequence[str], png: bool) -> None:
     """Run an experiment YAML and write its run folder; a second run reuses what is unchanged.
 

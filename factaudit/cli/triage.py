@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import (
-    LABEL_RULE_OPTION,
-    PATH_TYPE,
-    SEED_OPTION,
-    add_mapping_options,
-    format_help_example,
-)
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 from factaudit.text.display_text import format_count
@@ -47,13 +41,13 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
         " (second): n_asked, cost in US dollars, n_passing, n_review, minutes of people; else empty",
     },
     short_help="Say which claims pass without review.",
-    epilog=format_help_example(
+    epilog=options.format_help_example(
         "factaudit triage claims.parquet verdicts.parquet --labels mine.csv --max-error 0.05 --out triage"
     ),
 )
-@click.argument("claims", type=PATH_TYPE)
-@click.argument("verdicts", type=PATH_TYPE, nargs=-1)
-@click.option("--out", type=PATH_TYPE, required=True, help="The folder to write into.")
+@options.CLAIMS_ARGUMENT
+@options.VERDICTS_ARGUMENT
+@click.option("--out", type=options.PATH_TYPE, required=True, help="The folder to write into.")
 @click.option(
     "--max-error",
     type=_SHARE_TYPE,
@@ -78,7 +72,7 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     show_default=True,
     help="Promised of these claims, or of further ones on new documents.",
 )
-@click.option("--sample", type=PATH_TYPE, help="The file that the labels were drawn by.")
+@click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
 @click.option(
     "--then",
     metavar="EVALUATOR",
@@ -89,59 +83,47 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(0),
     help="US dollars that --then costs a claim.  [default: by the prices of its model]",
 )
-@LABEL_RULE_OPTION
-@add_mapping_options
-@SEED_OPTION
+@options.LABEL_RULE_OPTION
+@options.add_mapping_options
+@options.SEED_OPTION
 def triage_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
-    max_error: float | None,
-    min_recall: float | None,
-    confidence: float,
-    evaluators: Sequence[str],
     by: str,
-    target: str,
     sample: Path | None,
     then: str | None,
     call_cost: float | None,
     labels: Sequence[Path],
-    rule: str,
     seed: int,
     mapping: ColumnMapping,
+    **promise: Any,
 ) -> None:
     """Choose claims that pass without review, with a promise of how few errors pass, and queue the others.
 
     Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
     of several that is fitted to the labels.
     """
-    from factaudit.cli.cascade import certify_cascade_for_command, display_cascade_beside_single_judges
     from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
     from factaudit.evaluators.triage_rule import TriageRule
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
-    from factaudit.tables.annotations import read_annotations
 
     if then is None and call_cost is not None:
         raise UsageError("--call-cost is of the second judge: name it with --then")
     if then is not None and by != "all":
         raise UsageError(f"--by {by}: a cascade makes one promise over all claims")
 
-    inputs = [claims, *verdicts, *labels, *([sample] if sample else [])]
-    check_outputs_do_not_replace_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
-    annotations = read_annotations(*labels, claims=loaded.claims) if labels else loaded.annotations
-    given: dict[str, Any] = {
-        "annotations": annotations,
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, sample], *(out / name for name in _TRIAGE_FILES))
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
+    if promise["max_error"] is None and promise["min_recall"] is None:
+        promise["max_error"] = 0.05
+    given = {
+        **promise,
+        "annotations": loaded.annotations,
         "sample": None if sample is None else read_sample(sample),
-        "rule": rule,
-        "max_error": 0.05 if max_error is None and min_recall is None else max_error,
-        "min_recall": min_recall,
-        "confidence": confidence,
-        "evaluators": evaluators,
-        "target": target,
     }
     if then is None:
         results: TriageResults | CascadeResults = triage_claims(
@@ -151,7 +133,7 @@ def triage_command(
     else:
         results, how_priced = certify_cascade_for_command(loaded.claims, loaded.verdicts, then, call_cost, out, given)
         ways = results.ways
-    page = write_triage_command_folder(results, out, max_error=given["max_error"])
+    page = write_triage_command_folder(results, out, max_error=promise["max_error"])
     for row in results.promises:
         print_line(row["statement"])
     if isinstance(results, CascadeResults):
@@ -173,8 +155,8 @@ def triage_command(
         if n
     ]
     known = f" (labelled already: {' and '.join(kinds)})" if kinds else ""
-    if annotations is not None:
-        _display_undecided_triage_claims(results.queue, annotations, rule)
+    if loaded.annotations is not None:
+        _display_undecided_triage_claims(results.queue, loaded.annotations, promise["rule"])
     to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
     print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
     print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
@@ -210,9 +192,7 @@ def write_triage_command_folder(
 
     from factaudit.estimate.page import render_labelling_page
     from factaudit.files import hold_folder_lock, write_json, write_text
-    from factaudit.report.plots.figure_files import write_report_figure_files
-    from factaudit.report.plots.panel_layout import DrawnAuditFigure
-    from factaudit.report.plots.triage_plot import draw_triage_curve
+    from factaudit.report.plots.command_plots import draw_triage_curve, write_command_figure
     from factaudit.tables import write_table
     from factaudit.tables.schema import is_text_placeholder
 
@@ -221,8 +201,8 @@ def write_triage_command_folder(
         write_json(out / "promises.json", results.promises)
         write_table(results.queue.drop(columns="doc"), out / "queue.csv")
         write_table(pd.DataFrame(results.curve), out / "curve.csv")
-        drawn = DrawnAuditFigure(draw_triage_curve(results.curve, max_error))
-        write_report_figure_files(drawn, out / "curve", "Errors among what passes without review")
+        drawn = draw_triage_curve(results.curve, max_error)
+        write_command_figure(drawn, out / "curve.svg", "Errors among what passes without review")
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         page = out / "review.html"
@@ -231,6 +211,68 @@ def write_triage_command_folder(
             return None
         write_text(page, render_labelling_page(review, "reviewer"))
         return page
+
+
+def certify_cascade_for_command(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    then: str,
+    call_cost: float | None,
+    out: Path,
+    settings: dict[str, Any],
+) -> tuple[CascadeResults, str]:
+    """Certify a cascade, and say how its calls are priced.
+
+    A second judge that the verdicts have not is asked of the labelled claims first. Its verdicts are kept in
+    ``then.parquet``; a journal in the folder's ``.work`` lets a run that was stopped go on.
+    """
+    from factaudit.estimate.cascade import certify_cascade
+    from factaudit.evaluators.judging import judge, make_named_evaluator
+    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+    from factaudit.tables import merge_verdict_tables, write_table
+
+    names = verdicts["evaluator"].unique().tolist()
+    name, how_priced = then, ""
+    if then not in names:
+        second = make_named_evaluator(then)
+        name = second.name
+        if call_cost is None:
+            rows = estimate_evaluator_costs([second], claims)
+            calls = sum(row["calls"] for row in rows)
+            if calls and all(row["cost"] is not None for row in rows):
+                call_cost = sum(row["cost"] for row in rows) / calls
+                how_priced = "; replies of full length"
+        labelled = _list_labelled_claim_ids(claims, settings["annotations"])
+        known = verdicts.loc[verdicts["evaluator"] == name, "claim_id"]
+        missing = claims[claims["claim_id"].isin(labelled) & ~claims["claim_id"].isin(known)].reset_index(drop=True)
+        if len(missing):
+            print_line(f"asking {name} of {len(missing):,} labelled claims")
+            judged = judge(missing, [second], journal=out / ".work" / "journal", progress=True)
+            write_table(judged, out / "then.parquet")
+            verdicts = merge_verdict_tables((verdicts, judged))
+    results = certify_cascade(claims, verdicts, name, call_cost=call_cost, **settings)
+    return results, how_priced
+
+
+def _list_labelled_claim_ids(claims: pd.DataFrame, annotations: pd.DataFrame | None) -> pd.Series:
+    return claims.loc[claims["label"].notna(), "claim_id"] if annotations is None else annotations["claim_id"]
+
+
+def display_cascade_beside_single_judges(results: CascadeResults, how_priced: str) -> None:
+    """A line for the first judges alone, the cascade, and the second judge of all claims."""
+    ways, first, then = results.ways, results.rule.first, results.rule.then
+    names = {"first": " + ".join(first), "cascade": "cascade", "second": f"{then} of all"}
+    width = max(map(len, names.values()))
+    print_line(f"{'':{width}}   asked       cost  to review   minutes")
+    for row in ways:
+        cost = "?" if row["cost"] is None else f"${row['cost']:,.2f}"
+        minutes = "?" if row["minutes"] is None else f"{row['minutes']:,.0f}"
+        about = "~" if row["is_estimated"] else ""
+        review = f"{about}{row['n_review']:,}"
+        print_line(f"{names[row['way']]:{width}}  {row['n_asked']:>6,} {cost:>10} {review:>10} {about + minutes:>9}")
+    reasons = [row["reason"] for row in ways if row["reason"]]
+    print_line(f"of all claims, those with labels included; asked: claims that {then} judges{how_priced}")
+    print_line("; ".join(["each way is certified by itself, only the cascade is promised", *dict.fromkeys(reasons)]))
 
 
 COMMANDS = (triage_command,)

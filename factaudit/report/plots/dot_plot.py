@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
 from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
+from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
     PlotSeriesStyle,
     choose_plot_series_style,
@@ -20,18 +21,6 @@ from factaudit.report.plots.figure_style import (
     line_height,
     measure_text_width,
     wrap_figure_label,
-)
-from factaudit.report.plots.panel_layout import (
-    PAD,
-    FigureLayout,
-    PlotPanel,
-    draw_guide,
-    draw_panel_segments,
-    draw_undefined_panel_text,
-    lay_out_figure_legend,
-    set_panel_name_axis,
-    set_panel_number_axis,
-    set_title,
 )
 from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint, list_unique
 from factaudit.report.plots.plot_groups import MAX_POINTS_PER_PLACE
@@ -51,7 +40,7 @@ class DotPlotPanel:
     guide: float | None = None
 
 
-def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> FigureLayout:
+def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
     """A panel for each key, or for each value of ``plot.panels``."""
     if plot.panels is not None:
         return _lay_out_dot_panel_per_value(plot, plot.panels, frame)
@@ -81,7 +70,7 @@ def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> FigureLayout:
     return _lay_out_dot_panels(points, panels, series, frame, references=references, reference_label=label)
 
 
-def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigureData) -> FigureLayout:
+def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigureData) -> panel_layout.FigureLayout:
     key = plot.keys[0]
     label = plot.labels.get(key, format_heading_with_unit(frame.columns[key]))
     unit, guide = frame.columns[key].unit, plot.guides.get(key)
@@ -124,7 +113,7 @@ def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigu
     )
 
 
-def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFigureData) -> FigureLayout:
+def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
     """The first value of ``plot.by`` is hollow, the others are filled."""
     panels = [
         DotPlotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys
@@ -195,7 +184,7 @@ def _lay_out_dot_panels(
     references: Sequence[PlotPoint] = (),
     reference_label: str = "",
     n_columns: int | None = None,
-) -> FigureLayout:
+) -> panel_layout.FigureLayout:
     """Groups down the side, a panel per figure, a marker per series, series side by side within a group.
 
     references: lines across a group, which are the same for all series. Floors are such lines, too.
@@ -216,7 +205,7 @@ def _lay_out_dot_panels(
         measure_text_width(line, group in totals) for group, lines in zip(groups, names, strict=True) for line in lines
     )
     n_columns = 1 if frame.is_narrow else n_columns or len(panels)
-    left = longest / 72 + PAD + 0.06
+    left = longest / 72 + panel_layout.PAD + 0.06
     width = (frame.width - left - 0.1 - _PANEL_GAP * (n_columns - 1)) / n_columns
     titles = [
         "\n".join(
@@ -228,11 +217,11 @@ def _lay_out_dot_panels(
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
     pitch = head + group_height * len(groups) + _FOOT
     line = PlotSeriesStyle("", reference_label, rcParams["text.color"], "|", size=9.0)
-    legend = lay_out_figure_legend(
+    legend = panel_layout.lay_out_figure_legend(
         [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], frame.width
     )
 
-    def place_panel(number: int, panel: DotPlotPanel, title: str) -> PlotPanel:
+    def place_panel(number: int, panel: DotPlotPanel, title: str) -> panel_layout.PlotPanel:
         mine = [p for p in points if p.panel == panel.key and p.value is not None]
         lines: list[tuple[Any, float | None, str, str]] = [
             ("-", p.value, p.group, line.colour) for p in references if p.panel == panel.key
@@ -240,22 +229,24 @@ def _lay_out_dot_panels(
         lines += [(d, p.value, p.group, shown[p.series].colour) for p in mine if (d := shown[p.series].dashes)]
 
         def draw(ax: Axes) -> None:
-            set_panel_number_axis(ax, "x", limits[panel.key])
-            set_panel_name_axis(ax, ["\n".join(lines) for lines in names], [position[group] for group in totals])
-            set_title(ax, title)
+            panel_layout.set_panel_number_axis(ax, "x", limits[panel.key])
+            panel_layout.set_panel_name_axis(
+                ax, ["\n".join(lines) for lines in names], [position[group] for group in totals]
+            )
+            panel_layout.set_title(ax, title)
             if totals and len(totals) < len(groups):
                 ax.axhline(len(groups) - len(totals) - 0.5, color=rcParams["axes.edgecolor"], lw=0.6, zorder=1)
             if panel.guide is not None:
-                draw_guide(ax, panel.guide)
+                panel_layout.draw_guide(ax, panel.guide)
             for dashes in dict.fromkeys(look for look, *_ in lines):
                 ends = [
                     (colour, ((x, position[group] - 0.4), (x, position[group] + 0.4)))
                     for look, x, group, colour in lines
                     if look == dashes
                 ]
-                draw_panel_segments(ax, ends, 1.2, 1, 2, dashes)
+                panel_layout.draw_panel_segments(ax, ends, 1.2, 1, 2, dashes)
             if not mine and not lines:
-                draw_undefined_panel_text(ax)
+                panel_layout.draw_undefined_panel_text(ax)
 
         placed = [
             p.place_at_height(one, position[p.group] + shift[one.slot or one.key])
@@ -266,8 +257,8 @@ def _lay_out_dot_panels(
         row, column = divmod(number, n_columns)
         top = legend.height + row * pitch + head
         place = left + column * (width + _PANEL_GAP), top, width, group_height * len(groups)
-        return PlotPanel(panel.key, *place, draw, placed, has_left_labels=column == 0)
+        return panel_layout.PlotPanel(panel.key, *place, draw, placed, has_left_labels=column == 0)
 
     placed_panels = [place_panel(number, *each) for number, each in enumerate(zip(panels, titles, strict=True))]
     height = legend.height + math.ceil(len(panels) / n_columns) * pitch
-    return FigureLayout(frame.width, height, placed_panels, legend)
+    return panel_layout.FigureLayout(frame.width, height, placed_panels, legend)

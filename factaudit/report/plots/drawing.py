@@ -7,18 +7,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from factaudit.audit.core import plot_specs
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
-from factaudit.audit.core.plot_specs import (
-    CrossTablePlotSpec,
-    DotPlotSpec,
-    FlipPlotSpec,
-    ForestPlotSpec,
-    GridPlotSpec,
-    HeatMapPlotSpec,
-    LinePlotSpec,
-    PlotSpec,
-    ScatterPlotSpec,
-)
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots.dot_plot import lay_out_dot_plot, lay_out_flip_dot_plot
 from factaudit.report.plots.figure_style import PAGE_WIDTH
@@ -34,20 +24,20 @@ from factaudit.report.plots.plot_groups import (
 )
 from factaudit.report.plots.scatter_plot import lay_out_scatter_plot
 
-_LAYOUTS: dict[type[PlotSpec], Callable[[Any, PlotFigureData], FigureLayout]] = {
-    DotPlotSpec: lay_out_dot_plot,
-    FlipPlotSpec: lay_out_flip_dot_plot,
-    ScatterPlotSpec: lay_out_scatter_plot,
-    HeatMapPlotSpec: lay_out_heat_maps,
-    CrossTablePlotSpec: lay_out_count_heat_maps,
-    GridPlotSpec: lay_out_grid_heat_map,
-    LinePlotSpec: lay_out_line_plot,
-    ForestPlotSpec: lay_out_forest_plot,
+_LAYOUTS: dict[type[plot_specs.PlotSpec], Callable[[Any, PlotFigureData], FigureLayout]] = {
+    plot_specs.DotPlotSpec: lay_out_dot_plot,
+    plot_specs.FlipPlotSpec: lay_out_flip_dot_plot,
+    plot_specs.ScatterPlotSpec: lay_out_scatter_plot,
+    plot_specs.HeatMapPlotSpec: lay_out_heat_maps,
+    plot_specs.CrossTablePlotSpec: lay_out_count_heat_maps,
+    plot_specs.GridPlotSpec: lay_out_grid_heat_map,
+    plot_specs.LinePlotSpec: lay_out_line_plot,
+    plot_specs.ForestPlotSpec: lay_out_forest_plot,
 }
 
 
 def draw_audit_plot(
-    plot: PlotSpec,
+    plot: plot_specs.PlotSpec,
     rows: Sequence[Row],
     columns: Mapping[str, Column],
     evaluators: Sequence[str] = (),

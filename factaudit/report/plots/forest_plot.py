@@ -10,22 +10,12 @@ from matplotlib.axes import Axes
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range, format_heading_with_unit
 from factaudit.audit.core.plot_specs import ForestPlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
     PlotSeriesStyle,
     compute_plot_axis_limits,
     measure_text_width,
     wrap_figure_label,
-)
-from factaudit.report.plots.panel_layout import (
-    PAD,
-    FigureLayout,
-    PlotPanel,
-    draw_guide,
-    draw_panel_segments,
-    lay_out_figure_legend,
-    set_panel_name_axis,
-    set_panel_number_axis,
-    set_title,
 )
 from factaudit.report.plots.plot_data import PlotFigureData
 
@@ -33,7 +23,7 @@ from factaudit.report.plots.plot_data import PlotFigureData
 _LINE, _HEAD, _FOOT = 0.19, 0.24, 0.1
 
 
-def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> FigureLayout:
+def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
     """One panel for each group, one below the other."""
     column = frame.columns[plot.key]
     series = frame.list_series(plot.series) if plot.series else [PlotSeriesStyle("", "", rcParams["text.color"], "s")]
@@ -56,19 +46,21 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> FigureLa
         true_values = {frame.label_group(row): frame.make_point(row, str(plot.truth)).value for row in frame.rows}
     known = [value for value in true_values.values() if value is not None]
     limits = compute_plot_axis_limits([*ends, *known, *([] if guide is None else [guide])])
-    left = max((measure_text_width(name_row(row)) for row in frame.rows), default=0) / 72 + PAD + 0.06
+    left = max((measure_text_width(name_row(row)) for row in frame.rows), default=0) / 72 + panel_layout.PAD + 0.06
     beside = max((measure_text_width(print_figure(row)) for row in frame.rows), default=0) / 72 + 0.12
     named = [one for one in series if one.label and plot.series not in plot.labels]  # else their lines have the names
     if known:
         heading = frame.columns[str(plot.truth)].heading
         named.append(PlotSeriesStyle("", heading, rcParams["text.color"], "|", size=9.0))
-    legend = lay_out_figure_legend(named, frame.width)
+    legend = panel_layout.lay_out_figure_legend(named, frame.width)
 
-    def place_panel(group: str, rows: list[Row], top: float, is_last: bool) -> PlotPanel:
+    def place_panel(group: str, rows: list[Row], top: float, is_last: bool) -> panel_layout.PlotPanel:
         def draw(ax: Axes) -> None:
-            set_panel_number_axis(ax, "x", limits)
-            set_panel_name_axis(ax, list(map(name_row, rows)))
-            set_title(ax, "\n".join(wrap_figure_label(group, (frame.width - left) * 72, bold=True, max_lines=1)), pad=4)
+            panel_layout.set_panel_number_axis(ax, "x", limits)
+            panel_layout.set_panel_name_axis(ax, list(map(name_row, rows)))
+            panel_layout.set_title(
+                ax, "\n".join(wrap_figure_label(group, (frame.width - left) * 72, bold=True, max_lines=1)), pad=4
+            )
             ax.set_xlabel(format_heading_with_unit(column))
             for position, row in enumerate(rows):
                 ax.annotate(
@@ -81,10 +73,10 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> FigureLa
                     fontsize=rcParams["ytick.labelsize"],
                 )
             if guide is not None:
-                draw_guide(ax, guide)
+                panel_layout.draw_guide(ax, guide)
             if (true_value := true_values.get(group)) is not None:
                 ends = ((true_value, -0.5), (true_value, len(rows) - 0.5))
-                draw_panel_segments(ax, [(rcParams["text.color"], ends)], 1.2, 1, 2)
+                panel_layout.draw_panel_segments(ax, [(rcParams["text.color"], ends)], 1.2, 1, 2)
 
         points = [
             point.place_at_height(looks[str(row[plot.series]) if plot.series else ""], position)
@@ -93,10 +85,10 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> FigureLa
             if point.value is not None and not math.isnan(point.value)
         ]
         place = left, top, frame.width - left - beside, _LINE * len(rows)
-        return PlotPanel(group, *place, draw, points, has_bottom_labels=is_last)
+        return panel_layout.PlotPanel(group, *place, draw, points, has_bottom_labels=is_last)
 
     panels, top = [], legend.height
     for number, (group, rows) in enumerate(groups.items(), start=1):
         panels.append(place_panel(group, rows, top + _HEAD, number == len(groups)))
         top += _HEAD + _LINE * len(rows) + _FOOT
-    return FigureLayout(frame.width, top + 0.32, panels, legend)
+    return panel_layout.FigureLayout(frame.width, top + 0.32, panels, legend)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from factaudit.audit.core.figure_formatting import format_heading_with_unit
 from factaudit.audit.core.plot_specs import ScatterPlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
     PlotSeriesStyle,
@@ -19,16 +20,6 @@ from factaudit.report.plots.figure_style import (
     line_height,
     measure_text_width,
     wrap_figure_label,
-)
-from factaudit.report.plots.panel_layout import (
-    PAD,
-    FigureLayout,
-    PanelPointWithInterval,
-    PlotPanel,
-    draw_undefined_panel_text,
-    lay_out_figure_legend,
-    set_panel_number_axis,
-    set_title,
 )
 from factaudit.report.plots.plot_data import PlotFigureData, list_unique
 from factaudit.report.plots.plot_groups import (
@@ -41,7 +32,7 @@ from factaudit.report.plots.plot_groups import (
 _FOOT = 0.27
 
 
-def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> FigureLayout:
+def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
     """A panel for each group with evaluators by colour, or a panel for each value of ``plot.panels``."""
     shown = drop_total_rows(plot, frame.rows)
     groups = list_unique(map(frame.label_group, shown))
@@ -60,13 +51,13 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> Figure
 
     n_columns = min(2, len(names)) if frame.is_narrow else 4 if len(names) == 4 else min(3, len(names))
     width = COLUMN_WIDTH if n_columns == 1 else frame.width
-    beside = measure_text_width("100") / 72 + PAD + 0.1
+    beside = measure_text_width("100") / 72 + panel_layout.PAD + 0.1
     side = (width - 0.28) / n_columns - beside
     titles = ["\n".join(wrap_figure_label(name, (side + 0.1) * 72, bold=True)) for name in names]
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
-    legend = lay_out_figure_legend(series, width)
+    legend = panel_layout.lay_out_figure_legend(series, width)
 
-    def place_panel(number: int, name: str, title: str) -> PlotPanel:
+    def place_panel(number: int, name: str, title: str) -> panel_layout.PlotPanel:
         found = []
         for row in shown:
             x, y = frame.make_point(row, plot.x), frame.make_point(row, plot.y)
@@ -76,24 +67,28 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> Figure
         limits = compute_plot_axis_limits([end for _, x, y in found for p in (x, y) for end in p.list_ends()])
 
         def draw(ax: Axes) -> None:
-            set_panel_number_axis(ax, "x", limits)
-            set_panel_number_axis(ax, "y", limits)
-            set_title(ax, title, pad=4)
+            panel_layout.set_panel_number_axis(ax, "x", limits)
+            panel_layout.set_panel_number_axis(ax, "y", limits)
+            panel_layout.set_title(ax, title, pad=4)
             ax.axline((0, 0), slope=1, color=rcParams["axes.edgecolor"], alpha=0.8, lw=0.7, ls=(0, (4, 2)), zorder=1)
             if not found:
-                draw_undefined_panel_text(ax)
+                panel_layout.draw_undefined_panel_text(ax)
 
         points = [
-            PanelPointWithInterval(one, x.value, y.value) if crowded else y.place_over(one, x.value, across=x)
+            panel_layout.PanelPointWithInterval(one, x.value, y.value)
+            if crowded
+            else y.place_over(one, x.value, across=x)
             for one in series
             for key, x, y in found
             if key == one.key and x.value is not None and y.value is not None
         ]
         line, column = divmod(number, n_columns)
         left, top = 0.2 + column * (side + beside) + beside, legend.height + line * (head + side + _FOOT) + head
-        return PlotPanel(name, left, top, side, side, draw, points)
+        return panel_layout.PlotPanel(name, left, top, side, side, draw, points)
 
     panels = [place_panel(number, *each) for number, each in enumerate(zip(names, titles, strict=True))]
     height = legend.height + math.ceil(len(names) / n_columns) * (head + side + _FOOT) + 0.17
     labels = [format_heading_with_unit(frame.columns[key]) for key in (plot.x, plot.y)]
-    return FigureLayout(width, height, panels, legend, *(label[:1].upper() + label[1:] for label in labels))
+    return panel_layout.FigureLayout(
+        width, height, panels, legend, *(label[:1].upper() + label[1:] for label in labels)
+    )
