@@ -25,11 +25,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts, make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables.annotations import (
-    count_labels_by_grade,
-    list_annotator_judgements,
-    relabel_claims_by_annotations,
-)
+from factaudit.tables.annotations import count_labels_by_grade, list_annotator_judgements, relabel_claims_by_annotations
 from factaudit.tables.digest import compute_table_digest
 from factaudit.version import __version__
 

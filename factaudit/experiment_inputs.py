@@ -23,11 +23,7 @@ from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
 from factaudit.run_folder import RunSettings, list_file_checksums
 from factaudit.tables import merge_claim_tables, merge_verdict_tables, read_claims, read_verdicts
-from factaudit.tables.annotations import (
-    list_annotator_judgements,
-    read_annotations,
-    relabel_claims_by_annotations,
-)
+from factaudit.tables.annotations import list_annotator_judgements, read_annotations, relabel_claims_by_annotations
 from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlPlace
 from factaudit.yaml_paths import YamlPaths, find_yaml_path_options

@@ -335,10 +335,7 @@ def compare_results_of_tallies(
 
 @use_one_blas_thread()
 def compare_counts(
-    counts: pd.DataFrame,
-    *,
-    audits: Sequence[str | Mapping[str, Any]] | None = None,
-    **options: Unpack[AuditRunOptions],
+    counts: pd.DataFrame, *, audits: Sequence[str | Mapping[str, Any]] | None = None, **options: Unpack[AuditRunOptions]
 ) -> Results:
     """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
 

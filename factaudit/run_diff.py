@@ -96,12 +96,7 @@ class RunDiff:
         return judge_run_gate_changes(self.changes, fail_on, warn_on, told)
 
 
-def diff_runs(
-    before: str | Path,
-    after: str | Path,
-    *,
-    pairs: Mapping[str, str] | Sequence[str] = (),
-) -> RunDiff:
+def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str] | Sequence[str] = ()) -> RunDiff:
     """Compare two run folders on the claims that both have (by claim_id).
 
     pairs: from an evaluator's name before to its name after, where it changed, or texts ``OLD=NEW``. Others
@@ -161,7 +156,10 @@ def diff_runs(
         [name for name in second.evaluators if name not in old_names and name not in list_floor_names(second)],
         not_compared,
         int((~alike).sum()),
-        {side: _count_repeats(one) for side, one in zip(("before", "after"), judged, strict=True)},
+        {
+            side: 1 if one.repeat_predictions is None else len(one.repeat_predictions)
+            for side, one in zip(("before", "after"), judged, strict=True)
+        },
         _list_run_diff_changed_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
     )
 
@@ -240,10 +238,6 @@ def _average_repeats_for_run_diff(judgements_of_run: Judgements, evaluator: str)
     asked = judgements_of_run.repeat_predictions
     predictions = judgements_of_run.prediction[None, at] if asked is None else asked[:, at]
     return divide_or_undefined((predictions == 1).sum(0), (predictions >= 0).sum(0))
-
-
-def _count_repeats(judgements_of_run: Judgements) -> int:
-    return 1 if judgements_of_run.repeat_predictions is None else len(judgements_of_run.repeat_predictions)
 
 
 def _count_changed_predictions_of_runs(

@@ -70,11 +70,7 @@ if TYPE_CHECKING:
 )
 @click.option("--warn-on", "warn_on", multiple=True, metavar="FIGURE<NUMBER", help="Warn where a change is so.")
 @click.option(
-    "--pair",
-    "pairs",
-    multiple=True,
-    metavar="OLD=NEW",
-    help="An evaluator's name before and after, where it changed.",
+    "--pair", "pairs", multiple=True, metavar="OLD=NEW", help="An evaluator's name before and after, where it changed."
 )
 @click.option(
     "--out", type=options.PATH_TYPE, help="Also write it: a page (.html), a figure of BAcc by run (.svg), or JSON."

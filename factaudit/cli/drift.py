@@ -38,11 +38,7 @@ if TYPE_CHECKING:
 @click.argument("anchors", type=PATH_TYPE)
 @click.argument("dates", type=PATH_TYPE, nargs=-1, required=True)
 @click.option(
-    "--fail-on",
-    "fail_on",
-    multiple=True,
-    type=click.Choice(["judge", "system"]),
-    help="Exit 1 where it moved.",
+    "--fail-on", "fail_on", multiple=True, type=click.Choice(["judge", "system"]), help="Exit 1 where it moved."
 )
 @click.option(
     "--confidence",

@@ -237,12 +237,7 @@ def estimate_calibrate_command(
 @options.add_mapping_options
 @options.SEED_OPTION
 def estimate_combine_command(
-    claims: Path,
-    verdicts: tuple[Path, ...],
-    out: Path,
-    labels: Sequence[Path],
-    mapping: ColumnMapping,
-    **learning: Any,
+    claims: Path, verdicts: tuple[Path, ...], out: Path, labels: Sequence[Path], mapping: ColumnMapping, **learning: Any
 ) -> None:
     """Learn weights of evaluators' scores from labels, and compare the ensemble with its best member.
 

@@ -152,19 +152,15 @@ def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
     print_line(shown.to_string(index=False))
     for (dataset, evaluator), of in adjusted_rows.groupby(["dataset", "evaluator"], sort=False):
         tests = [
-            f"{rate.upper()} {_format_displayed_p(of[f'{rate}_p'].iloc[0])} (could miss one system "
+            f"{rate.upper()} {f'p = {p:.3f}' if p >= 0.001 else 'p < 0.001'} (could miss one system "
             f"{100 * of[f'{rate}_missable'].iloc[0]:.0f} points off)"
             for rate in ("tpr", "tnr")
-            if of[f"{rate}_p"].notna().iloc[0]
+            if not isnan(p := of[f"{rate}_p"].astype("float64").iloc[0])
         ]
         said = "; ".join(tests) or "not tested: too few labelled systems"
         print_line(f"{dataset}, {evaluator}: does it judge all systems alike, as a correction supposes? {said}")
     for reason in adjusted_rows["reason"].dropna().unique():
         print_line(f"–: {reason}")
-
-
-def _format_displayed_p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _format_figure(value: float, number_format: str) -> str:

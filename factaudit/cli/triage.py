@@ -120,11 +120,7 @@ def triage_command(
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05
-    given = {
-        **promise,
-        "annotations": loaded.annotations,
-        "sample": None if sample is None else read_sample(sample),
-    }
+    given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}
     if then is None:
         results: TriageResults | CascadeResults = triage_claims(
             loaded.claims, loaded.verdicts, **given, by=by, seed=seed
@@ -242,7 +238,7 @@ def certify_cascade_for_command(
             if calls and all(row["cost"] is not None for row in rows):
                 call_cost = sum(row["cost"] for row in rows) / calls
                 how_priced = "; replies of full length"
-        labelled = _list_labelled_claim_ids(claims, settings["annotations"])
+        labelled = (claims[claims["label"].notna()] if (said := settings["annotations"]) is None else said)["claim_id"]
         known = verdicts.loc[verdicts["evaluator"] == name, "claim_id"]
         missing = claims[claims["claim_id"].isin(labelled) & ~claims["claim_id"].isin(known)].reset_index(drop=True)
         if len(missing):
@@ -252,10 +248,6 @@ def certify_cascade_for_command(
             verdicts = merge_verdict_tables((verdicts, judged))
     results = certify_cascade(claims, verdicts, name, call_cost=call_cost, **settings)
     return results, how_priced
-
-
-def _list_labelled_claim_ids(claims: pd.DataFrame, annotations: pd.DataFrame | None) -> pd.Series:
-    return claims.loc[claims["label"].notna(), "claim_id"] if annotations is None else annotations["claim_id"]
 
 
 def display_cascade_beside_single_judges(results: CascadeResults, how_priced: str) -> None:

@@ -19,11 +19,7 @@ from factaudit.files import JsonLinesJournal, parse_json_file_text, write_jsonl
 from factaudit.knowledge.bm25 import Bm25Index
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.passage_index import PassageIndex
-from factaudit.knowledge.person_names import (
-    find_titles_of_same_name,
-    is_title_of_name,
-    remove_person_title_suffix,
-)
+from factaudit.knowledge.person_names import find_titles_of_same_name, is_title_of_name, remove_person_title_suffix
 from factaudit.knowledge.retrieval import remove_special_tokens
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, MediaWikiApi
 from factaudit.llm.answer_extraction import extract_llm_answer

@@ -183,12 +183,7 @@ def build_engine_arguments_from_yaml(
     source = None
     if needs_knowledge or block.knowledge is not None:
         source = open_engine_knowledge_source(
-            block.knowledge,
-            block.missing,
-            out,
-            block.wikipedia_api,
-            block.wikipedia_tokenizer,
-            block.passage_tokens,
+            block.knowledge, block.missing, out, block.wikipedia_api, block.wikipedia_tokenizer, block.passage_tokens
         )
         if source.wikipedia is not None and not is_offline():
             say(

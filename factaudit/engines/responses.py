@@ -180,11 +180,7 @@ class _AlceOutputFile(BaseModel):
 
 
 def read_response_files(
-    paths: Iterable[str | Path],
-    *,
-    facts: str | Path | None = None,
-    system: str | None = None,
-    limit: int | None = None,
+    paths: Iterable[str | Path], *, facts: str | Path | None = None, system: str | None = None, limit: int | None = None
 ) -> list[Response]:
     """`read_response_file` of several files; a response that stands in two of them is a `UsageError`."""
     responses = [one for path in paths for one in read_response_file(path, facts=facts, system=system, limit=limit)]

@@ -99,7 +99,8 @@ def make_named_evaluator(spec: Any, repeats: int | None = None, orders: int | No
     if name is not None and not str(name).strip():
         raise UsageError(f"evaluator {kind!r}, option name: expected text, found none")
     if name is None:
-        name = getattr(evaluator, "verdict_name", None) or _format_evaluator_spec(kind, options)
+        given_options = ",".join(f"{key}={value}" for key, value in options.items())
+        name = getattr(evaluator, "verdict_name", None) or ":".join(filter(None, (kind, given_options)))
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if str(name) in RESERVED_NAMES:
         raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
@@ -385,11 +386,6 @@ def _predict_verdict_by_threshold(verdict: Verdict, threshold: float) -> int | N
     if own or verdict.score is None or verdict.status != "ok":
         return verdict.prediction
     return int(verdict.score > threshold)
-
-
-def _format_evaluator_spec(evaluator_name: str, options: Mapping[str, Any]) -> str:
-    settings = ",".join(f"{key}={value}" for key, value in options.items())
-    return f"{evaluator_name}:{settings}" if options else evaluator_name
 
 
 def _list_cell_texts_for_judging(column: pd.Series) -> list[Any]:

@@ -158,11 +158,7 @@ def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
 
 def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
     """How words are found in a document and the claims on it: in Latin script they are what is spaced."""
-    return _list_latin_words if is_latin_text(doc) else split_words_of_any_script
-
-
-def _list_latin_words(text: str) -> list[str]:
-    return _WORD_PATTERN.findall(text.lower())
+    return (lambda text: _WORD_PATTERN.findall(text.lower())) if is_latin_text(doc) else split_words_of_any_script
 
 
 def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:

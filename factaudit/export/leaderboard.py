@@ -11,12 +11,7 @@ from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.export.checked_rates import read_checked_rates_for_export
 from factaudit.files import resolve_path, write_json, write_text
-from factaudit.report.html import (
-    hash_page_script,
-    make_html_template_environment,
-    read_page_script,
-    read_style_sheet,
-)
+from factaudit.report.html import hash_page_script, make_html_template_environment, read_page_script, read_style_sheet
 from factaudit.results import Row
 from factaudit.text.display_text import format_count
 

@@ -27,11 +27,7 @@ from factaudit.llm.http_transport import HTTPTransport
 from factaudit.llm.ledger import NOT_BILLED, POSSIBLY_BILLED
 from factaudit.llm.rate_limits import ConcurrencyLimiter, ServerRateLimits
 from factaudit.llm.reply_cache import KEPT_STATUSES, ReplyCache, hash_cached_request
-from factaudit.llm.server_errors import (
-    PermanentServerError,
-    ServerAttemptFailure,
-    parse_server_error_response,
-)
+from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.sqlite_transactions import SqliteTransactionQueue
 from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal

@@ -268,9 +268,7 @@ def _count_message_tokens(request: ChatRequest, count_tokens: Callable[[str], in
 
 
 def estimate_llm_judging_cost(
-    evaluators: Mapping[str, Any],
-    claims: Iterable[Any],
-    prices: Mapping[str, LLMModelPrice] | None = None,
+    evaluators: Mapping[str, Any], claims: Iterable[Any], prices: Mapping[str, LLMModelPrice] | None = None
 ) -> list[dict[str, Any]]:
     """What judging ``claims`` would cost: one row per evaluator that asks a language model, nothing sent.
 

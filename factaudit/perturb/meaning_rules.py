@@ -62,7 +62,7 @@ def _list_negated_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
 
 _NEGATED_VERB = re.compile(
     r"(?<![-'’\w])(?P<verb>is|are|was|were|does|do|did|has|have|had|will|should|must|can|could|would)"
-    r"(?P<negation> not|n['’]t|not)\b\s(?P<next>[\w-]+)",
+    r"(?P<negation> not|n['’]t|not)\b\s(?P<next>[\w-]+)"
 )
 #: What "not" leaves open when it stands before these: "not only", "not always".
 _WEAKLY_NEGATED = read_words(

@@ -96,10 +96,7 @@ def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedF
     ]
 
 
-def fetch_missing_published_files(
-    paths: Iterable[str | Path],
-    say: Callable[[str], None] = lambda text: None,
-) -> None:
+def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[str], None] = lambda text: None) -> None:
     """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and under which
     licence.
 

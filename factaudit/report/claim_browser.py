@@ -261,7 +261,9 @@ class ClaimBrowser:
         """
         chosen = self._choose_telling_claims(MAX_REPORT_CLAIMS)
         while True:
-            packed = _compress_json(self._make_page_content(chosen))
+            content = self._make_page_content(chosen)
+            text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            packed = compress_to_base64(text.encode("utf-8", "replace"))
             if len(packed) <= MAX_REPORT_CLAIM_BYTES or len(chosen) <= 20:
                 return packed
             chosen = chosen[: max(20, int(len(chosen) * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))]
@@ -345,11 +347,6 @@ def _cut_claim_browser_text(text: str, max_length: int) -> str:
         if len(text) <= max_length
         else text[:max_length] + f" … [{len(text) - max_length:,} more characters in the run folder]"
     )
-
-
-def _compress_json(value: Any) -> str:
-    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return compress_to_base64(data)
 
 
 def compress_to_base64(data: bytes) -> str:

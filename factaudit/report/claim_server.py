@@ -12,12 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from factaudit.files import resolve_path
 from factaudit.report.claim_browser import CLAIM_KINDS, CLAIM_ORDERS, ClaimBrowser, ClaimBrowserQuery
-from factaudit.report.html import (
-    hash_page_script,
-    make_html_template_environment,
-    read_page_script,
-    read_style_sheet,
-)
+from factaudit.report.html import hash_page_script, make_html_template_environment, read_page_script, read_style_sheet
 
 #: Claims that one question may ask for.
 MAX_CLAIMS_PER_ANSWER = 200

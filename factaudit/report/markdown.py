@@ -10,7 +10,6 @@ from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.first_screen import FirstScreen
 from factaudit.report.report_document import ReportDocument, ReportSection
-from factaudit.report.report_figures import ReportFigure
 from factaudit.report.report_tables import ReportTable, ReportTableCell
 from factaudit.report.summary import format_report_summary_finding_evidence
 from factaudit.text.display_text import format_count
@@ -71,7 +70,9 @@ def _render_markdown_finding(finding: Row, statement: str) -> str:
 
 def _render_markdown_section(section: ReportSection) -> list[str]:
     parts = [f"## {escape_markdown(section.title)}", *map(escape_markdown, section.paragraphs)]
-    parts += [_render_figure(picture) for picture in section.figures]
+    for figure in section.figures:
+        caption = escape_markdown(" ".join(filter(None, [figure.caption, figure.formula])))
+        parts.append(f"![{escape_markdown(figure.alt)}](figures/{figure.stem}.svg)\n\n*{caption}*")
     # The heading has the table's title already.
     parts += [
         _render_markdown_table(replace(table, caption=table.caption.removeprefix(f"{section.title}.").strip()))
@@ -94,29 +95,20 @@ def _render_merged_biography_paragraph(merged_paragraph: Row) -> str:
     return "\n".join([lines[0], "", *lines[1:]])
 
 
-def _render_figure(figure: ReportFigure) -> str:
-    caption = escape_markdown(" ".join(filter(None, [figure.caption, figure.formula])))
-    return f"![{escape_markdown(figure.alt)}](figures/{figure.stem}.svg)\n\n*{caption}*"
-
-
 def _render_markdown_table(table: ReportTable) -> str:
     lines = [
         "| " + " | ".join(map(escape_markdown, table.columns)) + " |",
         "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
     lines += ["| " + " | ".join(_render_markdown_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
-    text = "\n".join(lines)
-    if note := " ".join(filter(None, [table.caption, *_shorten_table_notes(table)])):
-        text += f"\n\n*{escape_markdown(note)}*"
+    text, notes = "\n".join(lines), [note.split(";")[0].rstrip(".") + "." for note in table.notes]
+    if told := " ".join(filter(None, [table.caption, *notes])):
+        text += f"\n\n*{escape_markdown(told)}*"
     if table.file:
         shown = min(len(table.rows), MAX_MARKDOWN_ROWS)
         first = f"The first {shown} of {table.total:,} rows; all: " if shown < table.total else "As a file: "
         text += f"\n\n{first}[{escape_markdown(table.file)}]({table.file})"
     return text
-
-
-def _shorten_table_notes(table: ReportTable) -> list[str]:
-    return [note.split(";")[0].rstrip(".") + "." for note in table.notes]
 
 
 def _render_markdown_row_cells(row: Sequence[ReportTableCell]) -> list[str]:

@@ -26,12 +26,7 @@ from factaudit.publications.register import recognise_published_files
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
 from factaudit.report.report_figures import ReportFigure, has_report_figure_rows, list_report_figures
-from factaudit.report.report_tables import (
-    ReportTable,
-    build_plain_report_table,
-    build_report_table,
-    name_table_file,
-)
+from factaudit.report.report_tables import ReportTable, build_plain_report_table, build_report_table, name_table_file
 from factaudit.report.summary import (
     CheckFindingsSummary,
     ReportSummaryFinding,
@@ -102,7 +97,8 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     ranked = rank_evaluators_for_first_screen(make_audited_run(results["audits"], about))
     sections += [_build_report_audit_section(audit, results, ranked) for audit in audits]
     sections += [_build_report_calls_section(results["calls"])] if results.get("calls") else []
-    sections.append(_build_check_section(results))
+    checks = build_report_check_table(results)
+    sections.append(ReportSection("checks", "What was checked, and how", tables=[] if checks is None else [checks]))
     sections.append(_build_report_provenance_section(results))
     sections = [section for section in sections if section.paragraphs or section.tables or section.figures]
     warnings, well = group_report_summary_findings_by_check(results)
@@ -227,12 +223,6 @@ def _build_report_engine_section(position: int, engine_section: Mapping[str, Any
     )
 
 
-def _build_check_section(results: Mapping[str, Any]) -> ReportSection:
-    """What each check tests, and what could not be checked."""
-    table = build_report_check_table(results)
-    return ReportSection("checks", "What was checked, and how", tables=[] if table is None else [table])
-
-
 def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     table = build_report_table(calls, {}, "Calls to language models. Cached calls cost nothing.", "tables/calls.csv")
     known = [row["cost"] for row in calls if row.get("cost") is not None]
@@ -254,8 +244,10 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     claims = about.get("claims") or []
     if not claims:
         return []
-    text = f"A claim is {_describe_report_claim(results)}. Label and prediction 1: attributable, its document supports "
-    text += "it; 0: an error."
+    claim = "a row of the claims table"
+    if results["audits"].get("dfactscore"):
+        claim = "a fact of a response: the claims table has a row for it and each person of the name"
+    text = f"A claim is {claim}. Label and prediction 1: attributable, its document supports it; 0: an error."
     single = [row["dataset"] for row in claims if row.get("n_responses") and row["n_responses"] == row["n_claims"]]
     if single:
         text += f" A claim is a whole response in {', '.join(single)}."
@@ -318,13 +310,6 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     if empty:
         told.append(f"Not computed, as claims and verdicts have not what is needed: {'; '.join(empty)}.")
     return told
-
-
-def _describe_report_claim(results: Mapping[str, Any]) -> str:
-    """What is counted as a claim. With D-FActScore a fact has a row for each candidate person."""
-    if results["audits"].get("dfactscore"):
-        return "a fact of a response: the claims table has a row for it and each person of the name"
-    return "a row of the claims table"
 
 
 def _explain_estimate_label_origin(origin: Mapping[str, Any], has_labels: bool) -> str:

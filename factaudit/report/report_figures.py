@@ -103,11 +103,7 @@ def digest_report_drawing_code() -> str:
 
 
 def list_report_figures(
-    audit: Audit,
-    rows: Sequence[Row],
-    evaluators: Sequence[str],
-    about: Mapping[str, Any],
-    ranked: Sequence[str] = (),
+    audit: Audit, rows: Sequence[Row], evaluators: Sequence[str], about: Mapping[str, Any], ranked: Sequence[str] = ()
 ) -> list[ReportFigure]:
     """The figures that an audit declares, of its rows; one for each level, and further ones where groups are many.
 

@@ -9,12 +9,7 @@ from pathlib import Path
 
 from factaudit.audit.audit_options import read_options_of_audits_past_memory
 from factaudit.results import Results, Row, compare_results_of_tallies
-from factaudit.run_folder import (
-    RunSettings,
-    list_file_checksums,
-    lock_run_folder_for_writing,
-    write_run_lock_file,
-)
+from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
 from factaudit.run_reuse import describe_run_audit_rows, reuse_audit_rows, write_run_results_and_report
 from factaudit.signature import hash_texts
 from factaudit.sql.source_tables import SourceTables

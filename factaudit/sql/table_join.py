@@ -104,11 +104,7 @@ def _count_sql_evaluator_verdicts(sql_engine: SqlEngine, verdicts: SqlTable) -> 
         for name, condition in wanted.items()
     ]
     found = check_sql_table_rows(
-        sql_engine,
-        verdicts,
-        list_sql_verdict_checks(verdicts),
-        *more,
-        group_expression=verdicts.text_sql("evaluator"),
+        sql_engine, verdicts, list_sql_verdict_checks(verdicts), *more, group_expression=verdicts.text_sql("evaluator")
     )
     numbers = {str(name): {key: int(found[key][at]) for key in wanted} for at, name in enumerate(found["name"])}
     # One that was only asked again has said nothing that is read.
@@ -266,11 +262,7 @@ def _raise_unjoined_sql_verdict(sql_engine: SqlEngine, claims: SqlTable, verdict
 
 def _build_sql_verdict_code_expression(verdicts: SqlTable) -> str:
     """What is kept of a verdict: its prediction (2: none), and 3 more where it was guessed."""
-    said, score, status = (
-        verdicts.binary_sql("prediction"),
-        verdicts.score_sql(),
-        status_expression(verdicts),
-    )
+    said, score, status = (verdicts.binary_sql("prediction"), verdicts.score_sql(), status_expression(verdicts))
     derived = f"CASE WHEN {score} > {DEFAULT_THRESHOLD} THEN 1 ELSE 0 END"
     plain = f"WHEN {status} <> 'ok' THEN 2 WHEN {score} IS NOT NULL THEN {derived} ELSE 2"
     if said == "NULL":

@@ -141,9 +141,7 @@ def _make_starter_yaml_inputs(
         text += "# The files are of a known format, which is recognised by its keys.\nmapping: auto\n"
     elif own_mapping is not None:
         own = yaml.safe_dump(
-            own_mapping.model_dump(exclude_defaults=True, mode="json"),
-            sort_keys=False,
-            allow_unicode=True,
+            own_mapping.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True
         )
         text += "# How the columns are read, ours: yours. `factaudit inspect` shows what each column holds.\n"
         text += "mapping:\n" + textwrap.indent(own, "  ") + "\n"

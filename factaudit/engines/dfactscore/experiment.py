@@ -43,12 +43,7 @@ from factaudit.run_folder import (
     write_run_lock_file,
 )
 from factaudit.run_reuse import write_run_results_and_report
-from factaudit.tables import (
-    list_plain_rows,
-    merge_claim_tables,
-    merge_verdict_tables,
-    write_table,
-)
+from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
 
 
 class DFactScoreSettings(EngineSettings):
@@ -75,10 +70,7 @@ class DFactScoreSettings(EngineSettings):
     citation_judge: str | dict[str, dict[str, Any] | None] | None = None
     annotations: str | None = None
     views: str | None = None
-    PATHS: ClassVar[tuple[str, ...]] = (
-        *("biographies", "group_demos", "annotations", "views"),
-        *EngineSettings.PATHS,
-    )
+    PATHS: ClassVar[tuple[str, ...]] = (*("biographies", "group_demos", "annotations", "views"), *EngineSettings.PATHS)
     PASSED: ClassVar[tuple[str, ...]] = (
         *("groupers", "group_demos", "candidates", "max_candidates", "prefilter", "rule", "narrow"),
         *EngineSettings.PASSED,

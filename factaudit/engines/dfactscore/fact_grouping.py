@@ -149,7 +149,8 @@ class FactGroupingDemonstrations:
     def make_prompt(self, paragraph: str, facts: Sequence[str]) -> str:
         """The demonstrations, then the paragraph with its facts."""
         blocks = [
-            _format_ungrouped_facts(text, given) + _format_grouped_facts(groups)
+            _format_ungrouped_facts(text, given)
+            + "\n- ===\n".join("\n".join(f"- {fact}" for fact in group) for group in groups)
             for text, given, groups in self.examples
         ]
         return "\n\n".join([_GROUPING_TASK, *blocks, _format_ungrouped_facts(paragraph, facts)])
@@ -173,10 +174,6 @@ _GROUPING_TASK = (
 
 def _format_ungrouped_facts(paragraph: str, facts: Sequence[str]) -> str:
     return f"Paragraph: {paragraph.strip()}\nFacts:\n" + "".join(f"- {fact}\n" for fact in facts) + "Facts by person:\n"
-
-
-def _format_grouped_facts(groups: Sequence[Sequence[str]]) -> str:
-    return "\n- ===\n".join("\n".join(f"- {fact}" for fact in group) for group in groups)
 
 
 def _parse_fact_grouping_demonstration(

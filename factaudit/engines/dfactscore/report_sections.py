@@ -74,7 +74,8 @@ def build_dfactscore_paragraphs_section(responses: Sequence[Row]) -> Row | None:
     ``merged`` is a list of ``{name, system, response_id, factscore, dfactscore, people: [{title, n, linked}],
     sentences: [{text, person}], facts: [{text, person, elsewhere}]}``; a person is a number in ``people``, or null.
     """
-    merged = _sort_merged_responses(responses)
+    merged = [row for row in responses if row.get("merged")]
+    merged.sort(key=lambda row: (-row["n_elsewhere"], row["response_id"]))
     if not merged:
         return None
     n_facts = sum(row["n_elsewhere"] for row in merged)
@@ -117,7 +118,7 @@ def _make_dfactscore_paragraph(response_row: Row) -> Row:
             {
                 "text": fact["text"],
                 "person": None if title is None else number[title],
-                "elsewhere": _is_true_of_another_person(fact),
+                "elsewhere": fact["factscore"] == 1 and fact["dfactscore"] == 0,
             }
             for title, fact in zip(owner, response_row["facts"], strict=True)
         ],
@@ -129,15 +130,6 @@ def _find_dfactscore_person_of_fact(fact_row: Row) -> str | None:
     if fact_row["dfactscore"] == 1 and fact_row["entity"] is not None:
         return fact_row["entity"]
     return fact_row["about"]
-
-
-def _is_true_of_another_person(fact_row: Row) -> bool:
-    return fact_row["factscore"] == 1 and fact_row["dfactscore"] == 0
-
-
-def _sort_merged_responses(responses: Sequence[Row]) -> list[Row]:
-    merged = [row for row in responses if row.get("merged")]
-    return sorted(merged, key=lambda row: (-row["n_elsewhere"], row["response_id"]))
 
 
 def _describe_dfactscore_candidates(responses: Sequence[Row]) -> str:

@@ -116,11 +116,7 @@ class FactScorer(ScoringEngine):
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         told = build_factscore_facts_section(
-            scored.responses,
-            scored.summary,
-            max_facts=self.max_facts,
-            parser=self.parser,
-            irrelevant=self.irrelevant,
+            scored.responses, scored.summary, max_facts=self.max_facts, parser=self.parser, irrelevant=self.irrelevant
         )
         if isinstance(self.decontextualize, str):
             told["text"] += describe_decontextualized_facts(scored.records)

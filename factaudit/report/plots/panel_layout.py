@@ -16,12 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.report.plots.figure_style import (
-    PlotSeriesStyle,
-    line_height,
-    measure_text_width,
-    shorten_figure_label,
-)
+from factaudit.report.plots.figure_style import PlotSeriesStyle, line_height, measure_text_width, shorten_figure_label
 
 #: Two points of a panel, of which a coordinate may be undefined.
 Segment = tuple[tuple[float | None, float | None], tuple[float | None, float | None]]
