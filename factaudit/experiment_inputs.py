@@ -198,7 +198,6 @@ def list_experiment_tables(experiment: ExperimentTablePaths) -> list[str]:
 
 
 def _find_experiment_option_paths(options: Mapping[str, Any]) -> Iterator[str]:
-    """The files that a format's options name."""
     for value in options.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and Path(text := re.sub(r"^[\w-]+:(?=/)", "", text)).is_absolute():

@@ -191,7 +191,7 @@ def make_safe_file_name(name: str) -> str:
 
     Two names can become one: whoever writes a file for each adds a digest.
 
-    >>> file_name("llm:gpt-4o/v2")
+    >>> make_safe_file_name("llm:gpt-4o/v2")
     'llm_gpt-4o_v2'
     """
     return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[:60].strip(".") or "data"

@@ -206,7 +206,6 @@ def _list_evaluators_of_equal_verdicts(before: Judgements, after: Judgements) ->
 
 
 def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
-    """A row per evaluator and data set, and one over all of them."""
     first = judgements_of_runs[0]
     n_datasets = len(first.dataset_names)
     all_together = np.zeros(len(first.label), dtype=np.int64)

@@ -126,17 +126,8 @@ def _resolve_run_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> An
 
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
 _RUN_FILES = (
-    *(
-        "claims.parquet",
-        "verdicts.parquet",
-        "annotations.parquet",
-        "matrix.parquet",
-        "variant_claims.parquet",
-        "variant_verdicts.parquet",
-        "responses.jsonl",
-        "citations.jsonl",
-        "summary.json",
-    ),
+    *("claims.parquet", "verdicts.parquet", "annotations.parquet", "matrix.parquet"),
+    *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
     *("results.json", "report.html", "report.md", "experiment.lock.yaml"),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")

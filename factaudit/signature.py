@@ -15,7 +15,7 @@ from typing import Any
 def make_signature(name: str, settings: Mapping[str, Any]) -> str:
     """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or numbers.
 
-    >>> signature("rouge2", {"threshold": 0.5, "stemmer": False})
+    >>> make_signature("rouge2", {"threshold": 0.5, "stemmer": False})
     'rouge2|stemmer:false|threshold:0.5'
     """
     return "|".join([name, *(f"{key}:{_format_signature_value(settings[key])}" for key in sorted(settings))])

@@ -32,8 +32,11 @@ from factaudit.engines.verify_with_caution.printed_tables import (
     PrintedSystemRates,
     PrintedTables,
 )
-from factaudit.engines.verify_with_caution.reproduction_rows import build_reproduction_rows
-from factaudit.engines.verify_with_caution.running_text import STATEMENTS, compare_running_text_with_tables
+from factaudit.engines.verify_with_caution.reproduction_rows import (
+    STATEMENTS,
+    build_reproduction_rows,
+    compare_running_text_with_tables,
+)
 from factaudit.errors import InputError
 from factaudit.report.report_document import build_report_document
 from factaudit.results import Results

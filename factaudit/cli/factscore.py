@@ -49,7 +49,6 @@ _OTHER_SETTINGS_OPTION = click.option(
 
 
 def _add_engine_options(command_function: Any) -> Any:
-    """The options that both engines have."""
     options = (
         *(_DEMOS_OPTION, _MISSING_TOPICS_OPTION, SYSTEM_OPTION, _LIMIT_OPTION, MAX_COST_OPTION, RUN_FOLDER_OPTION),
         _OTHER_SETTINGS_OPTION,

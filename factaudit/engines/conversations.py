@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from factaudit.datasets.source_files import describe_invalid_source_row
-from factaudit.engines.responses import Response, read_response_lines
+from factaudit.engines.responses import Response, read_response_lines, validate_response_file_rows
 from factaudit.errors import InputError, Problem
 from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
 from factaudit.signature import hash_texts
@@ -97,15 +96,7 @@ def read_conversations(
         problems: list[Problem] = []
         n_short = 0
         before = len(found)
-        for number, row in read_response_lines(path)[:limit]:
-            try:
-                talk = Conversation.model_validate(row)
-            except ValidationError as error:
-                told = error.errors(include_url=False)
-                problems += [
-                    describe_invalid_source_row({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
-                ]
-                continue
+        for number, talk in validate_response_file_rows(read_response_lines(path)[:limit], Conversation, problems):
             talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
             turns, short = list_assistant_turn_responses(talk, talk.id or hash_texts(path.name, str(number)), topic)
             found += turns

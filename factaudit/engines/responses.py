@@ -219,7 +219,7 @@ def read_response_file(
             for number, one in enumerate(alce.data[:limit], start=1)
         ]
     else:
-        lines = _validate_response_file_rows(read_response_lines(source)[:limit], _ResponseFileRow, problems)
+        lines = validate_response_file_rows(read_response_lines(source)[:limit], _ResponseFileRow, problems)
     fact_source = str(facts) if facts in ANNOTATED_FACT_SOURCES else None
     seen: Counter[str] = Counter()
     responses = []
@@ -282,7 +282,7 @@ def _add_facts_to_read_responses(responses: list[Response], path: Path) -> list[
     if not named and len(rows) != len(responses):
         problems.append(Problem(f"expected a line per response: {len(responses)}, found {len(rows)}"))
     places = {number: position for position, (number, _) in enumerate(rows)}
-    for number, given in _validate_response_file_rows(rows, _ResponseFileGivenFactsRow, problems):
+    for number, given in validate_response_file_rows(rows, _ResponseFileGivenFactsRow, problems):
         by_id[str(given.response_id) if named else places[number]] = _make_atomic_facts(given.facts)
     keys = [response.response_id if named else position for position, response in enumerate(responses)]
     problems += [Problem(f"no facts for the response_id {key!r}") for key in keys if named and key not in by_id]
@@ -294,7 +294,7 @@ def _make_atomic_facts(facts: Sequence[_ResponseFileFactRow]) -> tuple[AtomicFac
     return tuple(AtomicFact(one.text.strip(), one.label, one.sentence, one.group, one.entity) for one in facts)
 
 
-def _validate_response_file_rows(
+def validate_response_file_rows(
     rows: Sequence[tuple[int, dict[str, Any]]], row_model: type[Any], problems: list[Problem]
 ) -> list[tuple[int, Any]]:
     """The rows that are of the form, with their line numbers; what is wrong with others is added to ``problems``."""

@@ -4,60 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from pathlib import Path
-from typing import Annotated
+from typing import ClassVar
 
 import numpy as np
 
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.cascade_rule import read_cascade_rule
-from factaudit.evaluators.error_odds import (
-    EvaluatorSpecs,
-    collect_member_support,
-    make_evaluators_of_rule,
-    read_verdict_support,
-)
-from factaudit.signature import compute_file_checksum, make_signature
-from factaudit.yaml_paths import YamlPathKind
+from factaudit.evaluators.error_odds import RuleEvaluator, collect_member_support, read_verdict_support
 
 #: So many claims are held at once.
 _CLAIMS_PER_BLOCK = 256
 
 
 @dataclass
-class CascadeEvaluator:
+class CascadeEvaluator(RuleEvaluator):
     """Predicts 1 where a claim passes without a person, 0 where people review it; score = 1 − risk.
 
-    rule: the rule.json that `factaudit triage --then` wrote. evaluators: specs of the rule's judges, the second among
-    them, by default their names; on the command line joined by ``+``, after the other options. Of a claim that passes
-    at the first judges the second is not asked; one that the second leaves unscored is unscored, with its status.
+    rule: the rule.json that `factaudit triage --then` wrote; evaluators: of its judges, the second among them. Of a
+    claim that passes at the first judges the second is not asked; one that the second leaves unscored is unscored, with
+    its status.
     """
 
-    rule: Path
-    evaluators: Annotated[EvaluatorSpecs | None, YamlPathKind.EVALUATORS] = None
+    _kind: ClassVar[str] = "cascade"
 
     def __post_init__(self) -> None:
         self._rule = read_cascade_rule(self.rule)
-        names = [*self._rule.first, self._rule.then]
-        self._members = make_evaluators_of_rule("cascade", self.rule, names, self.evaluators)
-
-    @property
-    def members(self) -> list[Evaluator]:
-        """The evaluators inside, for the runner's budget and bookkeeping."""
-        return [one.evaluator for one in self._members]
+        self._make_members([*self._rule.first, self._rule.then])
 
     @property
     def verdict_name(self) -> str:
         """``cascade(a, then b)``."""
         return f"cascade({'+'.join(self._rule.first)}, then {self._rule.then})"
-
-    @cached_property
-    def signature(self) -> str:
-        """The rule's content and the members' signatures are among the settings."""
-        settings = {"rule": compute_file_checksum(self.rule), "evaluators": [one.signature for one in self._members]}
-        return make_signature("cascade", settings)
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim: those that pass first, then the others as the second judge answers."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy
 
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.files import parse_json_file_text
+from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.stats.score_combination import ScoreStandardiser, fit_error_odds
+from factaudit.yaml_paths import YamlPathKind
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,38 @@ def make_evaluators_of_rule(
         wanted, found = (" and ".join(each) for each in (names, by_name))
         raise UsageError(f"evaluator {kind!r}: the rule {rule_path} is of {wanted}, found evaluators {found}")
     return [by_name[name] for name in names]
+
+
+@dataclass
+class RuleEvaluator:
+    """What evaluators share that judge by a rule in a file.
+
+    rule: the file. evaluators: specs of the rule's evaluators, by default their names; on the command line joined by
+    ``+``, after the other options.
+    """
+
+    rule: Path
+    evaluators: Annotated[EvaluatorSpecs | None, YamlPathKind.EVALUATORS] = None
+
+    #: The evaluator's name in signatures and messages.
+    _kind: ClassVar[str]
+
+    def _make_members(self, names: Sequence[str]) -> None:
+        self._members = make_evaluators_of_rule(self._kind, self.rule, names, self.evaluators)
+
+    @property
+    def members(self) -> list[Evaluator]:
+        """The evaluators inside, for the runner's budget and bookkeeping."""
+        return [one.evaluator for one in self._members]
+
+    @property
+    def _signed_settings(self) -> dict[str, Any]:
+        return {"rule": compute_file_checksum(self.rule), "evaluators": [one.signature for one in self._members]}
+
+    @cached_property
+    def signature(self) -> str:
+        """The rule's content and the members' signatures are among the settings."""
+        return make_signature(self._kind, self._signed_settings)
 
 
 def collect_member_support(members: Sequence[NamedEvaluator], block: Sequence[Claim]) -> np.ndarray:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.error_odds import (
     ErrorOdds,
-    EvaluatorSpecs,
+    RuleEvaluator,
     collect_member_support,
-    make_evaluators_of_rule,
     make_rule_file_error,
     read_evaluator_rule_json,
 )
 from factaudit.files import write_json
-from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.stats.bacc_threshold import find_best_bacc_threshold
-from factaudit.yaml_paths import YamlPathKind
 
 LEARNED_ENSEMBLE_SCHEMA = "factaudit.learned_ensemble/1"
 #: So many claims are held at once.
@@ -70,36 +66,22 @@ def read_learned_ensemble(path: str | Path) -> LearnedEnsembleRule:
 
 
 @dataclass
-class LearnedEnsembleEvaluator:
+class LearnedEnsembleEvaluator(RuleEvaluator):
     """Score = 1 − the probability of an error by the weights in a file; prediction by the file's threshold.
 
-    rule: the file that `factaudit estimate --combine` wrote. evaluators: specs of its members, by default their names;
-    on the command line joined by ``+``, after the other options. A claim that a member leaves unscored is unscored.
+    rule: the file that `factaudit estimate --combine` wrote. A claim that a member leaves unscored is unscored.
     """
 
-    rule: Path
-    evaluators: Annotated[EvaluatorSpecs | None, YamlPathKind.EVALUATORS] = None
+    _kind: ClassVar[str] = "learned"
 
     def __post_init__(self) -> None:
         self._rule = read_learned_ensemble(self.rule)
-        names = list(self._rule.odds.slopes)
-        self._members = make_evaluators_of_rule("learned", self.rule, names, self.evaluators)
-
-    @property
-    def members(self) -> list[Evaluator]:
-        """The evaluators inside, for the runner's budget and bookkeeping."""
-        return [one.evaluator for one in self._members]
+        self._make_members(list(self._rule.odds.slopes))
 
     @property
     def verdict_name(self) -> str:
         """``learned(a+b)``."""
         return f"learned({'+'.join(self._rule.odds.slopes)})"
-
-    @cached_property
-    def signature(self) -> str:
-        """The rule's content and the members' signatures are among the settings."""
-        settings = {"rule": compute_file_checksum(self.rule), "evaluators": [one.signature for one in self._members]}
-        return make_signature("learned", settings)
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in blocks."""

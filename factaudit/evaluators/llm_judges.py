@@ -184,7 +184,6 @@ class _BaseLLMJudge(LLMSettings):
         return Verdict(claim_id, status="refused" if refused else "unparsed", raw=raw)
 
     def _has_whole_answer(self, text: str) -> bool:
-        """Whether what was cut off holds the answer."""
         return self._prompt.has_whole_answer(text, find_reply_token_limit(self._make_request_params()))
 
 

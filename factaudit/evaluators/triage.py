@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.error_odds import EvaluatorSpecs, collect_member_support, make_evaluators_of_rule
+from factaudit.evaluators.error_odds import RuleEvaluator, collect_member_support
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.triage_rule import read_triage_rule
-from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.yaml_paths import YamlPathKind
 
 #: So many claims are held at once.
@@ -25,18 +22,15 @@ _CLAIMS_PER_BLOCK = 2048
 
 
 @dataclass
-class TriageEvaluator:
+class TriageEvaluator(RuleEvaluator):
     """Predicts 1 where a claim passes by the rule, 0 where it is to be reviewed; score = 1 / (1 + exp(risk)).
 
     rule: the rule.json that `factaudit triage` wrote. then: an evaluator that is asked of the claims that do not pass,
-    and no other; its verdicts are theirs. evaluators: specs of the rule's evaluators, by default their names; on the
-    command line joined by ``+``, after the other options. A claim that one of them leaves unscored is unscored, or
-    ``then``'s.
+    and no other; its verdicts are theirs. A claim that one of the rule's leaves unscored is unscored, or ``then``'s.
     """
 
-    rule: Path
     then: Annotated[str | dict[str, dict[str, Any] | None] | None, YamlPathKind.EVALUATORS] = None
-    evaluators: Annotated[EvaluatorSpecs | None, YamlPathKind.EVALUATORS] = None
+    _kind: ClassVar[str] = "triage"
 
     def __post_init__(self) -> None:
         self._rule = read_triage_rule(self.rule)
@@ -45,13 +39,12 @@ class TriageEvaluator:
                 f"{self.rule} has a threshold for each {self._rule.column}, which evaluators do not see: apply it with "
                 "`read_triage_rule(...).select_passing_claims(verdicts, claims)`"
             )
-        self._members = make_evaluators_of_rule("triage", self.rule, list(self._rule.weights), self.evaluators)
+        self._make_members(list(self._rule.weights))
         self._next = None if self.then is None else make_named_evaluator(self.then)
 
     @property
     def members(self) -> list[Evaluator]:
-        """The evaluators inside, for the runner's budget and bookkeeping."""
-        return [one.evaluator for one in (*self._members, *([self._next] if self._next else []))]
+        return [*super().members, *([self._next.evaluator] if self._next else [])]
 
     @property
     def verdict_name(self) -> str:
@@ -59,15 +52,9 @@ class TriageEvaluator:
         then = "" if self._next is None else f", then {self._next.name}"
         return f"triage({'+'.join(one.name for one in self._members)}{then})"
 
-    @cached_property
-    def signature(self) -> str:
-        """The rule's content and the members' signatures are among the settings."""
-        settings = {
-            "rule": compute_file_checksum(self.rule),
-            "evaluators": [one.signature for one in self._members],
-            "then": None if self._next is None else self._next.signature,
-        }
-        return make_signature("triage", settings)
+    @property
+    def _signed_settings(self) -> dict[str, Any]:
+        return super()._signed_settings | {"then": None if self._next is None else self._next.signature}
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in blocks."""

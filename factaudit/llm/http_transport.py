@@ -206,7 +206,6 @@ class HTTPTransport:
 
 
 def _is_http_loopback(host: str) -> bool:
-    """Whether an address is of this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -332,7 +332,6 @@ def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _map_column_by_claim(verdicts: pd.DataFrame, column: str) -> dict[tuple[str, str], Any]:
-    """What verdicts have in a column, by claim and evaluator."""
     known = verdicts[verdicts[column].notna()]
     return dict(zip(zip(known["claim_id"], known["evaluator"], strict=True), known[column], strict=True))
 

@@ -322,7 +322,6 @@ def _explain_estimate_label_origin(origin: Mapping[str, Any], has_labels: bool) 
 
 
 def _has_random_interval(audit: Audit) -> bool:
-    """Whether an interval of the audit's figures is resampled."""
     methods = [audit.intervals if column.interval is True else column.interval for column in audit.columns.values()]
     return any(is_random_interval_method(method) for method in methods if isinstance(method, str))
 

@@ -327,7 +327,6 @@ class SqlTallies:
         return int(self._query_once(f"SELECT MAX(n) AS n FROM ({sizes}) AS c")["n"][0] or 1).bit_length()
 
     def _field_column(self, one: LabelOrPrediction) -> str:
-        """The column of a field."""
         if one.kind == "label":
             return "label"
         own = one.kind == "stated_prediction" and self.join_summary.has_guesses[one.evaluator]

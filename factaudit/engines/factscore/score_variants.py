@@ -29,17 +29,8 @@ from factaudit.text.display_text import format_count
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
-    *(
-        "decomposer",
-        "demos",
-        "prompts",
-        "decontextualize",
-        "core",
-        "entity_filter",
-        "max_facts",
-        "min_characters",
-        "abstain",
-    ),
+    *("decomposer", "demos", "prompts", "decontextualize", "core", "entity_filter"),
+    *("max_facts", "min_characters", "abstain"),
     *("knowledge", "passage_tokens", "retrieval", "retrieval_model", "k"),
     *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),
 )

@@ -360,7 +360,6 @@ def _recompute_calibration_means(printed: PrintedTables, datasets: Sequence[str]
 
 
 def _describe_recovered_counts(recovered: RecoveredClaimCounts, dataset: str, level: str) -> str:
-    """How the numbers of claims were recovered."""
     if level == "claim" and dataset in recovered.adapted_datasets:
         return (
             "numbers of claims recovered: of those that fit the printed rates and biases, some that give Tables 6, 28 "
@@ -374,7 +373,6 @@ def _describe_recovered_counts(recovered: RecoveredClaimCounts, dataset: str, le
 def _make_recomputed_counts_row(
     dataset: str, evaluator: str, errors: int, others: int, fpr: float, fnr: float
 ) -> dict[str, Any]:
-    """A row of a counts table from rates in per cent."""
     found = round(errors * (100 - fpr) / 100)
     return {
         "dataset": dataset,

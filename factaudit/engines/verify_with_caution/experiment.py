@@ -30,10 +30,10 @@ from factaudit.engines.verify_with_caution.printed_tables import (
 )
 from factaudit.engines.verify_with_caution.reproduction_rows import (
     build_reproduction_rows,
+    compare_running_text_with_tables,
     count_reproduced_cells,
     describe_reproduction_agreement,
 )
-from factaudit.engines.verify_with_caution.running_text import compare_running_text_with_tables
 from factaudit.results import Results, compare_counts
 from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
 from factaudit.run_reuse import describe_run_audit_rows, write_run_results_and_report

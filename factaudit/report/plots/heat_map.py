@@ -172,7 +172,6 @@ def _lay_out_heat_map_grid(
 
 
 def _draw_heat_map_cells(ax: Axes, cells: HeatMapCells) -> None:
-    """Coloured squares with their texts; an undefined share is hatched."""
     n_rows, n_columns = cells.shares.shape
     no_cell = np.array([[not text for text in line] for line in cells.texts])
     undefined = np.isnan(cells.shares)
