@@ -32,7 +32,7 @@ AVERAGED_SCORES = ("factscore", "dfactscore", "init_factscore", "init_dfactscore
 def biography_category(n_biographies: int, n_entities: int) -> str:
     """The category of a response (MF §2.4, Table 2), where no supported fact at all counts as one entity.
 
-    >>> category(1, 2)
+    >>> biography_category(1, 2)
     'one bio, N entities'
     """
     if n_biographies <= 1:

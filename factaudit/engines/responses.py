@@ -15,11 +15,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from factaudit.datasets.source_files import describe_invalid_source_row, read_dataset_source_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
-from factaudit.knowledge.json_lines import (
-    open_json_lines_file,
-    parse_knowledge_json_line,
-    replace_surrogates_in_knowledge_json,
-)
+from factaudit.files import open_input_file
+from factaudit.knowledge.json_lines import parse_knowledge_json_line, replace_surrogates_in_knowledge_json
 from factaudit.signature import hash_texts
 
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
@@ -319,7 +316,7 @@ def read_response_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The lines that are not blank, with their numbers; half of a surrogate pair in a text becomes "?"."""
     rows: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
-    with open_json_lines_file(path) as file:
+    with open_input_file(path) as file:
         for number, line in _iterate_numbered_response_lines(file, problems):
             try:
                 rows.append((number, parse_knowledge_json_line(line, number)))

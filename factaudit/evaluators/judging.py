@@ -389,8 +389,6 @@ def _predict_verdict_by_threshold(verdict: Verdict, threshold: float) -> int | N
 
 
 def _list_cell_texts_for_judging(column: pd.Series) -> list[Any]:
-    return (
-        list_shared_texts(column)
-        if is_dictionary_encoded(column)
-        else column.astype(object).where(column.notna(), None).tolist()
-    )
+    if is_dictionary_encoded(column):
+        return list_shared_texts(column)
+    return column.astype(object).where(column.notna(), None).tolist()

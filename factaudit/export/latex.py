@@ -39,7 +39,7 @@ def export_latex(run_dir: Path, out: Path) -> list[Path]:
 def escape_latex(text: str) -> str:
     r"""Text as LaTeX prints it.
 
-    >>> escaped("a_b & 5 %")
+    >>> escape_latex("a_b & 5 %")
     'a\\_b \\& 5 \\%'
     """
     return "".join(_LATEX_ESCAPES.get(letter, letter) for letter in text)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from factaudit.files import open_input_file, parse_json_file_text
-
-
-def open_json_lines_file(path: Path) -> IO[bytes]:
-    """Open a file of lines, also a ``.gz``. Raises `InputError` where there is none."""
-    return open_input_file(path)
+from factaudit.files import parse_json_file_text
 
 
 def parse_knowledge_json_line(line: bytes, number: int) -> dict[str, Any]:
@@ -37,8 +31,6 @@ def replace_surrogates_in_knowledge_json(value: Any) -> Any:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
         return [replace_surrogates_in_knowledge_json(one) for one in value]
-    return (
-        {key: replace_surrogates_in_knowledge_json(one) for key, one in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {key: replace_surrogates_in_knowledge_json(one) for key, one in value.items()}
+    return value

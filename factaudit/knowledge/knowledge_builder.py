@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
-from factaudit.files import delete_unheld_folder, hold_folder_lock
+from factaudit.files import delete_unheld_folder, hold_folder_lock, open_input_file
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
 from factaudit.knowledge.hub_pages import WikipediaSnapshot
-from factaudit.knowledge.json_lines import open_json_lines_file, parse_knowledge_json_line
+from factaudit.knowledge.json_lines import parse_knowledge_json_line
 from factaudit.signature import hash_texts
 from factaudit.version import __version__
 
@@ -54,7 +54,7 @@ def build_knowledge_source(
     hub = source if isinstance(source, WikipediaSnapshot) else None
     path = Path(hub.name) if hub is not None else Path(source)  # type: ignore[arg-type]
     if hub is None:
-        open_json_lines_file(path).close()
+        open_input_file(path).close()
     if passage_tokens < 1:
         raise FactauditError(f"a passage holds at least 1 token, found passage_tokens {passage_tokens}")
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
@@ -173,7 +173,7 @@ def _read_knowledge_line_batches(
     path: Path, state: dict[str, int]
 ) -> Iterator[tuple[int, int, list[tuple[int, bytes]]]]:
     """(offset after it, last line number, [(line number, line)]) from where the state stands."""
-    with open_json_lines_file(path) as file:
+    with open_input_file(path) as file:
         file.seek(state["offset"])
         batch: list[tuple[int, bytes]] = []
         number = state["line"]
@@ -229,15 +229,13 @@ def cut_word_passages(texts: list[str], size: int = PASSAGE_TOKENS) -> list[str]
     return [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
 
 
-def choose_knowledge_passage_cutter(tokenizer: str | None, size: int) -> Callable[[list[str]], list[str]]:
-    """What cuts texts into passages of ``size`` tokens: of a RoBERTa tokenizer's, else words between white space."""
-    return (
-        partial(cut_word_passages, size=size) if tokenizer is None else _make_knowledge_passage_cutter(tokenizer, size)
-    )
+def choose_knowledge_passage_cutter(name: str | None, size: int) -> Callable[[list[str]], list[str]]:
+    """What cuts texts into passages of ``size`` tokens: of a RoBERTa tokenizer's, else words between white space.
 
-
-def _make_knowledge_passage_cutter(name: str, size: int) -> Callable[[list[str]], list[str]]:
-    """Passages as the original cuts them: each part is encoded with its special tokens, and the tokens are strung."""
+    As the original cuts: each part is encoded with its special tokens, and the tokens are strung.
+    """
+    if name is None:
+        return partial(cut_word_passages, size=size)
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from factaudit.files import write_text
+from factaudit.publications.fetching import format_published_size
 from factaudit.publications.register import (
     Publication,
     PublishedFile,
@@ -131,16 +132,13 @@ def render_published_data_page() -> str:
 
 
 def _render_publication(publication: Publication, published_files: list[PublishedFile]) -> Iterator[str]:
-    known = sum(file.bytes or 0 for file in published_files)
-    unknown = sum(file.bytes is None for file in published_files)
-    sizes = [f"{known / 1e6:,.1f} MB"] * bool(known) + [f"{unknown} of unknown size"] * bool(unknown)
     formats = list(dict.fromkeys(name for file in published_files for name in file.formats))
     place = f"{publication.repository}/tree/{publication.commit}"
     yield f"### `published:{publication.name}`\n"
     yield f"{publication.about[0].upper()}{publication.about[1:]}.\n"
     yield "| | |\n|---|---|"
     yield f"| from | [{publication.repository}](https://github.com/{place}) at `{publication.commit[:12]}` |"
-    yield f"| files | {format_count(len(published_files), 'file')}, {', '.join(sizes)} |"
+    yield f"| files | {format_count(len(published_files), 'file')}, {format_published_size(published_files)} |"
     yield f"| licence | {publication.licence} |"
     commands = ", ".join(f"`factaudit convert {name}`" for name in formats)
     yield f"| read by | {commands or 'engines and audits, as it is'} |"

@@ -113,7 +113,7 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
     for publication in publications:
         own = [file for file in missing if file.publication == publication]
         say(
-            f"fetching  {publication.name}: {format_count(len(own), 'file')}, {_format_size(own)}, from "
+            f"fetching  {publication.name}: {format_count(len(own), 'file')}, {format_published_size(own)}, from "
             f"{_base_address()}/{publication.repository} at {publication.commit[:8]}; licence: {publication.licence}; "
             f"cite {publication.cite}"
         )
@@ -143,10 +143,11 @@ def _is_published_file(path: Path, file: PublishedFile) -> bool:
     return path.is_file() and find_published_file_difference(path, file) is None
 
 
-def _format_size(published_files: list[PublishedFile]) -> str:
-    known = f"{sum(file.bytes or 0 for file in published_files) / 1e6:,.1f} MB"
+def format_published_size(published_files: Sequence[PublishedFile]) -> str:
+    """``1.2 MB``, ``1.2 MB, 3 of unknown size``, ``3 of unknown size``."""
+    known = sum(file.bytes or 0 for file in published_files)
     unknown = sum(file.bytes is None for file in published_files)
-    return f"{known} and {format_count(unknown, 'file')} of unknown size" if unknown else known
+    return ", ".join([f"{known / 1e6:,.1f} MB"] * bool(known) + [f"{unknown} of unknown size"] * bool(unknown))
 
 
 def _describe_unfetched_published_files(missing: list[PublishedFile]) -> Iterator[str]:
@@ -195,11 +196,8 @@ def find_published_file_difference(path: Path, file: PublishedFile) -> str | Non
         while block := stream.read(1 << 20):
             digest.update(block)
     expected = file.sha256 or file.git_blob
-    return (
-        None
-        if digest.hexdigest() == expected
-        else f"hash {digest.hexdigest()[:12]}…, expected {expected and expected[:12]}…"
-    )
+    found = digest.hexdigest()
+    return None if found == expected else f"hash {found[:12]}…, expected {expected and expected[:12]}…"
 
 
 def _fetch_published_file(file: PublishedFile) -> None:

@@ -341,11 +341,8 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _cut_claim_browser_text(text: str, max_length: int) -> str:
-    return (
-        text
-        if len(text) <= max_length
-        else text[:max_length] + f" … [{len(text) - max_length:,} more characters in the run folder]"
-    )
+    cut = len(text) - max_length
+    return text if cut <= 0 else f"{text[:max_length]} … [{cut:,} more characters in the run folder]"
 
 
 def compress_to_base64(data: bytes) -> str:

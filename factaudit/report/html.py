@@ -39,24 +39,14 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     if claim_browser is not None and not claim_browser.has_text:
         claim_browser = None
     made = make_html_template_environment()
-    about = (
-        claim_browser.list_filter_choices()
-        if claim_browser is not None
-        else {"evaluators": [], "datasets": [], "systems": []}
-    )
+    about: dict[str, Any] = {"evaluators": [], "datasets": [], "systems": []}
+    held: dict[str, Any] | None = None
+    if claim_browser is not None:
+        about = claim_browser.list_filter_choices()
+        held = {"served": False, "kinds": CLAIM_KINDS, "orders": CLAIM_ORDERS, "most": MAX_REPORT_CLAIMS}
+        held["packed"] = claim_browser.pack_telling_claims()
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
     script = read_page_script()
-    held = (
-        {
-            "served": False,
-            "packed": claim_browser.pack_telling_claims(),
-            "kinds": CLAIM_KINDS,
-            "orders": CLAIM_ORDERS,
-            "most": MAX_REPORT_CLAIMS,
-        }
-        if claim_browser
-        else None
-    )
     return made.get_template("report.html.j2").render(
         document=document,
         images=_embed_figures_in_html([one for section in document.sections for one in section.figures], figure_folder),

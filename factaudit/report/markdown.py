@@ -61,11 +61,9 @@ def render_markdown_first_screen(screen: FirstScreen) -> list[str]:
 
 def _render_markdown_finding(finding: Row, statement: str) -> str:
     text = f"- **{escape_markdown(str(finding.get('severity', '')))}** {escape_markdown(statement)}"
-    return (
-        f"{text} ({escape_markdown(format_report_summary_finding_evidence(finding))})"
-        if finding.get("evidence")
-        else text
-    )
+    if not finding.get("evidence"):
+        return text
+    return f"{text} ({escape_markdown(format_report_summary_finding_evidence(finding))})"
 
 
 def _render_markdown_section(section: ReportSection) -> list[str]:

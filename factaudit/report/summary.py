@@ -210,11 +210,8 @@ class ReportSummaryFinding:
     @property
     def statement(self) -> str:
         text = str(self.finding.get("statement"))
-        return (
-            f"{text} (And so on {format_count(self.n_more_datasets, 'more dataset')}.)"
-            if self.n_more_datasets
-            else text
-        )
+        more = self.n_more_datasets
+        return f"{text} (And so on {format_count(more, 'more dataset')}.)" if more else text
 
 
 def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[ReportSummaryFinding]:

@@ -199,11 +199,9 @@ def _describe_refused_sql_row(
 
 def build_first_repeat_sql_condition(verdicts: SqlTable) -> str:
     """Whether a verdict is the first of its evaluator: audits of rates read no repeats."""
-    return (
-        f"({verdicts.missing_condition('repeat')} OR {verdicts.column_or_null('repeat')} = 0)"
-        if "repeat" in verdicts.column_kinds
-        else "TRUE"
-    )
+    if "repeat" not in verdicts.column_kinds:
+        return "TRUE"
+    return f"({verdicts.missing_condition('repeat')} OR {verdicts.column_or_null('repeat')} = 0)"
 
 
 def status_expression(verdicts: SqlTable) -> str:

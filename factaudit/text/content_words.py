@@ -39,49 +39,14 @@ nineteen twenty
 """
 _NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split(), start=2)}
 _NUMBERS |= {"1st": "first", "2nd": "second", "3rd": "third"}
-#: Stems of forms that no rule leads back.
-_IRREGULAR_STEMS = {
-    "won": "win",
-    "wrote": "write",
-    "written": "write",
-    "birth": "born",
-    "died": "die",
-    "death": "die",
-    "sold": "sell",
-    "began": "begin",
-    "begun": "begin",
-    "led": "lead",
-    "taught": "teach",
-    "grew": "grow",
-    "grown": "grow",
-    "held": "hold",
-    "left": "leave",
-    "sang": "sing",
-    "sung": "sing",
-    "built": "build",
-    "fought": "fight",
-    "ran": "run",
-    "rose": "rise",
-    "spoke": "speak",
-    "took": "take",
-    "taken": "take",
-    "went": "go",
-    "gone": "go",
-    "gave": "give",
-    "given": "give",
-    "drew": "draw",
-    "drawn": "draw",
-    "chose": "choos",
-    "chosen": "choos",
-    "bought": "buy",
-    "brought": "bring",
-    "kept": "keep",
-    "lost": "lose",
-    "met": "meet",
-    "spent": "spend",
-    "children": "child",
-    "wives": "wife",
-}
+#: Forms that no rule leads back, and their stems.
+_IRREGULAR_FORMS = """
+won:win wrote:write written:write birth:born died:die death:die sold:sell began:begin begun:begin led:lead
+taught:teach grew:grow grown:grow held:hold left:leave sang:sing sung:sing built:build fought:fight ran:run
+rose:rise spoke:speak took:take taken:take went:go gone:go gave:give given:give drew:draw drawn:draw chose:choos
+chosen:choos bought:buy brought:bring kept:keep lost:lose met:meet spent:spend children:child wives:wife
+"""
+_IRREGULAR_STEMS = dict(pair.split(":") for pair in _IRREGULAR_FORMS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +98,7 @@ def list_informative_words(text: str, topic: str | None = None) -> list[ContentW
     What stands in brackets in the title of a page ("Ada Fenn (miller)") is no part of the name.
     """
     own = {word.stem for word in list_content_words(_BRACKETS.sub("", topic or ""))}
-    light = _light_stems()
+    light = _stem_words(_LIGHT_WORDS)
     return [word for word in list_content_words(text) if word.stem not in own and word.stem not in light]
 
 
@@ -148,7 +113,7 @@ def is_trivial_statement(text: str, topic: str | None = None) -> bool:
 
 def is_trivial_word(word: ContentWord) -> bool:
     """Whether a word, without others, tells of nearly anybody: to be born, to live, to work."""
-    return word.stem in _trivial_stems()
+    return word.stem in _stem_words(_TRIVIAL_WORDS)
 
 
 class WordVocabulary:
@@ -186,11 +151,6 @@ def _is_same_word_family(stem: str, other: str) -> bool:
     return shared >= 0.7 * len(long)
 
 
-@lru_cache(maxsize=1)
-def _light_stems() -> frozenset[str]:
-    return frozenset(_stem_word(word) for word in _LIGHT_WORDS.split())
-
-
-@lru_cache(maxsize=1)
-def _trivial_stems() -> frozenset[str]:
-    return frozenset(_stem_word(word) for word in _TRIVIAL_WORDS.split())
+@lru_cache(maxsize=2)
+def _stem_words(words: str) -> frozenset[str]:
+    return frozenset(map(_stem_word, words.split()))
