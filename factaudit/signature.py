@@ -41,8 +41,5 @@ def hash_texts(*parts: str | bytes | None, length: int = 16) -> str:
 
 def compute_file_checksum(path: Path) -> str:
     """SHA-256 of a file's bytes, as ``sha256:<hex>``, read in blocks."""
-    hashed = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            hashed.update(block)
-    return f"sha256:{hashed.hexdigest()}"
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

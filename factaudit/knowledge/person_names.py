@@ -171,12 +171,12 @@ def name_likeness(name: str, title: str) -> float:
 
 
 def rank_person_titles_by_likeness(
-    names: Iterable[str], titles_and_redirects: Iterable[tuple[str, str]], min_likeness: float = MIN_NAME_LIKENESS
+    names: Iterable[str], titles_and_redirects: Iterable[tuple[str, str]]
 ) -> dict[str, list[tuple[float, str]]]:
     """For each wanted name (likeness, title) of the pages that a title or redirect leads to, the likest first.
 
-    names: (name, title of its page), read once. min_likeness: a page less like the name is left out. Equals are in the
-    alphabet's order.
+    titles_and_redirects: (name, title of its page), read once. A page less like a name than `MIN_NAME_LIKENESS` is left
+    out. Equals are in the alphabet's order.
     """
     asking: dict[str, set[str]] = {}
     for name in names:
@@ -189,7 +189,7 @@ def rank_person_titles_by_likeness(
             continue
         for one in set().union(*(asking.get(key, ()) for key in list_person_name_keys(name))):
             fit = round(name_likeness(one, name), 9)
-            if fit >= min_likeness and fit > found[one].get(title, 0.0):
+            if fit >= MIN_NAME_LIKENESS and fit > found[one].get(title, 0.0):
                 found[one][title] = fit
     return {
         name: sorted(((fit, title) for title, fit in pages.items()), key=lambda each: (-each[0], each[1]))

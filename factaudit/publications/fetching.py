@@ -193,10 +193,8 @@ def find_published_file_difference(path: Path, file: PublishedFile) -> str | Non
     # Git's name of a file is the hash of a header and the content.
     digest = hashlib.sha256() if file.sha256 else hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
+        found = hashlib.file_digest(stream, lambda: digest).hexdigest()
     expected = file.sha256 or file.git_blob
-    found = digest.hexdigest()
     return None if found == expected else f"hash {found[:12]}…, expected {expected and expected[:12]}…"
 
 

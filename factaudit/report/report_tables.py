@@ -88,9 +88,7 @@ def build_report_table(
     )
 
 
-def build_plain_report_table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str, file: str | None = None
-) -> ReportTable:
+def build_plain_report_table(columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str) -> ReportTable:
     """A table of plain values in a given order of columns."""
     body = [
         [ReportTableCell(format_audit_figure(_PLAIN_COLUMN, value)) for value in row] for row in rows[:MAX_TABLE_ROWS]
@@ -99,7 +97,7 @@ def build_plain_report_table(
         any(isinstance(row[i], int | float) for row in rows) and not any(isinstance(row[i], str) for row in rows)
         for i in range(len(columns))
     ]
-    return ReportTable(caption, list(columns), numeric, body, len(rows), file)
+    return ReportTable(caption, list(columns), numeric, body, len(rows))
 
 
 #: Of a table that no audit declares.

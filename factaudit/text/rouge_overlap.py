@@ -6,13 +6,13 @@ document, and a chunk is a range of the document's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as count_up
 
 import numpy as np
 
-from factaudit.text.chunks import count_words, find_document_chunk_spans
+from factaudit.text.chunks import find_document_chunk_spans
 from factaudit.text.rouge_tokens import (
     RougeTokens,
     encode_script_words,
@@ -53,24 +53,15 @@ def find_overlaps_lost_to_script(claims: Sequence[str], docs: Sequence[str | Non
     return lost
 
 
-def rouge2_chunk_differences(
-    claims: Sequence[str],
-    docs: Sequence[str | None],
-    sizes: Sequence[int],
-    count_tokens: Callable[[str], int] = count_words,
-) -> np.ndarray:
+def rouge2_chunk_differences(claims: Sequence[str], docs: Sequence[str | None], sizes: Sequence[int]) -> np.ndarray:
     """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (R2-diff, VC §4.2).
 
-    claims, docs: n texts each, row by row; the texts are read once for all sizes. sizes, count_tokens: of the chunks,
-    as in `factaudit.text.chunks.split_document_into_chunks`. Returns float64 (sizes, n), never negative; NaN where
-    ROUGE-2 precision is.
+    claims, docs: n texts each, row by row; the texts are read once for all sizes. sizes: of the chunks, in words.
+    Returns float64 (sizes, n), never negative; NaN where ROUGE-2 precision is.
     """
     result = np.full((len(sizes), len(claims)), np.nan)
     for block in _group_rouge_claims_by_document(claims, docs):
-        cuts = [
-            [[start for start, _ in find_document_chunk_spans(doc, size, count_tokens)] for doc in block.docs]
-            for size in sizes
-        ]
+        cuts = [[[start for start, _ in find_document_chunk_spans(doc, size)] for doc in block.docs] for size in sizes]
         # What is nowhere cut has one chunk, the document: nothing to look up.
         cut = [any(len(starts) > 1 for starts in of_sizes) for of_sizes in zip(*cuts, strict=True)]
         found = _RougeBigramMatches(
@@ -86,13 +77,13 @@ def rouge2_chunk_differences(
 
 
 def locate_best_rouge_chunks(
-    claims: Sequence[str], docs: Sequence[str | None], size: int, count_tokens: Callable[[str], int] = count_words
+    claims: Sequence[str], docs: Sequence[str | None], size: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where in its document the chunk lies that has the most of a claim's bigrams: of equal ones the first, the last.
 
-    claims, docs: n texts each, row by row. size, count_tokens: of the chunks, as in
-    `factaudit.text.chunks.split_document_into_chunks`. Returns float64 (n,) twice: the chunk's middle in characters, as
-    a share of the document (0: its beginning, 1: its end); NaN where no chunk has any of the bigrams.
+    claims, docs: n texts each, row by row. size: of the chunks, in words. Returns float64 (n,) twice: the chunk's
+    middle in characters, as a share of the document (0: its beginning, 1: its end); NaN where no chunk has any of the
+    bigrams.
 
     >>> first, last = locate_best_rouge_chunks(["a dog ran", "it is"], ["The cat sat. A dog ran. It is late."] * 2, 3)
     >>> first.round(2).tolist(), last.round(2).tolist()
@@ -100,7 +91,7 @@ def locate_best_rouge_chunks(
     """
     result = np.full((2, len(claims)), np.nan)
     for block in _group_rouge_claims_by_document(claims, docs):
-        spans = [find_document_chunk_spans(doc, size, count_tokens) for doc in block.docs]
+        spans = [find_document_chunk_spans(doc, size) for doc in block.docs]
         middles = [
             [(start + end) / 2 / len(doc) for start, end in each] for doc, each in zip(block.docs, spans, strict=True)
         ]
