@@ -32,7 +32,7 @@ test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy --num-workers 2
 	# A file's tests share what they make: one process runs them all.
-	$(BIN)/pytest -n auto --dist loadfile $(TESTS)
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
 
 bench: $(VENV)/.installed-$(DEV)

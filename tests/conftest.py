@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hostile_folder import write_inputs
 from hypothesis import settings
 from published_server import folder, published, serve  # noqa: F401  (fixtures for all)
+
+if TYPE_CHECKING:
+    from factaudit.report.report_figures import ReportFigure
 
 # The same examples in every run: what fails fails for everybody.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
@@ -32,6 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, absent in lacking.items():
             if absent and not REQUIRED and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=f"needs the [{marker}] extra ({', '.join(absent)})"))
+    # Files of slow tests first: no process is left with one when the others are done.
+    n_tests = Counter(item.path for item in items)
+    n_slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: (-n_slow[item.path], -n_tests[item.path], item.path))
 
 
 def pytest_collection_finish() -> None:
@@ -75,6 +84,34 @@ def shared() -> Path:
     if not (data / "README.md").is_file():
         pytest.skip(f"{NO_REFERENCE_DATA} at {data} (set FACTAUDIT_SHARED_DATA)")
     return data
+
+
+@pytest.fixture(scope="session", autouse=True)
+def figures_drawn_once() -> Iterator[None]:
+    """A figure of the same content is drawn once in a process: of a small run's time figures take four fifths.
+
+    `test_report_figures.py` and `test_report.py` hold that the same content gives the same bytes.
+    """
+    from factaudit.files import replace_file_atomically
+    from factaudit.report import rendering
+
+    drawn: dict[tuple[str, str, str], bytes] = {}
+    draw = rendering.draw_report_figure_files
+
+    def write_drawn(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> None:
+        for kind in kinds:
+            key = (picture.drawn_content, picture.caption.split(".")[0], kind)
+            path = place / f"{picture.stem}.{kind}"
+            if key not in drawn:
+                draw(picture, place, [kind])
+                drawn[key] = path.read_bytes()
+                continue
+            with replace_file_atomically(path) as temporary:
+                temporary.write_bytes(drawn[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "draw_report_figure_files", write_drawn)
+        yield
 
 
 def run_command(*arguments: object) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import io
 import json
 import os
@@ -84,12 +85,18 @@ def list_commands(page: Path) -> list[ShownCommand]:
     return commands
 
 
-def make_page_files(page: Path) -> None:
-    """Write into the working folder each file that the pages' commands read."""
+@functools.cache
+def judge_minibench() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims and verdicts of the pages' commands."""
     claims = factaudit.read_claims(ROOT / "data/minibench/claims.jsonl.gz")
     systems = [f"s{number % 3}" for number in range(len(claims))]
     claims = claims.assign(dataset="minibench", system=systems, response_id=None)
-    verdicts = factaudit.judge(claims, ["rouge2", "unigram"])
+    return claims, factaudit.judge(claims, ["rouge2", "unigram"])
+
+
+def make_page_files(page: Path) -> None:
+    """Write into the working folder each file that the pages' commands read."""
+    claims, verdicts = judge_minibench()
     claims.to_parquet("claims.parquet")
     claims.to_json("claims.jsonl", orient="records", lines=True)
     verdicts.to_parquet("verdicts.parquet")

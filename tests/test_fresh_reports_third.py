@@ -39,8 +39,8 @@ def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
     row = {"width": 0.19, "width_shuffled": 0.302, "width_labels": 0.368, "worth": 3.75, "n_labels": 100}
     (told,) = _state_audit_estimates_interval_widths(row)
     assert told == (
-        "Where the labels alone give an interval, too, intervals are 19.0 points wide on average; with useless "
-        "(shuffled) scores 30.2, by these labels alone 36.8."
+        "Intervals are 19.0 points wide on average; with useless (shuffled) scores 30.2, by these labels alone 36.8 "
+        "(of systems that have all three)."
     )
     for lacking in ("width", "width_shuffled"):
         assert list(_state_audit_estimates_interval_widths(row | {lacking: None})) == []
@@ -90,7 +90,7 @@ def test_what_significant_means_is_said_of_comparisons_too(tmp_path: Path) -> No
     results = compare(*make_tables({"e": (0.9, 0.8)}), replicates=20)
     results.save(tmp_path)
     told = " ".join(" ".join(one.paragraphs) for one in build_report_document(results.to_dict(), tmp_path).sections)
-    assert "Of two evaluators, and of an evaluator's data sets, it is said by the intervals of that one" in told
+    assert "Of two evaluators, of data sets, and of TPR or TNR against a limit it is said by the intervals" in told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "cited here as VC. <" in page, "Merging Facts is cited where its scores are"
 

@@ -20,6 +20,7 @@ from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.mapping_proposal import propose_column_mapping
+from factaudit.tables.open_questions import AmbiguousReadingError
 from factaudit.tables.table_loading import load_tables
 
 N = 24
@@ -631,9 +632,9 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims(tmp_path: Pat
         load_tables(paths)
 
 
-def test_a_list_that_nothing_reads_is_told_with_the_path_that_would(tmp_path: Path) -> None:
-    rows = [{"claim": claim, "experts": [{"consistency": 5}, {"consistency": 1}]} for claim in CLAIMS]
+def test_a_list_that_may_hold_labels_is_asked_about(tmp_path: Path) -> None:
+    rows = [{"claim": claim, "experts": [{"fluency": 2, "consistency": 5}, {"consistency": 1}]} for claim in CLAIMS]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said: list[str] = []
-    load_tables([tmp_path / "a.jsonl"], report_line=said.append)
-    assert "experts (a list of objects: --map label=experts[].consistency, or score=)" in "\n".join(said)
+    with pytest.raises(AmbiguousReadingError, match="'experts' is a list of objects with 'consistency'") as asked:
+        load_tables([tmp_path / "a.jsonl"])
+    assert asked.value.readings[0].options[:2] == ["--map", "label=experts[].consistency"]

@@ -27,11 +27,15 @@ PUBLISHED = {"aggrefact_scores", "chunking_lexical", "dfactscore_published", "fa
 PUBLISHED |= {"surface_bias_ragtruth"}
 #: Settings for the published files that the reference data have in another form.
 REFERENCE_FORMS = {"surface_bias_ragtruth": {"claims.options.text": "ragtruth/qa_test_text.jsonl"}}
-#: Without the model that a script makes: tests/test_perturb.py runs it with one.
-UNTRAINED = {
-    "invariance": {
-        "evaluators": "[rouge2, unigram, {llm: {model: smollm2, base_url: local, template: short, concurrency: 1}}]"
-    }
+#: Without the model that a script makes (tests/test_perturb.py runs it with one), and less of what takes long: other
+#: tests score all of LFQA, WiCE and FActScore's facts by these evaluators.
+SHORTER = {
+    "invariance": (
+        "evaluators=[rouge2, unigram, {llm: {model: smollm2, base_url: local, template: short, concurrency: 1}}]",
+    ),
+    "chunking_lexical": ("limit_documents=100",),
+    "factscore_labeled": ("factscore.verifiers=[unigram]", "replicates=100"),
+    "dfactscore_published": ("replicates=100",),
 }
 #: Those that need a model.
 MODEL = {"compare_evaluators", "invariance"}
@@ -79,8 +83,8 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, mode
         server = serve(lambda path, asked: asked.send_error(404))
     monkeypatch.chdir(tmp_path)
     settings = [f"--set={key}={shared / path}" for key, path in REFERENCE_FORMS.get(name, {}).items()]
-    untrained = [f"--set={key}={value}" for key, value in UNTRAINED.get(name, {}).items()]
-    code, out, err = call("run", ROOT / "experiments" / f"{name}.yaml", *settings, *untrained)
+    shorter = [f"--set={setting}" for setting in SHORTER.get(name, ())]
+    code, out, err = call("run", ROOT / "experiments" / f"{name}.yaml", *settings, *shorter)
     assert code == 0, err
     run = tmp_path / "runs" / name
     report = (run / "report.html").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from report_results import make_results
 from factaudit import experiment, run_reuse
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
-from factaudit.report.plots import figure_files
+from factaudit.report import rendering
 from factaudit.results import Results
 from factaudit.run_reuse import refresh_report_of_reused_run, write_run_results_and_report
 
@@ -55,13 +55,13 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The figures that were drawn, by the names of their files."""
     names: list[str] = []
-    save = figure_files.write_report_figure_files
+    draw = rendering.draw_report_figure_files
 
-    def counting(figure, stem, title, kinds=("svg",)):
-        names.extend(f"{stem.name}.{kind}" for kind in kinds)
-        return save(figure, stem, title, kinds)
+    def counting(picture, folder, kinds):
+        names.extend(f"{picture.stem}.{kind}" for kind in kinds)
+        draw(picture, folder, kinds)
 
-    monkeypatch.setattr(figure_files, "write_report_figure_files", counting)
+    monkeypatch.setattr(rendering, "draw_report_figure_files", counting)
     return names
 
 

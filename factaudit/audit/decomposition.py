@@ -278,8 +278,10 @@ AUDITS = (
         title="Whether facts are those of the responses",
         question="Are the atomic facts in the text that they are said to be from, and do they cover it?",
         source="Jiang et al. 2024 (Core); Wanner et al. 2024 (DecompScore); Hu et al. 2024",
-        text="Found by words alone: a fact made of the response's own words in another relation is not found.",
-        formula="Shares of facts with a fault; coverage = content words of the responses that are in some fact / all.",
+        text="Found by words alone: a fact that uses the response's words wrongly is not found, a true one in other "
+        "words may be counted.",
+        formula="Shares of facts with a fault; coverage = content words of the responses that are in some fact / all. "
+        "A part of a sentence is left out where a number, a name or over a fifth of its words are in no fact.",
         remedy="Facts that are not in the text: do not report the score; decompose with a larger model. Repeated or "
         "trivial facts: report the score over distinct and informative ones (`decomposition_scores`) beside it.",
         columns={

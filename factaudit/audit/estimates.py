@@ -100,9 +100,10 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
 def _state_audit_estimates_interval_widths(row: Row) -> Iterator[Statement]:
     """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
-        text = "Where the labels alone give an interval, too, intervals are {row.width:points} points wide on average; "
-        text += "with useless (shuffled) scores {row.width_shuffled:points}, by these labels alone "
-        yield make_statement(text + "{row.width_labels:points}.", row=row)
+        text = "Intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
+        text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
+        text += "all three)."
+        yield make_statement(text, row=row)
 
 
 def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:

@@ -99,7 +99,9 @@ def _render_markdown_table(table: ReportTable) -> str:
         "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
     lines += ["| " + " | ".join(_render_markdown_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
-    text, notes = "\n".join(lines), [note.split(";")[0].rstrip(".") + "." for note in table.notes]
+    text = "\n".join(lines)
+    # Reasons stand in their cells here: nothing is to be pointed at.
+    notes = [note for note in table.notes if not note.startswith("A dash")]
     if told := " ".join(filter(None, [table.caption, *notes])):
         text += f"\n\n*{escape_markdown(told)}*"
     if table.file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from factaudit.signature import hash_texts
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
+    from factaudit.report.report_figures import ReportFigure
 
 _FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
 _CALL_COLUMNS = (
@@ -67,11 +69,7 @@ def render_report(
         key = hash_texts(digest_report_drawing_code(), picture.drawn_content)
         missing = [kind for kind in kinds if figure_digests.get(f"figures/{picture.stem}.{kind}") != key]
         if missing:
-            from factaudit.report.plots.figure_files import write_report_figure_files
-
-            write_report_figure_files(
-                picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing
-            )
+            draw_report_figure_files(picture, figures, missing)
         figure_digests |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
         written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     for path, text in (
@@ -81,6 +79,14 @@ def render_report(
         write_text(path, text)
         written.append(path)
     return written
+
+
+def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> None:
+    """Draw a figure into files of the folder; its ``drawn_content`` and its title make all of their bytes."""
+    from factaudit.report.plots.figure_files import write_report_figure_files
+
+    assert picture.draw is not None
+    write_report_figure_files(picture.draw(None), folder / picture.stem, picture.caption.split(".")[0], kinds)
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:

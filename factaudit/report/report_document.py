@@ -6,7 +6,7 @@ Sections of audits are made from the audits' declarations and from their rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +155,8 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
     left_out = rows.n_left_out if isinstance(rows, RowTable) else 0
     unlisted = f"Not computed: {left_out:,} rows. `{audit.name}: {{detail: true}}` computes them." if left_out else ""
     if not rows:
-        none = unlisted or "Nothing to compute on: this audit has no rows."
-        return ReportSection(slug, audit.title, [audit.text, none])
+        # Without rows that were left out it is named among what was not computed.
+        return ReportSection(slug, audit.title, [audit.text, unlisted] if unlisted else [])
     if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
         why = _find_common_undefined_reason(rows)
         text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name, rows)}."
@@ -176,6 +176,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         own = {check.id for check in audit.checks}
         paragraphs += audit.remarks(rows, [each for each in results.get("findings") or [] if each.get("id") in own])
     drawn = list_report_figures(audit, shown, evaluators, about, ranked)
+    drawn = [replace(figure, formula="" if at else figure.formula) for at, figure in enumerate(drawn)]  # it is one
     # The figure has the formula already.
     caption = " ".join(filter(None, [f"{audit.title}.", "" if drawn else audit.formula, note]))
     table = build_report_table(shown, audit.columns, caption, name_table_file(audit.name, rows))
@@ -285,9 +286,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
             text += (
                 f" {checks} of this run made {tests}. “Significant” is said of them after Holm's correction for all "
-                "tests of a check: a bias whose interval leaves out 0 need not be significant. Of two evaluators, and "
-                "of an evaluator's data sets, it is said by the intervals of that one comparison, uncorrected. “What "
-                "was checked, and how” counts the tests of each check."
+                "tests of a check: a bias whose interval leaves out 0 need not be significant. Of two evaluators, of "
+                "data sets, and of TPR or TNR against a limit it is said by the intervals of that one comparison. "
+                "“What was checked, and how” counts the tests of each check."
             )
             others = [
                 f"“{check.title}”"

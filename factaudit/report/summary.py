@@ -5,6 +5,7 @@ What is said of figures comes from the audits' declarations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -257,20 +258,31 @@ def group_report_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[
 
 
 def format_report_summary_finding_evidence(finding: Row) -> str:
-    """A finding's figures in one line: ``TPR 91.0 %, gap +42.8 points (+30.1 to +55.0), n 120``."""
-    figures = finding.get("evidence") or {}
+    """What a finding's statement leaves out, in one line: ``gap +42.8 points (+30.1 to +55.0), n 120``."""
+    figures, told = finding.get("evidence") or {}, str(finding.get("statement"))
     said = []
     for key, value in figures.items():
         if key.endswith(("_low", "_high", "_min", "_max")) and key.rpartition("_")[0] in figures:
             continue
         column = _find_summary_evidence_column(str(finding.get("id")), key)
         unit = {"percent": "%", "points": "points"}.get(column.unit, "")
-        text = " ".join(part for part in (column.heading, format_audit_figure(column, value), unit) if part)
+        shown = format_audit_figure(column, value)
         low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
+        if (
+            key != "n"
+            and (low is None or high is None)
+            and re.search(rf"(?<![\w.,]){re.escape(shown)}(?![\w.,]*\w)", told)
+        ):
+            continue  # the finding says it
+        text = " ".join(part for part in (column.heading, shown, unit) if part)
         if low is not None and high is not None:
             text += f" ({format_figure_range(column, low, high)})"
         least, most = figures.get(f"{key}_min"), figures.get(f"{key}_max")
-        if least is not None and most is not None:
+        if (
+            least is not None
+            and most is not None
+            and format_audit_figure(column, least) != format_audit_figure(column, most)
+        ):
             text += f", bounds {format_figure_range(column, least, most)}"
         said.append(text)
     return ", ".join(said)

@@ -8,17 +8,38 @@ from typing import Any
 import pandas as pd
 
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.vocabulary import is_blank_cell
+from factaudit.tables.vocabulary import is_blank_cell, parse_label_word
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
+#: A judge's reply that begins with its verdict, and one that ends in it: ``No, it differs``, ``... Verdict: yes``.
+_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!)\]'\"*—–\n]| - |$)")
+_LAST_WORDS = re.compile(
+    r"\b(?:verdict|answer|label|judge?ment|conclusion|decision|result|rating)\W+(?:is\W+)?(\w+(?: \w+){0,2})\W*$",
+    re.IGNORECASE,
+)
+#: What is shorter is a word of its own.
+_MIN_WORDS = 4
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 def has_no_value(cell: Any) -> bool:
     """Whether a cell says nothing: missing, white space, ``n/a``, or an empty list."""
     return is_missing_value(cell) or is_blank_cell(cell)
+
+
+def find_verdict_in_reply(text: Any) -> str | None:
+    """The words of a label with which a judge's reply begins or ends; None where there are none.
+
+    >>> find_verdict_in_reply("No, the year differs."), find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
+    ('No', 'NOT SUPPORTED')
+    """
+    if len(re.findall(r"\w+", str(text))) < _MIN_WORDS:
+        return None
+    found = [_FIRST_WORDS.match(str(text)), _LAST_WORDS.search(str(text))]
+    said = [one[1] for one in found if one is not None and parse_label_word(one[1]) is not None]
+    return said[-1] if said else None
 
 
 def is_number_text(text: Any) -> bool:

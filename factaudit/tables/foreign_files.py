@@ -31,6 +31,7 @@ from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.separated_values import read_file_text, read_separated_values
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
+from factaudit.tables.vocabulary import parse_label_word
 
 #: What a name may end in; ``.gz`` may follow the text formats.
 FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls")
@@ -38,6 +39,8 @@ FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet
 _AS_TEXT = ("raw", "chunk_scores")
 #: Around the JSON of a model's reply.
 _CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+#: Several words in a cell; a comma alone may be a decimal one.
+_VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30})+")
 #: Fewer keys of an object may be names of fields that few rows have.
 _MIN_IDS = 4
 #: How deep in a JSON document its rows are looked for.
@@ -118,14 +121,23 @@ def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
         cells = table[name].tolist()
         first = next((cell for cell in cells if not is_missing_value(cell)), None)
         text = _CODE_FENCE.sub("", first.strip()) if isinstance(first, str) else ""
-        if text[:1] + text[-1:] not in ("{}", "[]") or name in _AS_TEXT:
+        is_json = text[:1] + text[-1:] in ("{}", "[]")
+        is_votes = not is_json and all(is_missing_value(cell) or _VOTES.fullmatch(str(cell)) for cell in cells)
+        if not text or not (is_json or is_votes) or name in _AS_TEXT:
             continue
-        objects = [_parse_foreign_object_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+        parse = _parse_foreign_object_cell if is_json else _split_votes
+        objects = [parse(cell) if isinstance(cell, str) else cell for cell in cells]
         if all(
             is_missing_value(cell) or _is_object_or_plain_list(one) for cell, one in zip(cells, objects, strict=True)
         ):
             found[name] = pd.Series(objects, index=table.index, dtype="object")
     return table.assign(**found)
+
+
+def _split_votes(text: str) -> list[str] | None:
+    """The words of a cell like ``yes; no; yes``, as several people said them; None where they are no such."""
+    words = [word.strip() for word in re.split(r"[;|,]", text)]
+    return words if all(parse_label_word(word) is not None for word in words) else None
 
 
 def _is_object_or_plain_list(value: Any) -> bool:

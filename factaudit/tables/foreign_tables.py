@@ -31,10 +31,10 @@ from factaudit.tables.label_columns import (
     ask_about_annotators_that_judge,
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
-    ask_about_unknown_columns,
     find_annotator_label_columns,
     find_label_column,
 )
+from factaudit.tables.left_out_columns import ask_about_unknown_columns
 from factaudit.tables.list_columns import ask_about_lists
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
@@ -116,9 +116,8 @@ def read_foreign_table(
     if not {"score", "prediction"} & set(fixed):
         ask_about_scores_equal_to_labels(reading)
     _find_evaluators_of_wide_table(reading, classes, mapping, wide, bool(labels_elsewhere))
-    paths = [path for theirs in mapping.columns.values() for path in ([theirs] if isinstance(theirs, str) else theirs)]
     if not labels_elsewhere and not has_others:
-        ask_about_lists(reading, paths)
+        ask_about_lists(reading, mapping.columns)
     explain_unread_number_columns(reading, classes)
     is_long = "evaluator" in reading.roles or {"score", "prediction"} & set(reading.roles)
     if not is_long:
@@ -342,13 +341,6 @@ def _find_evaluators_of_wide_table(
     unknown = [one for one in unknown if one.name not in chosen]
     has_labels = bool("label" in reading.roles or reading.people or labels_elsewhere)
     unknown = [one for one in unknown if _can_be_judgement_column(one, reading, has_labels)]
-    if has_labels and not reading.evaluators and not unknown and not labels_elsewhere:  # "confidence of judge"
-        near = [
-            one
-            for one in free
-            if classes[one.name] == "measure" and has_vocabulary_word_in_column_name("judges", one.name)
-        ]
-        unknown = [one for one in near if one.n_different > 1]
     ask_about_unknown_columns(reading, unknown, has_labels)
 
 

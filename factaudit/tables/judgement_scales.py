@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from factaudit.tables.cell_values import is_number_text
+from factaudit.tables.cell_values import find_verdict_in_reply, is_number_text
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
@@ -173,6 +173,7 @@ def ask_meaning_of_judgement_words(
         telling = [word for word in _list_telling_words(column) if parse_label_word(word) is not None]
         telling += [word for word in column.words if normalise_vocabulary_words(word) in said and word not in telling]
         unknown = [word for word in column.words if word not in telling and normalise_vocabulary_words(word) != "none"]
+        unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
         has_known = bool(telling) or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
         if unknown and (has_known or len(unknown) > 1):
             said |= {normalise_vocabulary_words(word) for word in unknown}

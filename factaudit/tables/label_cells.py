@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.judgement_scales import is_judgement_column_reversed
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.vocabulary import is_blank_cell, normalise_vocabulary_words
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_vocabulary_words, parse_label_word
 
 
 def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:
@@ -31,15 +35,31 @@ def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series
     words = values.map(lambda value: None if is_missing_value(value) else normalise_vocabulary_words(value))
     words = words.mask(values.map(is_blank_cell) & ~words.isin(list(table)), None)
     words = words.where(words.notna(), "") if "" in table else words
+    if (unknown := words.notna() & ~words.isin(list(table))).any():
+        reverse = is_judgement_column_reversed(column, mapping.scales)
+        replies = values[unknown].map(lambda value: _parse_reply(value, reverse))
+        words = words.mask(unknown, replies.reindex(words.index).fillna(words))
+        left = replies.isna()
+        if 0 < left.sum() <= MAX_UNREADABLE_SHARE * words.notna().sum() and replies.notna().any():
+            words = words.mask(unknown & ~words.isin(list(table)), None)  # a few replies without a verdict
     bad = words.notna() & ~words.isin(list(table))
     if bad.any():
-        unknown = sorted({str(value) for value in values[bad]})
-        shown = ", ".join(map(repr, unknown[:5])) + (" ..." if len(unknown) > 5 else "")
+        found = sorted({str(value) for value in values[bad]})
+        shown = ", ".join(map(repr, found[:5])) + (" ..." if len(found) > 5 else "")
         message = f"expected 1, 0 or a word that the mapping knows, found {shown} in {int(bad.sum()):,} rows"
         problem = Problem(f"{message}; say --labels WORD=1,WORD=0", int(np.flatnonzero(bad)[0]) + 1, column)
         raise InputError(table_name, [problem])
     said = words.map(lambda word: pd.NA if is_missing_value(word) or table[word] is None else table[word])
     return said.astype("Int8")
+
+
+def _parse_reply(value: Any, is_reversed: bool) -> str | None:
+    """1 or 0, as a word, where a judge's reply begins or ends with its verdict."""
+    verdict = find_verdict_in_reply(value)
+    said = None if verdict is None else parse_label_word(verdict)
+    if said is None:
+        return None
+    return str(1 - said if is_reversed and normalise_vocabulary_words(verdict) in BARE_WORDS else said)
 
 
 def check_cells(table_name: str, values: pd.Series, is_wrong: pd.Series, message: str) -> None:

@@ -17,7 +17,7 @@ from factaudit.tables.judgement_columns import (
     drop_columns_of_agreement_with_labels,
     read_column_as_binary_judgements,
 )
-from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import (
     ANNOTATOR_COLUMN_PATTERN,
@@ -30,8 +30,6 @@ from factaudit.tables.vocabulary import (
     parse_label_word,
 )
 
-#: Of more questions of a form it is not asked which is about support.
-_MAX_QUESTIONS = 8
 #: What a flag of an export says ("was_cancelled").
 _FLAG_WORDS = {"0", "1", "True", "False"}
 
@@ -289,45 +287,6 @@ def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQue
             PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}, "unread": [label]}),
         ],
     )
-
-
-def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:
-    """Ask of columns of judgements whose names tell nothing: people, evaluators, or something else."""
-    groups: dict[tuple[str, ...], list[ColumnProfile]] = {}
-    for column in unknown:
-        groups.setdefault((column.kind, *(sorted(column.words) if column.kind == "binary" else ())), []).append(column)
-    for group in groups.values():
-        names = [one.name for one in group]
-        listed = ", ".join(names)
-        nothing = leave_columns_unread(names)
-        people: dict[str, Any] = {"people": names} if len(names) > 1 else {"columns": {"label": names[0]}}
-        is_said = "each is a person's" if len(names) > 1 else "holds people's labels"
-        by_people = PossibleColumnReading(f"{listed}: {is_said}", people)
-        by_judges = PossibleColumnReading(
-            f"{listed}: {'each is an evaluator' if len(names) > 1 else 'an evaluator'}", {"wide": names}
-        )
-        readings = [by_judges, nothing] if has_labels else [by_people, by_judges, nothing]
-        if has_labels and len(names) > 1:
-            readings.append(by_people)  # beside what they agreed on
-        if not has_labels and len(group) == 1 and group[0].kind == "binary":
-            turned = {"columns": {"label": names[0]}, "scales": {names[0]: [1.0, 0.0]}}
-            readings.append(
-                PossibleColumnReading(f"{names[0]}: people's labels, 1 and yes are not attributable", turned)
-            )
-        if (
-            not has_labels
-            and 2 < len(group) <= _MAX_QUESTIONS
-            and len({one.rstrip("0123456789") for one in names}) == 1
-        ):
-            readings += [  # the questions of a form, of which one asks for support
-                PossibleColumnReading(
-                    f"{one} holds people's labels, the others nothing that is needed",
-                    {"columns": {"label": one}, "unread": [name for name in names if name != one]},
-                )
-                for one in names
-            ]
-        text = f"{listed}: judgements of people, of evaluators, or something else; the name does not say"
-        reading.questions.append(OpenQuestion(text, readings))
 
 
 def ask_about_annotators_that_judge(reading: TableReading) -> None:

@@ -16,7 +16,9 @@ from factaudit.tables.vocabulary import (
 )
 
 #: In lists of objects, further names of who judged.
-_LIST_OWNERS = {"annotator": ("by", "user", "name", "id"), "evaluator": ("name", "key", "id")}
+_LIST_OWNERS = {"annotator": ("by", "user", "user id", "name", "id"), "evaluator": ("name", "key", "id")}
+#: Whose words name a list of objects of a kind.
+_SIDES = {"label": ("people", "labels"), "score": ("judges",), "prediction": ("judges",)}
 #: What a list may hold, by the column of ours that its values are.
 _LIST_CONTENTS = {
     "label": "labels of people",
@@ -25,13 +27,18 @@ _LIST_CONTENTS = {
 }
 
 
-def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
-    """Where a table has no labels, or no judgements, ask of lists that have some."""
-    wanted = [] if "label" in reading.roles or reading.people else ["label"]
-    has_judges = reading.evaluators or {"score", "prediction"} & set(reading.roles)
+def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Sequence[str]]) -> None:
+    """Where a table has no labels, or no judgements, ask of lists that have some.
+
+    mapped_columns: column of ours to what the user said, which may be a path into a list.
+    """
+    known = {*reading.roles, *mapped_columns}
+    paths = [path for theirs in mapped_columns.values() for path in ([theirs] if isinstance(theirs, str) else theirs)]
+    wanted = [] if "label" in known or reading.people else ["label"]
+    has_judges = reading.evaluators or {"score", "prediction"} & known
     wanted += [] if has_judges else ["score", "prediction"]
     for column in [one for one in reading.list_free_columns() if one.kind == "list"]:
-        if any(path.startswith(f"{column.name}[]") for path in mapped_paths):
+        if any(path.startswith(f"{column.name}[]") for path in paths):
             continue
         lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
         question = _ask_about_lists_of_words(column.name, lists, wanted)
@@ -71,8 +78,10 @@ def _ask_about_lists_of_objects(
             role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())]) for role in (ours, owner)
         }
         values = {str(one.get(named[ours] or "")) for one in objects if isinstance(one, Mapping)}
-        if ours == "label" and named[owner] is not None and (named[ours] is None or len(values) < 2):
-            named[ours] = _find_key_of_label_words(objects) or named[ours]  # a worker's "response": "yes"
+        is_called = any(has_vocabulary_word_in_column_name(side, name) for side in _SIDES[ours])
+        if (is_called or named[owner] is not None) and (named[ours] is None or (ours == "label" and len(values) < 2)):
+            # a worker's "response": "yes"
+            named[ours] = _find_key_of_judgements(objects, is_called or ours != "label") or named[ours]
         if named[ours] is None:
             continue
         paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}
@@ -100,14 +109,19 @@ def _find_claim_key_of_list_objects(keys: Sequence[str], lists: Sequence[Sequenc
     return None
 
 
-def _find_key_of_label_words(objects: Sequence[Any]) -> str | None:
-    """The key under which all objects have words that say 1 or 0, where both occur."""
+def _find_key_of_judgements(objects: Sequence[Any], may_be_numbers: bool) -> str | None:
+    """The key under which all objects have words that say 1 or 0, where both occur, or else, where they may, different
+    numbers, and which is called no other quality than support, nor a number of another kind."""
     rows = [one for one in objects if isinstance(one, Mapping)]
+    found = []
     for key in rows[0] if rows else ():
-        said = {parse_label_word(one.get(key)) if isinstance(one.get(key), str | bool) else None for one in rows}
-        if said == {0, 1}:
-            return str(key)
-    return None
+        values = [one.get(key) for one in rows]
+        said = {parse_label_word(value) if isinstance(value, str | bool) else None for value in values}
+        is_number = all(isinstance(one, int | float) for one in values) and len({*values}) > 1
+        others = any(has_vocabulary_word_in_column_name(kind, str(key)) for kind in ("qualities", "measures"))
+        if said == {0, 1} or (may_be_numbers and is_number and not others):
+            found.append((said != {0, 1}, str(key)))
+    return min(found)[1] if found else None
 
 
 def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:

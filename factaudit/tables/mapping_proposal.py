@@ -27,6 +27,7 @@ from factaudit.tables.judgement_scales import (
     is_judgement_column_reversed,
     map_label_words_to_binary,
 )
+from factaudit.tables.left_out_columns import ask_about_columns_left_out
 from factaudit.tables.nested_lists import list_keys_of_nested_objects
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
 from factaudit.tables.plain_values import is_missing_value
@@ -79,6 +80,8 @@ def propose_column_mapping(
         chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
     chosen, asked = apply_code_book_directions(readings, chosen)
     readings[0].questions += asked
+    if not any(one.questions for one in readings):
+        ask_about_columns_left_out(readings, chosen)
     return _build_proposal(readings, chosen, several)
 
 

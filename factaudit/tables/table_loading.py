@@ -45,7 +45,7 @@ from factaudit.tables.judgement_scales import list_reading_of_turned_labels
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
 from factaudit.tables.mapping_proposal import propose_column_mapping
-from factaudit.tables.nested_lists import has_nested_paths
+from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
     AmbiguousReadingError,
     OpenQuestion,
@@ -65,6 +65,8 @@ from factaudit.tables.unreadable_rows import collect_unreadable_rows
 _MAX_TRIED_ROWS = 20_000
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
+#: What a mapping says of values, whatever their columns are called.
+_VALUE_OPTIONS = {"labels", "label_threshold", "scale", "scales", "threshold", "thresholds"}
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,13 @@ def _read_tables_by_proposed_mapping(
     data = given.model_dump(exclude_defaults=True, exclude={"auto"}, mode="json")
 
     def ask_again(settled: dict[str, Any]) -> Sequence[OpenQuestion]:
-        return propose_column_mapping(tables, own_kinds, ColumnMapping.from_source(settled)).questions
+        chosen = ColumnMapping.from_source(settled)
+        if not has_nested_paths(chosen) or len(tables) > 1:
+            return propose_column_mapping(tables, own_kinds, chosen).questions
+        spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
+        left = propose_column_mapping([(source, spread)], own_kinds, chosen).questions
+        said = [(one.text, [way for way in one.readings if {*way.mapping} <= _VALUE_OPTIONS]) for one in left]
+        return [OpenQuestion(text, ways) for text, ways in said if ways]
 
     if proposal.questions:
         completed = complete_open_question_readings(proposal.questions, data, ask_again)

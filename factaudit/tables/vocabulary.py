@@ -30,6 +30,7 @@ _REVERSED_COLUMN_PATTERN = re.compile(
     r"|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong|\bfalse\b|\buntrue\b|\binaccura|\bunattribut"
     r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true)|\bunverifi|\bfehler|\bfalsch"
     r"|\berreur|\berrore\b|\bfaux\b|\bfalso\b|\bmistake|\bmade up\b|\binvented\b|\bmisinform|\bconfabul|\bfalsehood"
+    r"|\bseverity"
 )
 #: An error, and words before it that deny it.
 _ERROR = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from regimes import REGIMES, Regime
@@ -228,16 +229,20 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
 
 def of_correlation(random: np.random.Generator, replicates: int) -> Covered:
     """Pearson's r of 6 systems that are themselves a sample, as Fisher's z supposes; 200 labels each."""
-
-    def rates(count: int) -> tuple[np.ndarray, np.ndarray]:
-        errors = random.beta(4, 12, count)
-        tnr, fnr = random.normal(0.7, 0.05, count), random.normal(0.15, 0.05, count)
-        return random.binomial(200, errors) / 200, random.binomial(200, np.clip(errors * (tnr - fnr) + fnr, 0, 1)) / 200
-
-    truth = float(pearson_r(*rates(1_000_000)))
-    x, y = rates(6 * replicates)
+    x, y = draw_rates_of_systems(random, 6 * replicates)
     r = pearson_r(x.reshape(-1, 6), y.reshape(-1, 6))
-    return {"r over systems": holds(fisher_z_interval(r, np.full(replicates, 6), LEVEL), truth)}
+    return {"r over systems": holds(fisher_z_interval(r, np.full(replicates, 6), LEVEL), true_correlation())}
+
+
+def draw_rates_of_systems(random: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    errors = random.beta(4, 12, count)
+    tnr, fnr = random.normal(0.7, 0.05, count), random.normal(0.15, 0.05, count)
+    return random.binomial(200, errors) / 200, random.binomial(200, np.clip(errors * (tnr - fnr) + fnr, 0, 1)) / 200
+
+
+@cache
+def true_correlation() -> float:
+    return float(pearson_r(*draw_rates_of_systems(np.random.default_rng(1), 1_000_000)))
 
 
 def over_systems(limits: IntervalEnds, truths: np.ndarray) -> np.ndarray:
@@ -263,7 +268,7 @@ def of_tests(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> 
 
 def of_scores(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
     """AUC, average precision and the slope over a covariate: scores are drawn claim by claim."""
-    auc_true, ap_true, slope_true = truths_of_scores(regime)
+    auc_true, ap_true, slope_true = truths_of_scores(max(regime.errors))
     group, cluster, label, score, overlap, right = draw_scores(regime, random, replicates, regime.docs)
     scored = RocRankedScores.of(group, label, score, cluster, replicates)
     found = {"AUC": holds(scored.auc().log_odds_intervals(LEVEL), auc_true)}
@@ -296,18 +301,13 @@ def draw_scores(regime: Regime, random: np.random.Generator, replicates: int, do
     return group, cluster, label, score, overlap, right
 
 
-_TRUTHS: dict[tuple[float, ...], tuple[float, float, dict[int, float]]] = {}
-
-
-def truths_of_scores(regime: Regime) -> tuple[float, float, dict[int, float]]:
+@cache
+def truths_of_scores(error_rate: float) -> tuple[float, float, dict[int, float]]:
     """From a very large sample of documents with one claim each: the marginal distribution is that of any claim."""
-    key = (max(regime.errors),)
-    if key not in _TRUTHS:
-        single = Regime("", docs=4_000_000, claims=1, errors=regime.errors, icc=0.0)
-        group, cluster, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
-        scored = RocRankedScores.of(group, label, score, cluster, 1)
-        _TRUTHS[key] = float(scored.auc().point[0]), float(scored.average_precision().point[0]), {1: 0.3, 0: -0.4}
-    return _TRUTHS[key]
+    single = Regime("", docs=1_000_000, claims=1, errors=(error_rate,), icc=0.0)
+    group, cluster, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
+    scored = RocRankedScores.of(group, label, score, cluster, 1)
+    return float(scored.auc().point[0]), float(scored.average_precision().point[0]), {1: 0.3, 0: -0.4}
 
 
 def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:

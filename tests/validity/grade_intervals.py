@@ -3,7 +3,7 @@
     python tests/validity/grade_intervals.py [replicates, default 1000]
 
 People and an evaluator grade what is good in truth, each with an error of their own; documents are good or bad. True
-figures are those of half a million claims in as many documents as that makes.
+figures are those of 200,000 claims in as many documents as that makes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
 
 def measure_coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str, np.ndarray]:
     """Per figure whether each replicate's interval held the truth; those without an interval are left out."""
-    docs = 500_000 // regime.claims
+    docs = 200_000 // regime.claims
     truth = compute_figures(replace(regime, docs=docs), np.random.default_rng(0))
     random = np.random.default_rng(seed)
     drawn = [compute_figures(regime, random) for _ in range(replicates)]

@@ -1,0 +1,168 @@
+"""Columns that nothing reads, and that may hold judgements for all their names say: they are asked about, so that no
+label and no judge is left out by a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
+from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.judgement_columns import (
+    REASONS,
+    TableReading,
+    classify_judgement_column_by_name,
+    read_column_as_binary_judgements,
+)
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+from factaudit.tables.vocabulary import (
+    find_vocabulary_words_in_column_name,
+    has_vocabulary_word_in_column_name,
+    is_reversed_column_name,
+    parse_label_word,
+)
+
+#: What a name says that a column is, and may be wrong in.
+_DOUBTED_REASONS = {REASONS[kind] for kind in ("measure", "quality", "flag")}
+#: Numbers that go so well with judgements would do so by chance less often than this.
+_LEVEL = 0.001
+#: More different words are no judgement.
+_MAX_WORDS = 6
+#: Of more columns of a kind it is not asked which one holds the labels.
+_MAX_COLUMNS = 8
+
+
+def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnMapping) -> None:
+    """Ask, of tables that are read otherwise, of columns that may hold judgements and are read by nothing: of most
+    where there are no labels, or no judges, and of few where there are both."""
+    roles = {ours for one in readings for ours in one.roles}
+    has_labels = "label" in roles or any(one.people or one.label_evaluators for one in readings)
+    has_labels = has_labels or bool(chosen.annotators)
+    has_judges = bool({"score", "prediction"} & roles) or any(one.evaluators for one in readings)
+    has_judges = has_judges or bool(chosen.evaluators)
+    mapped = {*chosen.annotators.values()}
+    mapped |= {name for one in chosen.evaluators.values() for name in (one.score, one.prediction) if name}
+    for one in readings:
+        if one.kind is None and {"claim", "claim_id"} & {*one.roles}:
+            free = [column for name, column in one.profiles.items() if name not in mapped]
+            left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
+            ask_about_unknown_columns(one, left, has_labels)
+
+
+def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, has_judges: bool) -> bool:
+    reason = reading.unread.get(column.name)
+    if not reading.is_free(column.name) and reason not in _DOUBTED_REASONS:
+        return False
+    by_people = has_vocabulary_word_in_column_name("people", column.name)
+    by_judges = has_vocabulary_word_in_column_name("judges", column.name)
+    of_support = has_vocabulary_word_in_column_name("labels", column.name) or is_reversed_column_name(column.name)
+    is_called = (not has_labels and (by_people or of_support)) or (not has_judges and (by_judges or of_support))
+    if column.is_time or column.counts_up or (column.n_different < 2 and not (by_people and column.kind == "binary")):
+        return False
+    kind = classify_judgement_column_by_name(column)
+    if column.kind == "number" and kind in ("unknown", "judge", "plain", "both"):
+        return not column.is_whole and (not has_judges or _go_with_judgements(reading, column))
+    if kind in ("measure", "quality") and not _is_doubtful_measure(column):
+        return False
+    if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
+        return True
+    is_few = column.kind == "name" and len(column.words) <= _MAX_WORDS
+    return is_called and (is_few or column.kind in ("binary", "share", "grade"))
+
+
+def _are_replies(reading: TableReading, column: ColumnProfile) -> bool:
+    """Whether texts begin or end with a verdict, and not always with the same."""
+    said = [find_verdict_in_reply(text) for text in reading.rows[column.name] if not has_no_value(text)]
+    values = [parse_label_word(word) for word in said if word is not None]
+    return len(values) >= (1 - MAX_UNREADABLE_SHARE) * len(said) and {*values} == {0, 1}
+
+
+def _is_doubtful_measure(column: ColumnProfile) -> bool:
+    """Whether all words of a name that call it a measure or a quality may be said of support, too."""
+    said = {
+        word
+        for kind in ("measures", "qualities", "soft_measures")
+        for word in find_vocabulary_words_in_column_name(kind, column.name)
+    }
+    may_be_said = find_vocabulary_words_in_column_name("doubtful_measures", column.name)
+    is_judge_sure = has_vocabulary_word_in_column_name("judges", column.name)  # "confidence of judge"
+    return said <= may_be_said | ({"confidence"} if is_judge_sure else set())
+
+
+def _go_with_judgements(reading: TableReading, column: ColumnProfile) -> bool:
+    """Whether numbers rise or fall with the labels, or with what an evaluator says, by more than chance."""
+    from scipy.stats import spearmanr
+
+    numbers = parse_judgement_numbers(reading.rows[column.name]).to_numpy()
+    read = [one for ours, one in reading.roles.items() if ours in ("label", "score", "prediction")]
+    read += [reading.profiles[name] for pair in reading.evaluators.values() for name in pair.values()]
+    for one in read:
+        if one.kind == "binary":
+            said = read_column_as_binary_judgements(reading.rows, one)
+        else:
+            said = parse_judgement_numbers(reading.rows[one.name]).to_numpy()
+        known = np.isfinite(numbers) & np.isfinite(said)
+        varies = known.sum() > 2 and min(len(np.unique(x[known])) for x in (numbers, said)) > 1
+        if varies and spearmanr(numbers[known], said[known]).pvalue < _LEVEL:
+            return True
+    return False
+
+
+def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:
+    """Ask of columns of judgements whose names tell nothing: people, evaluators, or something else."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for column in unknown:
+        key = (column.kind, *(sorted(column.words) if column.kind == "binary" else ()))
+        groups.setdefault(key, []).append(column.name)
+    for (kind, *_), names in groups.items():
+        listed = ", ".join(names)
+        text = f"{listed}: judgements of people, of evaluators, or something else; the name does not say"
+        reading.questions.append(OpenQuestion(text, _list_readings_of_unknown_columns(names, kind, has_labels)))
+
+
+def _list_readings_of_unknown_columns(names: list[str], kind: str, has_labels: bool) -> list[PossibleColumnReading]:
+    """What columns of a kind may be, the likelier first."""
+    listed, several = ", ".join(names), len(names) > 1
+    by_people = _read_as_people(names)
+    by_judges = PossibleColumnReading(
+        f"{listed}: {'each is an evaluator' if several else 'an evaluator'}", {"wide": names}
+    )
+    nothing = leave_columns_unread(names)
+    if has_labels:
+        return [by_judges, nothing, *([by_people] if several else [])]  # people, beside what they agreed on
+    judges = [one for one in names if has_vocabulary_word_in_column_name("judges", one)]
+    people = [one for one in names if has_vocabulary_word_in_column_name("people", one) and one not in judges]
+    others = [one for one in names if one not in people]
+    readings = [by_people, by_judges, nothing]
+    if people and others:
+        readings.insert(0, _read_as_people(people, others))
+    elif len(names) == 2:
+        readings += [_read_as_people([one], [other]) for one, other in (names, names[::-1])]
+    elif judges and not people:
+        readings = [by_judges, by_people, nothing]
+    if not several and kind == "binary":
+        turned = {"columns": {"label": names[0]}, "scales": {names[0]: [1.0, 0.0]}}
+        readings.append(PossibleColumnReading(f"{names[0]}: people's labels, 1 and yes are not attributable", turned))
+    if several and len(names) <= _MAX_COLUMNS and len({one.rstrip("0123456789") for one in names}) == 1:
+        readings += [  # the questions of a form, of which one asks for support, or rounds of which one counts
+            PossibleColumnReading(
+                f"{one} holds people's labels, the others nothing that is needed",
+                {"columns": {"label": one}, "unread": [name for name in names if name != one]},
+            )
+            for one in names
+        ]
+    return readings
+
+
+def _read_as_people(names: Sequence[str], judges: Sequence[str] = ()) -> PossibleColumnReading:
+    """The reading that columns hold what people said, and others what judges said."""
+    data: dict[str, Any] = {"people": [*names]} if len(names) > 1 else {"columns": {"label": names[0]}}
+    listed = ", ".join(names)
+    said = f"{listed}: each is a person's" if len(names) > 1 else f"{listed}: holds people's labels"
+    if not judges:
+        return PossibleColumnReading(said, data)
+    return PossibleColumnReading(f"{said}; {', '.join(judges)}: evaluators", {**data, "wide": [*judges]})
