@@ -638,3 +638,24 @@ def test_a_list_that_may_hold_labels_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(AmbiguousReadingError, match="'experts' is a list of objects with 'consistency'") as asked:
         load_tables([tmp_path / "a.jsonl"])
     assert asked.value.readings[0].options[:2] == ["--map", "label=experts[].consistency"]
+
+
+def test_lists_of_like_rows_in_one_document_are_refused_and_not_read_in_part(tmp_path: Path) -> None:
+    rows = [{"claim": claim, "human": at % 2, "judge": 0.1 + at / 50} for at, claim in enumerate(CLAIMS)]
+    (tmp_path / "a.json").write_text(json.dumps({"gpt-4o": rows[:10], "llama": rows[10:], "meta": [{"date": "today"}]}))
+    with pytest.raises(InputError, match="'gpt-4o', 'llama' are lists of rows with the same fields: make them one"):
+        load_tables([tmp_path / "a.json"])
+    (tmp_path / "b.json").write_text(json.dumps({"rows": rows, "meta": [{"date": "today"}]}))
+    claims = load_tables([tmp_path / "b.json"]).claims
+    assert claims is not None
+    assert claims["label"].tolist() == [at % 2 for at in range(len(CLAIMS))]
+
+
+def test_a_reply_of_a_judge_is_read_by_the_verdict_that_it_begins_or_ends_with(tmp_path: Path) -> None:
+    replies = [("Yes, it is", "I see no such year. Verdict: not supported")[at % 2] for at in range(len(CLAIMS))]
+    replies[3] = "No. The document says otherwise."
+    table = pd.DataFrame({"claim": CLAIMS, "human": [1, 0] * (len(CLAIMS) // 2), "gpt4_reply": replies})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    verdicts = load_tables([tmp_path / "a.csv"]).verdicts
+    assert verdicts is not None
+    assert verdicts["prediction"].tolist() == [1, 0] * (len(CLAIMS) // 2)

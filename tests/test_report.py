@@ -538,6 +538,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.audit.input_description",
         "factaudit.audit.core.decision_limits",
         "factaudit.audit.core.audit_declaration",
+        "factaudit.audit.core",  # plot_specs
         "factaudit.audit.core.plot_specs",
         "factaudit.arrays.claim_groups",
         "factaudit.arrays.row_table",

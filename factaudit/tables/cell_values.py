@@ -20,7 +20,7 @@ _LAST_WORDS = re.compile(
     re.IGNORECASE,
 )
 #: What is shorter is a word of its own.
-_MIN_WORDS = 4
+_MIN_WORDS = 3
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 

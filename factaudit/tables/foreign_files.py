@@ -169,7 +169,7 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
         raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
     if (page := read_huggingface_viewer_rows(data)) is not None:
         return page
-    rows = _find_foreign_json_rows(data, _MAX_DEPTH)
+    rows = _find_foreign_json_rows(data, _MAX_DEPTH, str(path))
     if rows is None:
         raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
     table = pd.DataFrame(rows, dtype="object")
@@ -195,8 +195,8 @@ def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype="object")
 
 
-def _find_foreign_json_rows(document: Any, depth: int) -> list[dict[str, Any]] | None:
-    """The longest list of objects in a JSON document."""
+def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list[dict[str, Any]] | None:
+    """The longest list of objects in a JSON document. Raises `InputError` where another list is as much of a table."""
     if isinstance(document, list):
         return document if document and all(isinstance(row, dict) for row in document) else None
     if not isinstance(document, dict) or not document or depth == 0:
@@ -209,13 +209,26 @@ def _find_foreign_json_rows(document: Any, depth: int) -> list[dict[str, Any]] |
     if (
         len(columns) == len(document)
         and len({len(column) for column in columns}) == 1
-        and _find_foreign_json_rows(columns[0], 1) is None
+        and _find_foreign_json_rows(columns[0], 1, source_name) is None
     ):
         return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
     if (rows := _read_objects_by_key(document)) is not None:
         return rows
-    found = [rows for value in document.values() if (rows := _find_foreign_json_rows(value, depth - 1)) is not None]
-    return max(found, key=len) if found else None
+    found = {
+        str(key): rows
+        for key, value in document.items()
+        if (rows := _find_foreign_json_rows(value, depth - 1, source_name)) is not None
+    }
+    if not found:
+        return None
+    longest = max(found, key=lambda key: len(found[key]))
+    fields = {*found[longest][0]}
+    alike = [key for key, rows in found.items() if {*rows[0]} == fields]
+    if len(alike) > 1:
+        listed = ", ".join(map(repr, alike[:5])) + (" ..." if len(alike) > 5 else "")
+        way = "make them one list, whose rows have a field that says which it is (system, annotator, dataset, split)"
+        raise InputError(source_name, [Problem(f"{listed} are lists of rows with the same fields: {way}")])
+    return found[longest]
 
 
 def _read_objects_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
