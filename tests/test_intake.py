@@ -659,3 +659,23 @@ def test_a_reply_of_a_judge_is_read_by_the_verdict_that_it_begins_or_ends_with(t
     verdicts = load_tables([tmp_path / "a.csv"]).verdicts
     assert verdicts is not None
     assert verdicts["prediction"].tolist() == [1, 0] * (len(CLAIMS) // 2)
+
+
+def test_a_score_of_0_and_1_whose_name_is_an_error_is_turned(tmp_path: Path) -> None:
+    said = [at % 3 == 0 for at in range(len(CLAIMS))]
+    labels = ["hallucinated" if one else "factual" for one in said]
+    labels[:2] = labels[1::-1]  # it is not always right
+    table = pd.DataFrame({"output": CLAIMS, "hallucination_score": [int(one) for one in said], "human": labels})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    verdicts = load_tables([tmp_path / "a.csv"]).verdicts
+    assert verdicts is not None
+    assert verdicts["prediction"].tolist() == [int(not one) for one in said]
+
+
+def test_a_call_that_failed_is_no_verdict(tmp_path: Path) -> None:
+    said = ["yes", "no", "ERROR: rate limit exceeded"] * (len(CLAIMS) // 3)
+    pd.DataFrame({"claim": CLAIMS, "label": [1, 0] * (len(CLAIMS) // 2), "judge": said}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    with pytest.raises(AmbiguousReadingError, match="'judge' has 'ERROR: rate limit exceeded'"):
+        load_tables([tmp_path / "a.csv"])

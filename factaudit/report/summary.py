@@ -268,21 +268,16 @@ def format_report_summary_finding_evidence(finding: Row) -> str:
         unit = {"percent": "%", "points": "points"}.get(column.unit, "")
         shown = format_audit_figure(column, value)
         low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
-        if (
-            key != "n"
-            and (low is None or high is None)
-            and re.search(rf"(?<![\w.,]){re.escape(shown)}(?![\w.,]*\w)", told)
-        ):
-            continue  # the finding says it
-        text = " ".join(part for part in (column.heading, shown, unit) if part)
-        if low is not None and high is not None:
-            text += f" ({format_figure_range(column, low, high)})"
         least, most = figures.get(f"{key}_min"), figures.get(f"{key}_max")
-        if (
-            least is not None
-            and most is not None
-            and format_audit_figure(column, least) != format_audit_figure(column, most)
-        ):
+        has_interval, is_bounded = low is not None and high is not None, least is not None and most is not None
+        is_bounded = is_bounded and format_audit_figure(column, least) != format_audit_figure(column, most)
+        is_told = unit and re.search(rf"(?<![\w.,]){re.escape(f'{shown} {unit}')}", told)
+        if is_told and not has_interval and not is_bounded:
+            continue
+        text = " ".join(part for part in (column.heading, shown, unit) if part)
+        if has_interval:
+            text += f" ({format_figure_range(column, low, high)})"
+        if is_bounded:
             text += f", bounds {format_figure_range(column, least, most)}"
         said.append(text)
     return ", ".join(said)

@@ -30,12 +30,12 @@ def has_no_value(cell: Any) -> bool:
 
 
 def find_verdict_in_reply(text: Any) -> str | None:
-    """The words of a label with which a judge's reply begins or ends; None where there are none.
+    """The words of a label with which a judge's reply begins or ends; None where there are none, or a call failed.
 
     >>> find_verdict_in_reply("No, the year differs."), find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
     ('No', 'NOT SUPPORTED')
     """
-    if len(re.findall(r"\w+", str(text))) < _MIN_WORDS:
+    if len(re.findall(r"\w+", str(text))) < _MIN_WORDS or re.match(r"\W*error\b", str(text), re.IGNORECASE):
         return None
     found = [_FIRST_WORDS.match(str(text)), _LAST_WORDS.search(str(text))]
     said = [one[1] for one in found if one is not None and parse_label_word(one[1]) is not None]

@@ -363,7 +363,11 @@ class _MappedTable:
         self, column: str, is_mine: np.ndarray, scale: tuple[float, float] | str | None, threshold: float | None
     ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
         """Some rows' scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
-        scale = scale or self.mapping.scale or (0.0, 1.0)
+        words = {**self.mapping.labels, **self.mapping.words.get(column, {})}
+        is_reversed = [words.get(word) for word in ("0", "1")] == [1, 0] and set(
+            self.rows[column][is_mine].dropna().astype(str)
+        ) <= {"0", "1"}
+        scale = scale or self.mapping.scale or ((1.0, 0.0) if is_reversed else (0.0, 1.0))
         limit = threshold if threshold is not None else self.mapping.threshold
         found = scale_judgement_numbers(parse_judgement_numbers(self.rows[column][is_mine]), scale, limit)
         wrong = pd.Series(False, index=self.rows.index)
