@@ -16,7 +16,7 @@ from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.report.plots.command_plots import draw_triage_curve
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import build_report_evaluator_overview
+from factaudit.report.summary import build_report_evaluator_overview, format_report_summary_finding_evidence
 from factaudit.results import compare
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions, wilson_interval
 from factaudit.stats.mover import mover_proportion_sum
@@ -173,3 +173,24 @@ def test_limits_of_a_curve_are_said_to_be_of_each_threshold_alone() -> None:
 
 def test_p_of_pairs_is_said_to_be_corrected() -> None:
     assert "p is corrected (Holm)" in list_computable_audits()["ranking_pairs"].formula
+
+
+def test_figures_of_a_finding_are_those_that_its_sentence_leaves_out() -> None:
+    evidence = {"tpr": 0.009, "tnr": 1.0, "gap": -0.991, "gap_low": -0.996, "gap_high": -0.967, "n": 900}
+    finding = {
+        "id": "gap",
+        "statement": "e recognises 100.0 % of wrong but only 0.9 % of right claims.",
+        "evidence": evidence,
+    }
+    assert format_report_summary_finding_evidence(finding) == "gap −99.1 points (−99.6 to −96.7), n 900"
+    other = format_report_summary_finding_evidence(finding | {"statement": "e: 20.9 % and 1,100.0."})
+    assert other.startswith("TPR 0.9 %, TNR 100.0 %, "), "a part of another number says nothing of it"
+
+
+def test_a_formula_stands_once_in_its_section(tmp_path: Path) -> None:
+    claims, verdicts = make_tables({"e": (0.9, 0.8)}, n=90)
+    results = compare(claims, verdicts, audits=["quantification"], replicates=20)
+    sections = build_report_document(results.to_dict(), tmp_path).sections
+    (section,) = [one for one in sections if one.id == "quantification"]
+    assert len(section.figures) > 1
+    assert [bool(figure.formula) for figure in section.figures] == [at == 0 for at in range(len(section.figures))]
