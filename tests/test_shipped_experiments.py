@@ -27,8 +27,8 @@ PUBLISHED = {"aggrefact_scores", "chunking_lexical", "dfactscore_published", "fa
 PUBLISHED |= {"surface_bias_ragtruth"}
 #: Settings for the published files that the reference data have in another form.
 REFERENCE_FORMS = {"surface_bias_ragtruth": {"claims.options.text": "ragtruth/qa_test_text.jsonl"}}
-#: Without the model that a script makes (tests/test_perturb.py runs it with one), and less of what takes long: other
-#: tests score all of LFQA, WiCE and FActScore's facts by these evaluators.
+#: Without the model that a script makes (tests/test_perturb.py runs it with one), and less of what takes long.
+#: `test_factscore_labeled.py` verifies all of ChatGPT's facts by unigram and rouge2.
 SHORTER = {
     "invariance": (
         "evaluators=[rouge2, unigram, {llm: {model: smollm2, base_url: local, template: short, concurrency: 1}}]",
