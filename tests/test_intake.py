@@ -667,9 +667,19 @@ def test_a_score_of_0_and_1_whose_name_is_an_error_is_turned(tmp_path: Path) -> 
     labels[:2] = labels[1::-1]  # it is not always right
     table = pd.DataFrame({"output": CLAIMS, "hallucination_score": [int(one) for one in said], "human": labels})
     table.to_csv(tmp_path / "a.csv", index=False)
-    verdicts = load_tables([tmp_path / "a.csv"]).verdicts
-    assert verdicts is not None
-    assert verdicts["prediction"].tolist() == [int(not one) for one in said]
+    table.assign(hallucination_score=table["hallucination_score"].astype(float)).to_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        verdicts = load_tables([tmp_path / name]).verdicts
+        assert verdicts is not None
+        assert verdicts["prediction"].tolist() == [int(not one) for one in said]
+    table.assign(hallucination_score=[1, 0] * (len(CLAIMS) // 2)).rename(
+        columns={"hallucination_score": "score"}
+    ).to_csv(tmp_path / "b.csv", index=False)
+    words = {"labels": {"0": 1, "1": 0, "factual": 1, "hallucinated": 0}}
+    plain, given = (load_tables([tmp_path / "b.csv"], mapping={"auto": True, **one}).verdicts for one in ({}, words))
+    assert plain is not None
+    assert given is not None
+    assert given["score"].tolist() == plain["score"].tolist(), "what the words of labels mean turns no score"
 
 
 def test_a_call_that_failed_is_no_verdict(tmp_path: Path) -> None:

@@ -89,8 +89,7 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
     if row["headroom"] is not None and row["n_systems"] > 1:
         text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
         text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; its interval allows "
-        text += "for "
-        told.append(make_statement(text + "the choice.", row=row))
+        told.append(make_statement(text + "for the choice.", row=row))
     told += _state_audit_estimates_interval_widths(row)
     if row["reason"]:
         told.append(make_statement("Note: {row.reason}.", row=row))

@@ -219,8 +219,8 @@ def certify_cascade_for_command(
 ) -> tuple[CascadeResults, str]:
     """Certify a cascade, and say how its calls are priced.
 
-    A second judge that the verdicts have not is asked of the labelled claims first. Its verdicts are kept in
-    ``then.parquet``; a journal in the folder's ``.work`` lets a run that was stopped go on.
+    A second judge without verdicts judges the labelled claims first. Its verdicts are kept in ``then.parquet``; a
+    journal in the folder's ``.work`` lets a run that was stopped go on.
     """
     from factaudit.estimate.cascade import certify_cascade
     from factaudit.evaluators.judging import judge, make_named_evaluator

@@ -41,8 +41,8 @@ def convert_felm(sources: Sequence[Path]) -> Conversion:
         answers = read_dataset_source_rows(path, FelmAnswer)
         for one in answers:
             if len(one.labels) != len(one.segmented_response):
-                message = f"expected a label for each of {len(one.segmented_response)} segments, found "
-                message += f"{len(one.labels)}"
+                n_segments = len(one.segmented_response)
+                message = f"expected a label for each of {n_segments} segments, found {len(one.labels)}"
                 leave_out_unreadable_row(path, Problem(message, one.position, "labels", "line"))
                 continue
             response = f"felm:{path.stem}:{one.index}"

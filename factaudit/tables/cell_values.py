@@ -19,8 +19,9 @@ _LAST_WORDS = re.compile(
     r"\b(?:verdict|answer|label|judge?ment|conclusion|decision|result|rating)\W+(?:is\W+)?(\w+(?: \w+){0,2})\W*$",
     re.IGNORECASE,
 )
-#: What is shorter is a word of its own.
-_MIN_WORDS = 3
+#: Three words: what is shorter is a word of its own.
+_SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w")
+_FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
@@ -35,9 +36,10 @@ def find_verdict_in_reply(text: Any) -> str | None:
     >>> find_verdict_in_reply("No, the year differs."), find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
     ('No', 'NOT SUPPORTED')
     """
-    if len(re.findall(r"\w+", str(text))) < _MIN_WORDS or re.match(r"\W*error\b", str(text), re.IGNORECASE):
+    text = str(text)
+    if not _SEVERAL_WORDS.search(text) or _FAILED_CALL.match(text):
         return None
-    found = [_FIRST_WORDS.match(str(text)), _LAST_WORDS.search(str(text))]
+    found = [_FIRST_WORDS.match(text), _LAST_WORDS.search(text)]
     said = [one[1] for one in found if one is not None and parse_label_word(one[1]) is not None]
     return said[-1] if said else None
 

@@ -1,5 +1,4 @@
-"""Columns that nothing reads, and that may hold judgements for all their names say: they are asked about, so that no
-label and no judge is left out by a guess."""
+"""Questions about columns that nothing reads, though they may hold judgements: no guess leaves one out."""
 
 from __future__ import annotations
 
@@ -76,9 +75,17 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
 
 def _are_replies(reading: TableReading, column: ColumnProfile) -> bool:
     """Whether texts begin or end with a verdict, and not always with the same."""
-    said = [find_verdict_in_reply(text) for text in reading.rows[column.name] if not has_no_value(text)]
-    values = [parse_label_word(word) for word in said if word is not None]
-    return len(values) >= (1 - MAX_UNREADABLE_SHARE) * len(said) and {*values} == {0, 1}
+    texts = [text for text in reading.rows[column.name] if not has_no_value(text)]
+    said, n_without = set(), 0
+    for text in texts:
+        verdict = find_verdict_in_reply(text)
+        if verdict is not None:
+            said.add(parse_label_word(verdict))
+            continue
+        n_without += 1
+        if n_without > MAX_UNREADABLE_SHARE * len(texts):  # ordinary texts, of which there may be many, and long ones
+            return False
+    return said == {0, 1}
 
 
 def _is_doubtful_measure(column: ColumnProfile) -> bool:

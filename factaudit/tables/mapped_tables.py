@@ -38,6 +38,7 @@ from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_l
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
 from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+from factaudit.tables.vocabulary import normalise_vocabulary_words
 
 
 @dataclass(frozen=True)
@@ -363,13 +364,13 @@ class _MappedTable:
         self, column: str, is_mine: np.ndarray, scale: tuple[float, float] | str | None, threshold: float | None
     ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
         """Some rows' scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
-        words = {**self.mapping.labels, **self.mapping.words.get(column, {})}
-        is_reversed = [words.get(word) for word in ("0", "1")] == [1, 0] and set(
-            self.rows[column][is_mine].dropna().astype(str)
-        ) <= {"0", "1"}
-        scale = scale or self.mapping.scale or ((1.0, 0.0) if is_reversed else (0.0, 1.0))
+        cells, scale = self.rows[column][is_mine], scale or self.mapping.scale
+        if scale is None and (words := self.mapping.words.get(column)):
+            said = {normalise_vocabulary_words(word): value for word, value in words.items()}
+            cells = cells.map(lambda cell: said.get(normalise_vocabulary_words(cell), cell))
+        scale = scale or (0.0, 1.0)
         limit = threshold if threshold is not None else self.mapping.threshold
-        found = scale_judgement_numbers(parse_judgement_numbers(self.rows[column][is_mine]), scale, limit)
+        found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, limit)
         wrong = pd.Series(False, index=self.rows.index)
         wrong[is_mine] = (found[0] < 0) | (found[0] > 1)
         low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
