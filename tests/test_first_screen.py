@@ -244,7 +244,7 @@ def test_the_terminal_has_twenty_lines_of_eighty_characters(demo_results):
     assert len(lines) <= 20
     assert all(len(line) <= SCREEN_WIDTH for line in lines)
     text = "\n".join(lines)
-    for word in ("Best ", "Avoid ", "Not for ", "Instead ", "Beware "):
+    for word in ("Best ", "Avoid ", "Not for ", "Labels ", "Beware "):
         assert f"\n{word}" in text
 
 
@@ -292,7 +292,7 @@ def test_both_evaluators_under_use_are_named_where_both_have_a_fault(demo_result
 
 
 def test_estimates_stand_beside_the_rates_of_an_evaluator_that_is_named(demo_results):
-    (told,) = advice_of(screen_of(demo_results), "Instead")
+    (told,) = advice_of(screen_of(demo_results), "Labels")
     rows = demo_results.rows("quantification", evaluator="modernbert_b", level="claim")
     off = [abs(row["bias"]) for row in rows if row["system"] != "__all__"]
     assert f"(modernbert_b: {100 * sum(off) / len(off):.1f});" in told

@@ -49,10 +49,7 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            yield (
-                "Instead",
-                _state_estimate_width_and_accuracy(run, quoted, evaluators[0], tested.get(evaluators[0], [])),
-            )
+            yield _state_estimate_width_and_accuracy(run, quoted, evaluators[0], tested.get(evaluators[0], []))
     elif far or far_datasets or some or some_datasets:
         text = "label a sample of new claims, and estimate error rates from it (factaudit sample)."
         yield "Instead", make_statement(text)
@@ -94,8 +91,12 @@ def _state_biased_system_error_rates(
 
 def _state_estimate_width_and_accuracy(
     run: AuditedRun, quoted: Sequence[Row], best: str, predicted_rows: Sequence[Row]
-) -> Statement:
-    """How wide their intervals are; where all is labelled, how near they come beside the rates as predicted."""
+) -> tuple[str, Statement]:
+    """How wide their intervals are; where all is labelled, how near they come beside the rates as predicted.
+
+    Estimates that come no nearer are not told as what to use instead.
+    """
+    word = "Instead"
     estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
     known = [
         row | {"distance": row["rate"] - row["labelled_error_rate"]}
@@ -112,12 +113,14 @@ def _state_estimate_width_and_accuracy(
     text += f"; {n_held} of {{known:count}} hold the true rate." if known else "."
     if known and len(beside) == len(known) == len(estimated) == len(predicted):
         is_nearer = sum(abs(row["distance"]) for row in known) < sum(abs(row["bias"]) for row in beside)
-        text = (
-            f"estimates from {labels}: {'off by' if is_nearer else 'no nearer,'} {{known.distance:points}} points on "
-        )
+        if not is_nearer:
+            word, labels = "Labels", labels.replace(" label}", "}") if len(quoted) > 1 else labels
+        text = f"estimates from {labels}: off by" if is_nearer else f"{labels}: estimates come no nearer,"
+        text += " {known.distance:points} points on "
         text += f"average ({{best}}: {{beside.bias:points}}); {n_held} of {{known:count}} intervals "
         text += "({estimated.width:points} wide) hold the truth."
-    return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
+    told = make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
+    return word, told
 
 
 def _list_system_ranking_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
