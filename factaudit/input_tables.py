@@ -19,6 +19,12 @@ from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
+from factaudit.tables.open_questions import (
+    AmbiguousReadingError,
+    OpenQuestion,
+    PossibleColumnReading,
+    leave_columns_unread,
+)
 from factaudit.tables.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
@@ -38,6 +44,49 @@ def load_input_tables(
     for note in left_out.list_notes():
         report_line(f"rows      {note}")
     return loaded
+
+
+def _ask_about_columns_beside_a_format(sources: Sequence[Any], given: ColumnMapping, names: Sequence[str]) -> None:
+    """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
+    mapping says nothing of them: whoever added them wants them read. Only readings that work are offered."""
+    if not names or not given.auto or given.unread or "label" in given.columns:
+        return
+    listed = ", ".join(names)
+    offers: list[PossibleColumnReading] = []
+    if len(names) > 1:
+        offers.append(PossibleColumnReading(f"{listed}: each is a person's", {"people": list(names)}))
+    for name in names:
+        turned = {"columns": {"label": name}, "labels": {"1": 0, "0": 1}}
+        offers.append(PossibleColumnReading(f"{name}: holds people's labels", {"columns": {"label": name}}))
+        offers.append(PossibleColumnReading(f"{name}: people's labels, 1 is not attributable", turned))
+    offers.append(
+        PossibleColumnReading(f"{listed}: {'an evaluator' if len(names) == 1 else 'evaluators'}", {"wide": list(names)})
+    )
+    data = given.model_dump(exclude_defaults=True, mode="json")
+    found: list[PossibleColumnReading] = []
+    for one in offers:
+        found += _list_ways_to_read(sources, PossibleColumnReading(one.description, {**data, **one.mapping}))
+    found.append(leave_columns_unread(names))
+    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
+    raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, found)], found)
+
+
+def _leave_out_unread_evaluators(verdicts: pd.DataFrame, given: ColumnMapping) -> pd.DataFrame:
+    return verdicts[~verdicts["evaluator"].isin(given.unread)] if given.unread else verdicts
+
+
+def _list_ways_to_read(sources: Sequence[Any], reading: PossibleColumnReading) -> list[PossibleColumnReading]:
+    """The reading where the sources can be read by it; where it leaves a question open, with each answer to that."""
+    try:
+        with collect_unreadable_rows():
+            _load_collected_input_tables(sources, reading.mapping, lambda line: None)
+    except AmbiguousReadingError as error:
+        return [
+            PossibleColumnReading(f"{reading.description}; {one.description}", one.mapping) for one in error.readings
+        ]
+    except (InputError, UsageError):
+        return []
+    return [reading]
 
 
 def _load_collected_input_tables(
@@ -68,15 +117,21 @@ def _load_collected_input_tables(
     if any(one is None for one in options.values()):
         report_line(f"format    {', '.join(by_format)} by its keys, but read as a table: the mapping says how")
         return load_tables(sources, mapping, report_line)
-    claims, verdicts, annotations = [], [], []
+    claims, verdicts, annotations, unread = [], [], [], list[str]()
     for name, paths in by_format.items():
         report_line(f"format    {name}: {FORMATS[name].summary}")
         converted = convert(name, paths, **options[name] or {})
         for note in converted.notes:
             report_line(f"          {note}")
         claims.append((name, converted.claims))
-        verdicts += [] if converted.verdicts is None else [(name, converted.verdicts)]
+        if (
+            converted.verdicts is not None
+            and not (judged := _leave_out_unread_evaluators(converted.verdicts, given)).empty
+        ):
+            verdicts.append((name, judged))
         annotations += [] if converted.annotations is None else [converted.annotations]
+        unread += [name for name in converted.unread_judgements if name not in unread]
+    _ask_about_columns_beside_a_format(sources, given, unread)
     if tables:
         loaded = load_tables(tables, None, report_line)
         claims += [] if loaded.claims is None else [("tables", loaded.claims)]
@@ -173,6 +228,7 @@ def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping)
     said = mapping.model_dump(exclude_defaults=True)
     columns: dict[str, Any] = {**said.pop("columns", {}), **said.pop("constants", {})}
     columns |= {"labels": said.pop("labels")} if "labels" in said else {}
+    said.pop("unread", None)  # what the format has no place for
     if said.keys() - {"auto"} or (columns and not mapping.auto):
         return None
     return columns if columns.keys() <= FORMATS[format_name].options.keys() else None

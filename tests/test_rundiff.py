@@ -265,7 +265,8 @@ def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
     assert row["bias_before"] < row["bias_after"] < 0 < row["bias"]
     assert found.judge([], ["bias>0.01"]).word == "pass"
     (met,) = found.judge([], ["bias<-0.01"]).warnings
-    assert met.startswith("judge: size of bias changed by −3.3 points") and "; smaller is better)" in met
+    assert met.startswith("judge: size of bias changed by −3.3 points")
+    assert "; smaller is better)" in met
 
 
 def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: Path) -> None:

@@ -176,7 +176,8 @@ def _convert_framework_log_samples(
             name: [sample.fields.get(name) for sample in samples]
             for name in dict.fromkeys(name for sample in samples for name in sample.fields)
             if name not in {*fields.values(), *known} and not name.startswith(_JUDGEMENT_FIELDS)
-        }
+        },
+        ("people", "judge", "both", *([] if "label" in fields else ["label"])),
     )
     if "label" not in fields and [*map(is_certain_human_label_column, judged.values())] == [True]:
         fields["label"] = next(iter(judged))
@@ -225,13 +226,13 @@ def _convert_framework_log_samples(
     if off_scale:
         told = f"not all numbers of {', '.join(off_scale)} are between 0 and 1, so that none of them is read as a score"
         notes.append(f"{told}: read the file as a table, with --scale LOW:HIGH")
+    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
     if by_people:
         notes.append(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
         )
     if agreeing:
         notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
-    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
     if metrics_like_labels and "label" not in fields:
         notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
     if unread:
@@ -246,6 +247,8 @@ def _convert_framework_log_samples(
     if "doc" not in fields:
         notes.append("no field was taken for the documents: audits that read text are left out (option doc)")
     converted = Conversion.from_rows(list(claims.values()), verdicts, source=source, notes=notes)
+    if "label" not in fields:
+        converted.unread_judgements.extend([*unread, *by_people, *metrics_like_labels])
     if converted.verdicts is not None:
         without = int(converted.verdicts["prediction"].isna().sum())
         evaluators = ", ".join(converted.verdicts["evaluator"].unique())

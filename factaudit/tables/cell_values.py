@@ -14,7 +14,7 @@ _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
 #: A judge's reply that begins with its verdict, and one that ends in it: ``No, it differs``, ``... Verdict: yes``.
-_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!)\]'\"*—–\n]| - |$)")
+_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!()\]'\"*—–\n]| - |$)")
 _LAST_WORDS = re.compile(
     r"\b(?:verdict|answer|label|judge?ment|conclusion|decision|result|rating)\W+(?:is\W+)?(\w+(?: \w+){0,2})\W*$",
     re.IGNORECASE,
@@ -22,6 +22,9 @@ _LAST_WORDS = re.compile(
 #: Three words: what is shorter is a word of its own.
 _SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w")
 _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
+#: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of stars.
+_NAMED_NUMBER = re.compile(r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]]+?)\]{0,2}\.?")
+_STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
@@ -78,6 +81,10 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
 
 
 def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
+    if stars := _STARS.fullmatch(text):
+        return float(len(stars[1]))
+    if not _FAILED_CALL.match(text) and (named := _NAMED_NUMBER.fullmatch(text)):
+        text = named[1].strip()
     fraction = _FRACTION.fullmatch(text)
     if fraction and float(fraction[2]):
         return float(fraction[1]) / float(fraction[2])

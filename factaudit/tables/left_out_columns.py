@@ -48,6 +48,8 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
     for one in readings:
         if one.kind is None and {"claim", "claim_id"} & {*one.roles}:
             free = [column for name, column in one.profiles.items() if name not in mapped]
+            if not has_labels:
+                ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
             ask_about_unknown_columns(one, left, has_labels)
 
@@ -59,7 +61,10 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
     by_people = has_vocabulary_word_in_column_name("people", column.name)
     by_judges = has_vocabulary_word_in_column_name("judges", column.name)
     of_support = has_vocabulary_word_in_column_name("labels", column.name) or is_reversed_column_name(column.name)
-    is_called = (not has_labels and (by_people or of_support)) or (not has_judges and (by_judges or of_support))
+    may_be_label = has_vocabulary_word_in_column_name("doubtful_labels", column.name)
+    is_called = (not has_labels and (by_people or of_support or may_be_label)) or (
+        not has_judges and (by_judges or of_support)
+    )
     if column.is_time or column.counts_up or (column.n_different < 2 and not (by_people and column.kind == "binary")):
         return False
     kind = classify_judgement_column_by_name(column)
@@ -71,6 +76,38 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return True
     is_few = column.kind == "name" and len(column.words) <= _MAX_WORDS
     return is_called and (is_few or column.kind in ("binary", "share", "grade"))
+
+
+def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:
+    """Whether a column has one word in some rows and nothing in the others, under a name of a label."""
+    is_mark = column.kind in ("binary", "name") and column.n_different == 1 and column.n_missing > 0
+    is_open = reading.is_free(column.name) or reading.unread.get(column.name) in {
+        *_DOUBTED_REASONS,
+        REASONS["constant"],
+    }
+    kinds = ("doubtful_labels", "labels", "people")
+    is_called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in kinds)
+    return is_mark and is_open and (is_called or is_reversed_column_name(column.name))
+
+
+def ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+    """Ask whether marked claims are the errors, or those that are not marked."""
+    for column in columns:
+        name, (mark,) = column.name, column.words
+        ways = [
+            PossibleColumnReading(
+                f"{name}: people's labels, {mark!r} is {'not ' * (not said)}attributable, and what is not marked is"
+                f"{' not' * said}",
+                {"columns": {"label": name}, "labels": {mark: said, "": 1 - said}},
+            )
+            for said in (
+                (0, 1)
+                if is_reversed_column_name(name) or find_vocabulary_words_in_column_name("doubtful_errors", name)
+                else (1, 0)
+            )
+        ]
+        text = f"{name}: {mark!r} or nothing; which of them is attributable is not said"
+        reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([name])]))
 
 
 def _are_replies(reading: TableReading, column: ColumnProfile) -> bool:
