@@ -228,7 +228,13 @@ def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list
         listed = ", ".join(map(repr, alike[:5])) + (" ..." if len(alike) > 5 else "")
         way = "make them one list, whose rows have a field that says which it is (system, annotator, dataset, split)"
         raise InputError(source_name, [Problem(f"{listed} are lists of rows with the same fields: {way}")])
-    return found[longest]
+    n_rows = len(found[longest])
+    if others := [key for key, rows in found.items() if key != longest and 2 * len(rows) >= n_rows > 1]:
+        listed = ", ".join(map(repr, [longest, *others]))
+        raise InputError(source_name, [Problem(f"{listed} are lists of rows: write each into a file of its own")])
+    beside = {key: one for key, one in document.items() if key != longest and isinstance(one, list)}
+    beside = {str(key): one for key, one in beside.items() if len(one) == n_rows > 1 and str(key) not in fields}
+    return [row | {key: one[at] for key, one in beside.items()} for at, row in enumerate(found[longest])]
 
 
 def _read_objects_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:

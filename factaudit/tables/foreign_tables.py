@@ -109,6 +109,8 @@ def read_foreign_table(
         find_annotator_label_columns(reading, classes)
     if "annotator" in reading.roles and "label" not in fixed:
         _find_annotator_labels(reading, classes)
+    if {"annotator", "response_id", "claim"} <= {*reading.roles} and "response_id" not in fixed:
+        _leave_out_answers_of_annotators(reading)
     if "annotator" in reading.roles and "annotator" not in fixed:
         ask_about_annotators_that_judge(reading)
     if "label" not in reading.roles:
@@ -127,6 +129,14 @@ def read_foreign_table(
         if not has_others:
             ask_about_repeated_claims(reading)
     return reading
+
+
+def _leave_out_answers_of_annotators(reading: TableReading) -> None:
+    """Where a survey's answers have ids (Qualtrics' ``ResponseId``), these are of people, not of a system's text."""
+    ids, who, claims = (reading.rows[reading.roles[ours].name] for ours in ("response_id", "annotator", "claim"))
+    n_people_of_id, n_people_of_claim = (who.groupby(key.astype(str)).nunique() for key in (ids, claims))
+    if n_people_of_id.max() == 1 and n_people_of_claim.median() > 1:
+        reading.unread[reading.roles.pop("response_id").name] = "the answer of a person"
 
 
 def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
@@ -330,6 +340,12 @@ def _find_evaluators_of_wide_table(
     judges = [one for one in free if classes[one.name] in ("judge", "plain") or one.name in chosen]
     leave_out_numbers_against(reading, judges)
     judges = [one for one in judges if reading.is_free(one.name)]
+    has_labels = bool("label" in reading.roles or reading.people or labels_elsewhere)
+    unnamed = list[ColumnProfile]()
+    if not has_labels and any(classes[one.name] == "judge" and one.is_fine_score for one in judges):
+        # Grades of nobody beside a judge's scores: people's, if anybody's.
+        unnamed = [one for one in judges if classes[one.name] == "plain" and one.kind == "grade"]
+        judges = [one for one in judges if one not in unnamed]
     constant = [one for one in judges if one.n_different == 1 and len(reading.rows) > 1]
     reading.evaluators = pair_score_and_verdict_columns(reading, [one for one in judges if one not in constant])
     join_nameless_score_and_verdict(reading)
@@ -339,7 +355,7 @@ def _find_evaluators_of_wide_table(
     ask_about_constant_judge_columns(reading, [one for one in constant if one.name not in paired])
     unknown = [one for one in free if classes[one.name] in ("unknown", "both") and one.n_different > 1]
     unknown = [one for one in unknown if one.name not in chosen]
-    has_labels = bool("label" in reading.roles or reading.people or labels_elsewhere)
+    unknown += unnamed
     unknown = [one for one in unknown if _can_be_judgement_column(one, reading, has_labels)]
     ask_about_unknown_columns(reading, unknown, has_labels)
 

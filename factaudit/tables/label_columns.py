@@ -49,9 +49,10 @@ def find_annotator_label_columns(reading: TableReading, classes: Mapping[str, st
         ):
             groups.setdefault(re.sub(r"[\d\W_]|\b\w\b", "", words), []).append(name)
     for group in groups.values():
-        for name in [one for one in group if one.endswith(".value") and one.removesuffix("value") + "name" in group]:
-            reading.unread[name] = "the answer's code"  # Labelbox's "name" is what the person saw
-            group.remove(name)
+        for code, word in (("value", "name"), ("score", "label")):  # of Labelbox and Phoenix; people saw the words
+            for name in [one for one in group if one.endswith(f".{code}") and one.removesuffix(code) + word in group]:
+                reading.unread[name] = "the answer's code"
+                group.remove(name)
         kinds = {reading.profiles[name].kind for name in group}
         varied = [name for name in group if reading.profiles[name].n_different > 1]
         if _are_marks_of_classes(reading, group) or len(varied) == 1 < len(group):

@@ -167,3 +167,38 @@ fenced = [f"```json\n{json.dumps({'verdict': word, 'sure': 0.9})}\n```" for word
 add("fenced_replies.csv", make_csv({**texts, "human_label": ones, "judge": fenced}), judges={"judge": A}, ends="right")
 votes = {**texts, "human_label": ones, "gpt4_yes_votes": spell(A, 5, 1), "gpt4_no_votes": spell(A, 0, 4)}
 add("votes_for_and_against.csv", make_csv(votes), judges={"gpt4_yes_votes": A})
+
+# Columns that may be people's beside a judge: marks, levels, stars; a judge's named number, a word with its score
+marked = {**texts, "error?": spell(L, "", "x"), "judge_prob": FIRST_SCORES}
+add("errors_marked.csv", make_csv(marked), judges={"judge": A}, ends="asked")
+levels = {**texts, "support": spell(L, "full", "none"), "autoais": firsts}
+add("levels_of_support.csv", make_csv(levels), judges={"autoais": A}, ends="asked")
+stars = {**texts, "rating": spell(L, "★★★★★", "★☆☆☆☆"), "judge": FIRST_SCORES}
+add("stars_and_judge.csv", make_csv(stars), judges={"judge": A}, ends="asked")
+named = {**texts, "human_label": ones, "judge": spell(A, "Rating: [[9]]", "Rating: [[2]]")}
+add("named_numbers.csv", make_csv(named), judges={"judge": A}, ends="asked")
+sure = {**texts, "human_label": ones, "judge": spell(A, "yes (0.98)", "no (0.13)")}
+add("words_with_scores.csv", make_csv(sure), judges={"judge": A})
+
+# What a user added to a file of a known format; a tool's code beside its word
+added = {"user_input": CLAIMS, "retrieved_contexts": [str([one]) for one in DOCS], "response": CLAIMS}
+added |= {"faithfulness": FIRST_SCORES}
+gold = {**added, "gold": spell(L, "supported", "unsupported")}
+add("ragas_and_gold.csv", make_csv(gold), judges={"faithfulness": A}, ends="asked")
+three = {**added, "annotator_1": ones, "annotator_2": ones, "annotator_3": firsts}
+add("ragas_and_people.csv", make_csv(three), judges={"faithfulness": A}, ends="asked", people=3)
+phoenix = {"human_annotation.label": spell(L, "factual", "hallucinated"), "human_annotation.score": spell(L, 0, 1)}
+add("code_beside_word.csv", make_csv({**texts, **phoenix, "judge": FIRST_SCORES}), judges={"judge": A})
+
+# Rows in two lists, and numbers beside the rows
+rows = [{"id": k, "document": DOCS[k], "text": CLAIMS[k], "human": ones[k]} for k in range(N)]
+verdicts = [{"claim_id": k, "judge": "gpt-4o", "verdict": firsts[k]} for k in range(N)]
+lists = {"claims": rows, "verdicts": verdicts}
+add("two_lists.json", json.dumps(lists).encode(), ends="are lists of rows: write each into a file of its own")
+beside = {"items": rows, "gpt4_scores": FIRST_SCORES}
+add("numbers_beside_rows.json", json.dumps(beside).encode(), judges={"gpt4_scores": A})
+
+# Each answer of a survey has an id, which is no response of a system
+survey = {"ResponseId": [f"R_{k}" for k in range(2 * N)], "passage": DOCS * 2, "statement": CLAIMS * 2}
+survey |= {"Q5": spell(L + L, "Yes", "No"), "PROLIFIC_PID": ["p1"] * N + ["p2"] * N}
+add("answers_of_a_survey.csv", make_csv(survey), people=2)
