@@ -3,7 +3,7 @@
     python tests/validity/public_rates.py [replicates, default 100]
 
 All truths are known: corpora, labels and scores are simulated as arrays. *Undecided*: the share of 95 % intervals of
-the rate of all claims that hold it, as estimated by default, widened to the bounds, and with undecided claims left out.
+the rate of all claims that hold it, as estimated by default, and with undecided claims left out.
 *Annotators*: the same, with the labels of annotators who err (60 draws of 100). *Extremes*: intervals of the
 lowest and of the highest rate, and of that of the system that looks best. *Pairs*: how many are told apart, how many of
 these are in the wrong order, and the mean share of wrong ones over runs.
@@ -83,7 +83,7 @@ def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_labels: int = 160) -> dict[str, float]:
-    """Shares of held truths by default, widened to the bounds and with undecided claims left out, and mean widths."""
+    """Shares of held truths by default and with undecided claims left out, and mean widths."""
     found: dict[str, list[np.ndarray]] = {}
     for replicate in range(replicates):
         random = np.random.default_rng([int(100 * share), mostly_errors, replicate])
@@ -103,9 +103,6 @@ def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_lab
             low, high = (np.array([getattr(one, end) for one in ones]) for end in ("low", "high"))
             found.setdefault(name, []).append(holds(truth, low, high))
             found.setdefault(f"width {name}", []).append(high - low)
-            if name == "default":
-                least, most = (np.array([getattr(one, end) for one in ones]) for end in ("least", "greatest"))
-                found.setdefault("bounds", []).append(holds(truth, np.minimum(low, least), np.maximum(high, most)))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
@@ -209,14 +206,14 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
 
 
 def lines(replicates: int) -> Iterator[str]:
-    heads = f"{'default':>9}{'+ bounds':>10}{'left out':>10}"
+    heads = f"{'default':>9}{'left out':>10}"
     yield f"{'undecided':<24}{heads}   widths in points ({replicates} draws)"
     for mostly in (False, True):
         for share in UNDECIDED_SHARES:
             found = {key: 100 * value for key, value in undecided_coverage(share, mostly, replicates).items()}
             name = f"{100 * share:.0f} %, {'mostly errors' if mostly else 'at random'}"
             widths = " / ".join(f"{found[f'width {key}']:.1f}" for key in ("default", "left out"))
-            cells = "".join(f"{found[key]:>10.1f}" for key in ("default", "bounds", "left out"))
+            cells = "".join(f"{found[key]:>10.1f}" for key in ("default", "left out"))
             yield f"{name:<24}{cells[1:]}   {widths}"
     yield f"\n{'systems, labels':<44}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
     for world in SYSTEM_WORLDS:
