@@ -43,7 +43,7 @@ def claims_of(texts: list[str], docs: list[str | None]) -> pd.DataFrame:
 
 
 def test_the_page_is_one_file_that_loads_nothing() -> None:
-    text = render_labelling_page(claims_of(["A claim."], ["A document."]), "ann")
+    text = render_labelling_page(claims_of(["A claim."], ["A document."]), "ann", "labels")
     assert re.findall(r"<(?:link|img|iframe|object|embed|base|form)\b", text) == []
     assert set(re.findall(r'\b(?:src|href)="([^"]*)"', text)) == {"#answer"}
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
@@ -57,8 +57,8 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
 def test_it_is_blind_to_systems_and_verdicts() -> None:
     claims, verdicts = tables(World(size=6))
     sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 12)
-    data = data_of(render_labelling_page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann"))
-    assert set(data) == {"page", "annotator", "docs", "claims"}
+    data = data_of(render_labelling_page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann", "labels"))
+    assert set(data) == {"page", "name", "annotator", "docs", "claims"}
     assert all(set(claim) == {"id", "claim", "doc"} for claim in data["claims"])
 
 
@@ -67,7 +67,7 @@ def data_of(text: str) -> dict[str, Any]:
 
 
 def test_texts_stay_data() -> None:
-    text = render_labelling_page(claims_of(HOSTILE, HOSTILE[::-1]), "ann")
+    text = render_labelling_page(claims_of(HOSTILE, HOSTILE[::-1]), "ann", HOSTILE[0])
     assert text.count("<script") == 2
     data = data_of(text)
     assert [claim["claim"] for claim in data["claims"]] == HOSTILE
@@ -238,7 +238,9 @@ def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Call
     while view.text("count") != "30 of 30":
         view.press(keys[view.text("claim")])
     assert view.text("left") == "all done"
-    found = read_annotations(view.download(), claims=claims)
+    saved = view.download()
+    assert saved.name == "label-annotator-1.jsonl", "another page's labels have another name"
+    found = read_annotations(saved, claims=claims)
     label = claims.set_index("claim_id")["label"]
     assert len(found) == 30
     assert (found["label"].to_numpy() == label[found["claim_id"]].to_numpy()).all()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     },
     short_help="Draw the claims to label.",
     epilog=options.format_help_example(
-        "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page label.html"
+        "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html"
     ),
 )
 @options.CLAIMS_ARGUMENT

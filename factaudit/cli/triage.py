@@ -205,7 +205,7 @@ def write_triage_command_folder(
         if not len(review) or texts.isna().any() or texts.map(is_text_placeholder).any():
             page.unlink(missing_ok=True)  # that of an earlier triage shows other claims
             return None
-        write_text(page, render_labelling_page(review, "reviewer"))
+        write_text(page, render_labelling_page(review, "reviewer", page.stem))
         return page
 
 

@@ -53,18 +53,22 @@ def write_labelling_page(
     if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
         raise InputError(str(path), [Problem("the claims have no text to show")])
     write_text(
-        path, render_labelling_page(_shuffle_labelling_page_claims(claims, annotator, seed, by_response), annotator)
+        path,
+        render_labelling_page(
+            _shuffle_labelling_page_claims(claims, annotator, seed, by_response), annotator, path.stem
+        ),
     )
     return path
 
 
-def render_labelling_page(claims: pd.DataFrame, annotator: str) -> str:
-    """The page's HTML: claims in their order, nothing of systems or verdicts."""
+def render_labelling_page(claims: pd.DataFrame, annotator: str, name: str) -> str:
+    """The page's HTML: claims in their order, nothing of systems or verdicts. Its labels are saved under its name."""
     documents = claims["doc"].astype(object).where(claims["doc"].notna(), "")
     codes, texts = pd.factorize(documents)
     ids = claims["claim_id"].tolist()
     data = {
         "page": hash_texts(annotator, *ids),
+        "name": name,
         "annotator": annotator,
         "docs": [str(text) for text in texts],
         "claims": [

@@ -304,8 +304,8 @@
     count();
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([lines()], { type: "application/x-ndjson" }));
-    const name = ($("annotator").value.trim() || data.annotator).replace(/[^\p{L}\p{N}_-]+/gu, "-");
-    link.download = `labels-${name}.jsonl`;
+    const names = [data.name, $("annotator").value.trim() || data.annotator];
+    link.download = `${names.join("-").replace(/[^\p{L}\p{N}_-]+/gu, "-")}.jsonl`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
