@@ -27,6 +27,7 @@ from factaudit.tables.open_questions import (
 )
 from factaudit.tables.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 
 def load_input_tables(
@@ -69,6 +70,11 @@ def _ask_about_columns_beside_a_format(sources: Sequence[Any], given: ColumnMapp
     found.append(leave_columns_unread(names))
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, found)], found)
+
+
+def _is_tools_own_name(name: str) -> bool:
+    """Whether a column is called just a score or a verdict, as tools call sums of theirs: nobody added it."""
+    return normalise_vocabulary_words(name) in {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
 
 
 def _leave_out_unread_evaluators(verdicts: pd.DataFrame, given: ColumnMapping) -> pd.DataFrame:
@@ -130,7 +136,7 @@ def _load_collected_input_tables(
         ):
             verdicts.append((name, judged))
         annotations += [] if converted.annotations is None else [converted.annotations]
-        unread += [name for name in converted.unread_judgements if name not in unread]
+        unread += [name for name in converted.unread_judgements if name not in unread and not _is_tools_own_name(name)]
     _ask_about_columns_beside_a_format(sources, given, unread)
     if tables:
         loaded = load_tables(tables, None, report_line)
