@@ -24,8 +24,16 @@ from factaudit.tables.open_questions import (
     OpenQuestion,
     PossibleColumnReading,
     leave_columns_unread,
+    read_columns_as_evaluators,
+    read_columns_as_people,
 )
-from factaudit.tables.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
+from factaudit.tables.table_loading import (
+    MAX_TRIED_ROWS,
+    LoadedTables,
+    list_column_names,
+    load_pandas_frame,
+    load_tables,
+)
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
@@ -47,26 +55,26 @@ def load_input_tables(
     return loaded
 
 
-def _ask_about_columns_beside_a_format(sources: Sequence[Any], given: ColumnMapping, names: Sequence[str]) -> None:
+def _ask_about_columns_beside_a_format(
+    sources: Sequence[Any], given: ColumnMapping, names: Sequence[str], n_claims: int
+) -> None:
     """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
-    mapping says nothing of them: whoever added them wants them read. Only readings that work are offered."""
+    mapping says nothing of them: whoever added them wants them read. Readings that fail are not offered; of many claims
+    none is tried."""
     if not names or not given.auto or given.unread or "label" in given.columns:
         return
     listed = ", ".join(names)
-    offers: list[PossibleColumnReading] = []
-    if len(names) > 1:
-        offers.append(PossibleColumnReading(f"{listed}: each is a person's", {"people": list(names)}))
+    offers = [read_columns_as_people(names)] if len(names) > 1 else []
     for name in names:
         turned = {"columns": {"label": name}, "labels": {"1": 0, "0": 1}}
-        offers.append(PossibleColumnReading(f"{name}: holds people's labels", {"columns": {"label": name}}))
+        offers.append(read_columns_as_people([name]))
         offers.append(PossibleColumnReading(f"{name}: people's labels, 1 is not attributable", turned))
-    offers.append(
-        PossibleColumnReading(f"{listed}: {'an evaluator' if len(names) == 1 else 'evaluators'}", {"wide": list(names)})
-    )
+    offers.append(read_columns_as_evaluators(names))
     data = given.model_dump(exclude_defaults=True, mode="json")
     found: list[PossibleColumnReading] = []
     for one in offers:
-        found += _list_ways_to_read(sources, PossibleColumnReading(one.description, {**data, **one.mapping}))
+        completed = PossibleColumnReading(one.description, {**data, **one.mapping})
+        found += [completed] if n_claims > MAX_TRIED_ROWS else _list_ways_to_read(sources, completed)
     found.append(leave_columns_unread(names))
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, found)], found)
@@ -75,10 +83,6 @@ def _ask_about_columns_beside_a_format(sources: Sequence[Any], given: ColumnMapp
 def _is_tools_own_name(name: str) -> bool:
     """Whether a column is called just a score or a verdict, as tools call sums of theirs: nobody added it."""
     return normalise_vocabulary_words(name) in {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
-
-
-def _leave_out_unread_evaluators(verdicts: pd.DataFrame, given: ColumnMapping) -> pd.DataFrame:
-    return verdicts[~verdicts["evaluator"].isin(given.unread)] if given.unread else verdicts
 
 
 def _list_ways_to_read(sources: Sequence[Any], reading: PossibleColumnReading) -> list[PossibleColumnReading]:
@@ -130,14 +134,13 @@ def _load_collected_input_tables(
         for note in converted.notes:
             report_line(f"          {note}")
         claims.append((name, converted.claims))
-        if (
-            converted.verdicts is not None
-            and not (judged := _leave_out_unread_evaluators(converted.verdicts, given)).empty
-        ):
-            verdicts.append((name, judged))
+        judged = converted.verdicts
+        if judged is not None and given.unread:
+            judged = judged[~judged["evaluator"].isin(given.unread)]
+        verdicts += [] if judged is None or judged.empty else [(name, judged)]
         annotations += [] if converted.annotations is None else [converted.annotations]
         unread += [name for name in converted.unread_judgements if name not in unread and not _is_tools_own_name(name)]
-    _ask_about_columns_beside_a_format(sources, given, unread)
+    _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
     if tables:
         loaded = load_tables(tables, None, report_line)
         claims += [] if loaded.claims is None else [("tables", loaded.claims)]

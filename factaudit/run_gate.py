@@ -201,9 +201,9 @@ def format_run_gate_change(row: Row, figure: str) -> str:
     value, low, high = row[key], row.get(f"{key}_low"), row.get(f"{key}_high")
     if value is None:
         return f"{row['evaluator']}: the change of {GATE_FIGURES[figure]} is undefined"
-    told = f" (95 % CI {format_points(low)} to {format_points(high)})" if low is not None and high is not None else ""
-    if figure == "bias":
-        told = told.removesuffix(")") + "; smaller is better)" if told else " (smaller is better)"
+    besides = [f"95 % CI {format_points(low)} to {format_points(high)}"] if low is not None and high is not None else []
+    besides += ["smaller is better"] * (figure == "bias")
+    told = f" ({'; '.join(besides)})" if besides else ""
     if figure == "flips":
         told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
         return f"{row['evaluator']}: {100 * value:.1f} % of predictions changed{told}"

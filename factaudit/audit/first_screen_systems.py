@@ -107,17 +107,20 @@ def _state_estimate_width_and_accuracy(
     place = ("dataset", "level", "system")
     predicted = {tuple(row[key] for key in place): row for row in predicted_rows}
     beside = [predicted[one] for row in known if (one := tuple(row[key] for key in place)) in predicted]
-    labels = "{first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
+    has_several = len(quoted) > 1
+    labels = "{first.n_labels:number label}" + " a data set" * has_several
     text = f"estimates: {labels} give intervals {{estimated.width:points}} points wide on average"
     n_held = "{held:count}" if held else "none"
     text += f"; {n_held} of {{known:count}} hold the true rate." if known else "."
     if known and len(beside) == len(known) == len(estimated) == len(predicted):
         is_nearer = sum(abs(row["distance"]) for row in known) < sum(abs(row["bias"]) for row in beside)
+        text = f"estimates from {labels}: off by"
         if not is_nearer:
-            word, labels = "Labels", labels.replace(" label}", "}") if len(quoted) > 1 else labels
-        text = f"estimates from {labels}: off by" if is_nearer else f"{labels}: estimates come no nearer,"
-        text += " {known.distance:points} points on "
-        text += f"average ({{best}}: {{beside.bias:points}}); {n_held} of {{known:count}} intervals "
+            word = "Labels"
+            text = "{first.n_labels:number} a data set" if has_several else labels
+            text += ": estimates come no nearer,"
+        text += " {known.distance:points} points on average ({best}: {beside.bias:points}); "
+        text += f"{n_held} of {{known:count}} intervals "
         text += "({estimated.width:points} wide) hold the truth."
     told = make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
     return word, told

@@ -226,13 +226,13 @@ def _convert_framework_log_samples(
     if off_scale:
         told = f"not all numbers of {', '.join(off_scale)} are between 0 and 1, so that none of them is read as a score"
         notes.append(f"{told}: read the file as a table, with --scale LOW:HIGH")
-    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
     if by_people:
         notes.append(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
         )
     if agreeing:
         notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
+    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
     if metrics_like_labels and "label" not in fields:
         notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
     if unread:

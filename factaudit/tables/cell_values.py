@@ -23,7 +23,8 @@ _LAST_WORDS = re.compile(
 _SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w")
 _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
 #: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of stars.
-_NAMED_NUMBER = re.compile(r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]]+?)\]{0,2}\.?")
+#: (Only what begins as a number: texts of any length are looked at, too.)
+_NAMED_NUMBER = re.compile(r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]\w]*\d[^\[\]]{0,40}?)\]{0,2}\.?")
 _STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 

@@ -55,9 +55,8 @@ def find_code_book_of_document(document: Any) -> str | None:
 def find_code_book_of_sheet(rows: Sequence[Sequence[Any]]) -> str | None:
     """What a sheet says of codes, as a line; None where it is no list of codes and words."""
     pairs = [[cell for cell in row if cell is not None] for row in rows]
-    said = [str(row[0]) for row in pairs if len(row) == 1 and isinstance(row[0], str)]
-    if len(said) == sum(map(bool, pairs)) and (lines := [text for text in said if is_code_book_text(text)]):
-        return lines[0]  # a sheet that is read, not a table
+    if all(len(row) < 2 for row in pairs):  # a text, not a table
+        return next((text for row in pairs for text in map(str, row) if is_code_book_text(text)), None)
     pairs = [row for row in pairs if len(row) > 1 and is_number_text(str(row[0]))]
     if not pairs or len(pairs) < len(rows) - 2 or len(pairs) > _MAX_CODES:
         return None

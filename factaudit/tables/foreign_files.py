@@ -232,9 +232,11 @@ def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list
     if others := [key for key, rows in found.items() if key != longest and 2 * len(rows) >= n_rows > 1]:
         listed = ", ".join(map(repr, [longest, *others]))
         raise InputError(source_name, [Problem(f"{listed} are lists of rows: write each into a file of its own")])
-    beside = {key: one for key, one in document.items() if key != longest and isinstance(one, list)}
-    beside = {str(key): one for key, one in beside.items() if len(one) == n_rows > 1 and str(key) not in fields}
-    return [row | {key: one[at] for key, one in beside.items()} for at, row in enumerate(found[longest])]
+    beside = [key for key, one in document.items() if isinstance(one, list) and len(one) == n_rows > 1]
+    beside = [key for key in beside if key not in (longest, *fields)]
+    if not beside:
+        return found[longest]
+    return [row | {key: document[key][at] for key in beside} for at, row in enumerate(found[longest])]
 
 
 def _read_objects_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:

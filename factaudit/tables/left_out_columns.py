@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,13 @@ from factaudit.tables.judgement_columns import (
     classify_judgement_column_by_name,
     read_column_as_binary_judgements,
 )
-from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.open_questions import (
+    OpenQuestion,
+    PossibleColumnReading,
+    leave_columns_unread,
+    read_columns_as_evaluators,
+    read_columns_as_people,
+)
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
@@ -49,7 +54,7 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
         if one.kind is None and {"claim", "claim_id"} & {*one.roles}:
             free = [column for name, column in one.profiles.items() if name not in mapped]
             if not has_labels:
-                ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
+                _ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
             ask_about_unknown_columns(one, left, has_labels)
 
@@ -81,30 +86,25 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
 def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:
     """Whether a column has one word in some rows and nothing in the others, under a name of a label."""
     is_mark = column.kind in ("binary", "name") and column.n_different == 1 and column.n_missing > 0
-    is_open = reading.is_free(column.name) or reading.unread.get(column.name) in {
-        *_DOUBTED_REASONS,
-        REASONS["constant"],
-    }
+    reason = reading.unread.get(column.name)
+    is_open = reading.is_free(column.name) or reason in _DOUBTED_REASONS or reason == REASONS["constant"]
     kinds = ("doubtful_labels", "labels", "people")
     is_called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in kinds)
     return is_mark and is_open and (is_called or is_reversed_column_name(column.name))
 
 
-def ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+def _ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
     """Ask whether marked claims are the errors, or those that are not marked."""
     for column in columns:
         name, (mark,) = column.name, column.words
+        may_be_error = is_reversed_column_name(name) or has_vocabulary_word_in_column_name("doubtful_errors", name)
         ways = [
             PossibleColumnReading(
                 f"{name}: people's labels, {mark!r} is {'not ' * (not said)}attributable, and what is not marked is"
                 f"{' not' * said}",
                 {"columns": {"label": name}, "labels": {mark: said, "": 1 - said}},
             )
-            for said in (
-                (0, 1)
-                if is_reversed_column_name(name) or find_vocabulary_words_in_column_name("doubtful_errors", name)
-                else (1, 0)
-            )
+            for said in ((0, 1) if may_be_error else (1, 0))
         ]
         text = f"{name}: {mark!r} or nothing; which of them is attributable is not said"
         reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([name])]))
@@ -170,11 +170,8 @@ def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnPro
 
 def _list_readings_of_unknown_columns(names: list[str], kind: str, has_labels: bool) -> list[PossibleColumnReading]:
     """What columns of a kind may be, the likelier first."""
-    listed, several = ", ".join(names), len(names) > 1
-    by_people = _read_as_people(names)
-    by_judges = PossibleColumnReading(
-        f"{listed}: {'each is an evaluator' if several else 'an evaluator'}", {"wide": names}
-    )
+    several = len(names) > 1
+    by_people, by_judges = read_columns_as_people(names), read_columns_as_evaluators(names)
     nothing = leave_columns_unread(names)
     if has_labels:
         return [by_judges, nothing, *([by_people] if several else [])]  # people, beside what they agreed on
@@ -183,9 +180,9 @@ def _list_readings_of_unknown_columns(names: list[str], kind: str, has_labels: b
     others = [one for one in names if one not in people]
     readings = [by_people, by_judges, nothing]
     if people and others:
-        readings.insert(0, _read_as_people(people, others))
+        readings.insert(0, _read_as_people_and_judges(people, others))
     elif len(names) == 2:
-        readings += [_read_as_people([one], [other]) for one, other in (names, names[::-1])]
+        readings += [_read_as_people_and_judges([one], [other]) for one, other in (names, names[::-1])]
     elif judges and not people:
         readings = [by_judges, by_people, nothing]
     if not several and kind == "binary":
@@ -202,11 +199,9 @@ def _list_readings_of_unknown_columns(names: list[str], kind: str, has_labels: b
     return readings
 
 
-def _read_as_people(names: Sequence[str], judges: Sequence[str] = ()) -> PossibleColumnReading:
+def _read_as_people_and_judges(people: Sequence[str], judges: Sequence[str]) -> PossibleColumnReading:
     """The reading that columns hold what people said, and others what judges said."""
-    data: dict[str, Any] = {"people": [*names]} if len(names) > 1 else {"columns": {"label": names[0]}}
-    listed = ", ".join(names)
-    said = f"{listed}: each is a person's" if len(names) > 1 else f"{listed}: holds people's labels"
-    if not judges:
-        return PossibleColumnReading(said, data)
-    return PossibleColumnReading(f"{said}; {', '.join(judges)}: evaluators", {**data, "wide": [*judges]})
+    reading = read_columns_as_people(people)
+    return PossibleColumnReading(
+        f"{reading.description}; {', '.join(judges)}: evaluators", {**reading.mapping, "wide": [*judges]}
+    )

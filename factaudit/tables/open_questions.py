@@ -41,6 +41,19 @@ def leave_columns_unread(names: Sequence[str]) -> PossibleColumnReading:
     return PossibleColumnReading(f"{', '.join(names)}: read by nothing", {"unread": list(names)})
 
 
+def read_columns_as_people(names: Sequence[str]) -> PossibleColumnReading:
+    """The reading that columns hold what people said: one the labels, of several each what one person said."""
+    if len(names) > 1:
+        return PossibleColumnReading(f"{', '.join(names)}: each is a person's", {"people": list(names)})
+    return PossibleColumnReading(f"{names[0]}: holds people's labels", {"columns": {"label": names[0]}})
+
+
+def read_columns_as_evaluators(names: Sequence[str]) -> PossibleColumnReading:
+    """The reading that each of the columns is an evaluator."""
+    each = "each is an evaluator" if len(names) > 1 else "an evaluator"
+    return PossibleColumnReading(f"{', '.join(names)}: {each}", {"wide": list(names)})
+
+
 class AmbiguousReadingError(UsageError):
     """Tables can be read in more than one way. Each of the ``readings`` settles all that is open."""
 

@@ -62,7 +62,7 @@ from factaudit.tables.standard_columns import (
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Readings of more rows are not tried before they are offered.
-_MAX_TRIED_ROWS = 20_000
+MAX_TRIED_ROWS = 20_000
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
 #: What a mapping says of values, whatever their columns are called.
@@ -185,7 +185,7 @@ def _list_readings_that_work(
 ) -> list[PossibleColumnReading]:
     """Those of the readings by which the tables can be read; large tables are not tried. Raises `InputError` where none
     is."""
-    if sum(len(rows) for _, rows in tables) > _MAX_TRIED_ROWS:
+    if sum(len(rows) for _, rows in tables) > MAX_TRIED_ROWS:
         return list(readings)
     found, errors = [], []
     for one in readings:
