@@ -171,6 +171,8 @@ add("votes_for_and_against.csv", make_csv(votes), judges={"gpt4_yes_votes": A})
 # Columns that may be people's beside a judge: marks, levels, stars; a judge's named number, a word with its score
 marked = {**texts, "error?": spell(L, "", "x"), "judge_prob": FIRST_SCORES}
 add("errors_marked.csv", make_csv(marked), judges={"judge": A}, ends="asked")
+checked = {**texts, "our check": ones, "hhem": FIRST_SCORES}
+add("our_check.csv", make_csv(checked), judges={"hhem": A}, ends="asked")
 levels = {**texts, "support": spell(L, "full", "none"), "autoais": firsts}
 add("levels_of_support.csv", make_csv(levels), judges={"autoais": A}, ends="asked")
 stars = {**texts, "rating": spell(L, "★★★★★", "★☆☆☆☆"), "judge": FIRST_SCORES}
