@@ -103,6 +103,9 @@ def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_lab
             low, high = (np.array([getattr(one, end) for one in ones]) for end in ("low", "high"))
             found.setdefault(name, []).append(holds(truth, low, high))
             found.setdefault(f"width {name}", []).append(high - low)
+            if name == "default":
+                least, most = (np.array([getattr(one, end) for one in ones]) for end in ("least", "greatest"))
+                found.setdefault("holds bounds", []).append((low <= least) & (most <= high))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 

@@ -12,6 +12,7 @@ from test_estimation import least
 def test_rates_hold_where_a_tenth_is_undecided(mostly_errors: bool) -> None:
     found = undecided_coverage(0.1, mostly_errors, 25)
     assert found["default"] > least(0.95, 100)
+    assert found["holds bounds"] == 1  # docs/estimates.md, "Labels that are unsure"
     # Where they are mostly errors, leaving them out misses the rate of all claims.
     assert found["left out"] < found["default"] or not mostly_errors
 
