@@ -181,14 +181,14 @@ def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
 @pytest.mark.parametrize(
     ("client", "said"),
     [
-        (openai.OpenAI(api_key=KEY), "found a OpenAI: use AsyncOpenAI"),
+        (openai.OpenAI(api_key=KEY), "found one of class OpenAI: use AsyncOpenAI"),
         (openai.AzureOpenAI(api_key=KEY, azure_endpoint="http://x", api_version="1"), "use AsyncAzureOpenAI"),
         (Wrapper(lambda **params: {}), "is not asynchronous"),
         (Wrapper(lambda model: {}), "unexpected keyword"),
-        (3, "found a int"),
-        (object(), "found a object"),
+        (3, "found one of class int"),
+        (object(), "found one of class object"),
         (openai.AsyncOpenAI, "client AsyncOpenAI: "),
-        (lambda: 3, "found a int"),
+        (lambda: 3, "found one of class int"),
         (lambda: 1 / 0, "ZeroDivisionError"),
         ("no_such_module:make", "cannot import 'no_such_module'"),
         ("json:make", "'json' has no 'make'"),

@@ -79,8 +79,10 @@ def list_format_detection_paths(path: Path) -> set[str]:
 
 def _list_parquet_paths(path: Path) -> set[str]:
     file = pq.ParquetFile(path)
-    rows = next(file.iter_batches(batch_size=_MAX_ROWS), None)
-    return {*file.schema_arrow.names} | set(_list_value_detection_paths([] if rows is None else rows.to_pylist(), ""))
+    schema = file.schema_arrow
+    nested = [field.name for field in schema if pa.types.is_nested(field.type)]  # a first batch costs a whole page each
+    rows = next(file.iter_batches(batch_size=_MAX_ROWS, columns=nested), None) if nested else None
+    return {*schema.names} | set(_list_value_detection_paths([] if rows is None else rows.to_pylist(), ""))
 
 
 def _list_json_line_paths(lines: Any) -> set[str]:

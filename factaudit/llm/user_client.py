@@ -129,7 +129,7 @@ def make_user_client(value: Any) -> Any:
     if inspect.iscoroutine(client):
         client.close()
         raise UsageError("client: expected a function that returns a client, found an asynchronous one")
-    kind = f"the class {client.__name__}" if isinstance(client, type) else f"a {type(client).__name__}"
+    kind = f"the class {client.__name__}" if isinstance(client, type) else f"one of class {type(client).__name__}"
     if not _is_chat_client(client):
         raise UsageError(
             "client: expected an AsyncOpenAI, an AsyncAzureOpenAI or what has their chat.completions.create,"
