@@ -172,6 +172,18 @@ def test_one_of_many_predicted_rates_outside_its_interval_is_no_reason_to_avoid_
         assert all(text.startswith("the rates that judge predicts: 1 of") for text in avoided)
 
 
+def test_what_undecided_claims_count_for_is_said_where_they_are_in_the_rates() -> None:
+    for n_undecided, greatest, is_said in ((6, 0.28, True), (6, 0.2, False), (0, 0.2, False)):  # kept, left out, none
+        audits = make_estimates(0.0, 1)
+        for row in audits["estimates"]:
+            row |= {"n_undecided": n_undecided, "rate_min": 0.2, "rate_max": greatest}
+        told = [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": {}}).advice]
+        said = [text for text in told if "each with a third of the probability" in text]
+        assert [text.startswith("the rates count 6 claims that people could not decide") for text in said] == (
+            [True] * is_said
+        )
+
+
 def test_the_width_that_is_said_is_that_of_all_intervals_to_report() -> None:
     """The summary's width is of the systems whose labels alone give an interval, too."""
     audits = make_estimates(0.0, 3)

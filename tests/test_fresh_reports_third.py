@@ -14,7 +14,8 @@ from test_fresh_reports_second import make_orders
 
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.estimates import _list_biases_of_nearest_other_evaluator, _state_audit_estimates_interval_widths
+from factaudit.audit.estimate_remarks import _state_estimate_interval_widths
+from factaudit.audit.estimates import _list_biases_of_nearest_other_evaluator
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import state_missed_errors_or_false_alarms
@@ -37,13 +38,13 @@ Row = dict[str, Any]
 def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
     """ "As narrow as 375 labels alone would": about 215 do, as the claims are finite and the rates near 0."""
     row = {"width": 0.19, "width_shuffled": 0.302, "width_labels": 0.368, "worth": 3.75, "n_labels": 100}
-    (told,) = _state_audit_estimates_interval_widths(row)
+    (told,) = _state_estimate_interval_widths(row)
     assert told == (
         "Intervals are 19.0 points wide on average; with useless (shuffled) scores 30.2, by these labels alone 36.8 "
         "(of systems that have all three)."
     )
     for lacking in ("width", "width_shuffled"):
-        assert list(_state_audit_estimates_interval_widths(row | {lacking: None})) == []
+        assert list(_state_estimate_interval_widths(row | {lacking: None})) == []
 
 
 @pytest.mark.parametrize(("other", "nearest"), [(0.03, "b"), (0.09, None)])

@@ -381,6 +381,9 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
     )
     assert f"{highest} It is significantly above poor." in text, "the intervals do not overlap"
     assert "It is significantly better on easy (90.0 %) than on hard (66.0 %)." in text
+    results["audits"]["rates"][1] |= {"n_unscored": 20, "bacc_min": 0.55, "bacc_max": 0.75}
+    bounded = " ".join(compose_report_summary_paragraphs(results))
+    assert "better on easy (90.0 %) than on hard (55.0 % to 75.0 %)." in bounded, "no point where much is unscored"
     paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": -0.25}]
     assert "It is significantly above poor." in " ".join(compose_report_summary_paragraphs(results))

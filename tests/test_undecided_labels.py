@@ -112,18 +112,24 @@ def test_many_undecided_claims_are_flagged_with_what_they_do() -> None:
         in reason
     )
     assert f"{100 * row['rate_max']:.1f} % if each is" in reason
+    assert "rates count them as no errors, as errors, or as the model says, each with a third" in reason
     assert f"{100 * hierarchical_rates(left).loc[worst, 'rate']:.1f} % by a model of the labels without them" in reason
     assert (
         f"people could not decide {n} of 200 claims that they looked at (unclear {n}), left out"
         in left.summary[0]["reason"]
     )
+    assert "a third of the probability" not in left.summary[0]["reason"]
 
 
 def test_few_undecided_claims_are_kept_and_not_flagged() -> None:
     kept, _ = case(0.03, 0.02)
     assert 0 < kept.summary[0]["n_undecided"] <= 10
-    assert "undecided" not in kept.summary[0]["reason"]
+    assert "its rate is" not in kept.summary[0]["reason"]
+    assert (
+        "rates count them as no errors, as errors, or as the model says, each with a third" in kept.summary[0]["reason"]
+    )
     none, _ = case(0.0, 0.0)
+    assert "could not decide" not in (none.summary[0]["reason"] or "")
     rows = none.table()
     assert (rows["rate_min"] == rows["rate"]).all()
     assert (rows["n_undecided"] == 0).all()
@@ -215,6 +221,4 @@ def test_no_direction_is_surer_than_the_normal_tail_of_its_draws() -> None:
     """1,000 draws without one of the other sign: 0 of them is no probability of 0."""
     draws = np.random.default_rng(0).normal(0, 1, (1000, 3)) + np.array([4.0, -4.0, 0.0])
     draws[:, 2] = 0
-    p_wrong, bound = wrong_direction_probabilities(draws)
-    assert p_wrong.tolist() == [0, 0, 0.5]
-    assert bound == pytest.approx([3.2e-5, 3.2e-5, 0.5], rel=1)
+    assert wrong_direction_probabilities(draws) == pytest.approx([3.2e-5, 3.2e-5, 0.5], rel=1)

@@ -139,7 +139,7 @@ def _render_audit_column_lines(columns: Mapping[str, Column]) -> list[str]:
     lines: list[tuple[list[str], str]] = []
     for key, column in columns.items():
         method = f" ({column.interval})" if isinstance(column.interval, str) else ""
-        beside = ", ".join(["bounds"] * column.bounds + [f"interval{method}"] * bool(column.interval))
+        beside = ", ".join(["bounds"] * bool(column.bounds) + [f"interval{method}"] * bool(column.interval))
         words = _escape_table_cell(column.what) + (f"; {beside}" if beside else "")
         if lines and lines[-1][1] == words:
             lines[-1][0].append(key)

@@ -8,6 +8,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pi
 from factaudit.audit.core.plot_specs import ForestPlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, USED_LABELS, list_estimation_remarks
 
 #: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
 SHOWN_METHODS = (
@@ -37,13 +38,15 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
+_WITH_UNDECIDED = "with undecided claims, unless they are left out"
 _OVERLAP = "claims with two labels or more, and those with both labels"
 _ESTIMATE_INTERVAL = f"of the hierarchical rates {_POSTERIOR}, of the others by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
     "percent",
-    "the share of unattributable claims or responses; with undecided claims bounds: none of them is an error, all are",
-    bounds=True,
+    "the share of unattributable claims or responses; bounds: none of the undecided is an error, all are",
+    bounds="claims that people could not decide (rates by labels count them as no errors, as errors, or as the model "
+    "says, each with a third of the probability)",
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -72,43 +75,11 @@ def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row
     return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
 
 
-def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
-    """What is estimated, which method to quote and why, and what the labels achieve."""
-    of = "these claims" if row["target"] == "corpus" else "the population that their documents come from"
-    noun = "response" if row["level"] == "response" else "claim"
-    used = "; {row.main} leads" + ", with {row.covariates}" * bool(row["covariates"])
-    told = [
-        make_statement(
-            "{row.dataset}, {row.level} level: {row.n_labels:number label} for {row.n_systems:number system} and "
-            f"{{row.n:number {noun}}}; rates are of {{of}}{used}.",
-            row=row,
-            of=of,
-        ),
-        make_statement("{why}.", why=row["why"][0].upper() + row["why"][1:]),
-    ]
-    if row["headroom"] is not None and row["n_systems"] > 1:
-        text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
-        text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; its interval allows "
-        told.append(make_statement(text + "for the choice.", row=row))
-    told += _state_audit_estimates_interval_widths(row)
-    if row["reason"]:
-        told.append(make_statement("Note: {row.reason}.", row=row))
-    return join_statements(told)
-
-
-def _state_audit_estimates_interval_widths(row: Row) -> Iterator[Statement]:
-    """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
-    if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
-        text = "Intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
-        text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
-        text += "all three)."
-        yield make_statement(text, row=row)
-
-
 def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
     """What the report's opening says of a row: the rest is in its section."""
     keys = {key: row[key] for key in ("dataset", "level")}
-    head = "{row.dataset}, {row.level}s: {row.n_labels:number label} for {row.n_systems:number system}"
+    head = f"{{row.dataset}}, {{row.level}}s: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
+    head += "{row.n_systems:number system}"
     if row["quote"] is None:
         yield make_statement(head + ": {row.why}.", row=row)
         return
@@ -222,7 +193,7 @@ AUDITS = (
             "system": _SYSTEM_COLUMN,
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
-            "n_labels": Column("labels", "count", "labels of the system's own"),
+            "n_labels": Column("labels", "count", "labels of the system's own that are used"),
             "n_undecided": Column(
                 "undecided", "count", "claims of the system that people looked at and could not decide", shown="any"
             ),
@@ -262,27 +233,33 @@ AUDITS = (
             "best_system": Column("looks best", "text", "the system with the lowest hierarchical rate", shown=False),
             "best_rate": _BEST_RATE_COLUMN,
             "resolved": Column("pairs that differ", "percent", "pairs of systems that differ significantly"),
-            "width": Column("width", "points", "mean width of the hierarchical intervals", signed=False),
+            "width": Column(
+                "width", "points", "mean width of the hierarchical intervals, " + _WITH_UNDECIDED, signed=False
+            ),
             "width_labels": Column(
-                "width by labels only", "points", "mean width of the intervals of labels alone", signed=False
+                "width by labels only",
+                "points",
+                "mean width of the intervals of labels alone, " + _WITH_UNDECIDED,
+                signed=False,
             ),
             "width_shuffled": Column(
                 "width with shuffled scores",
                 "points",
-                "mean width of the hierarchical intervals with the scores of other claims, which tell nothing",
+                "mean width of the hierarchical intervals with the scores of other claims, which tell nothing; "
+                + _WITH_UNDECIDED,
                 signed=False,
             ),
             "worth": Column(
                 "squared ratio of widths, of decided claims",
                 "number",
-                "(`width_labels` / `width`)², undecided claims left out: so many times as many labels would do "
+                "(`width_labels` / `width`)² of the claims that people decided: so many times as many labels would do "
                 "the same if widths fell with the root of their number. Of few claims and near 0 % they fall faster",
                 digits=1,
             ),
             "worth_shuffled": Column(
-                "squared ratio with shuffled scores",
+                "squared ratio with shuffled scores, of decided claims",
                 "number",
-                "the same with shuffled scores: pooling and prior",
+                "(`width_labels` / `width_shuffled`)² of the claims that people decided: pooling and prior",
                 digits=1,
             ),
             "n_undecided": Column("undecided", "count", "claims that people could not decide", shown="any"),
@@ -301,7 +278,7 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        remarks=lambda rows, findings: [_state_audit_estimation_methods_and_labels(row) for row in rows],
+        remarks=list_estimation_remarks,
         opening=_format_audit_estimates_opening,
     ),
     Audit(
@@ -333,15 +310,20 @@ AUDITS = (
         after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
-        formula="< or >: the interval of the difference lies on one side of 0, and at most 5 % of all pairs so "
-        "called are expected in the wrong order (directional false discovery rate, Benjamini & Yekutieli 2005). The "
-        "interval is of this pair alone.",
+        formula="< or >: “wrong order” is at most half of what the interval leaves out (2.5 % at 95 %), and of all "
+        "pairs so called at most 5 % are expected in the wrong order (directional false discovery rate, Benjamini & "
+        "Yekutieli 2005). The interval is of this pair alone.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),
             "system_b": Column("system b", "text", "the two systems", key=True),
             "difference": _DIFFERENCE_COLUMN,
-            "p_wrong": Column("wrong order", "percent", "probability that the difference has the other sign"),
+            "p_wrong": Column(
+                "wrong order",
+                "percent",
+                "probability that the difference has the other sign: the share of the draws, or the tail of a normal "
+                "distribution with their mean and spread, whichever is larger",
+            ),
             "order": Column("order", "text", "`<` or `>` where the two differ significantly, else `?`"),
         },
         compute=None,

@@ -45,6 +45,10 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
                 predict="predict" if len(mains) > 1 else "predicts",
             ),
         )
+    if undecided := [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]:
+        text = "the rates count {undecided.n_undecided:number claim} that people could not decide as no error, as an "
+        text += "error, or as the model says, each with a third of the probability."
+        yield ("Beware", make_statement(text, undecided=undecided))
     for row in summary:
         compared = [
             each

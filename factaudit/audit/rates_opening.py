@@ -68,11 +68,7 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
         if alike:
             listed = [
                 make_statement(
-                    "{other.evaluator} ("
-                    + "{other.bacc_min:percent} to "
-                    * (is_bounded := _lacks_too_many_predictions_for_rates_opening(audited_run, row))
-                    + ("{other.bacc_max:percent})" if is_bounded else "{other.bacc:percent})"),
-                    other=row,
+                    "{other.evaluator} ({figure})", other=row, figure=_state_bacc_or_bounds(audited_run, row)
                 )
                 for row in alike
             ]
@@ -100,10 +96,11 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
         worst, top = apart
         told.append(
             make_statement(
-                "It is significantly better on {top.dataset} ({top.bacc:percent}) than on {worst.dataset} "
-                "({worst.bacc:percent}).",
+                "It is significantly better on {top.dataset} ({high}) than on {worst.dataset} ({low}).",
                 top=top,
+                high=_state_bacc_or_bounds(audited_run, top),
                 worst=worst,
+                low=_state_bacc_or_bounds(audited_run, worst),
             )
         )
     return join_statements(told)
@@ -114,6 +111,13 @@ def _lacks_too_many_predictions_for_rates_opening(audited_run: AuditedRun, row: 
     return (
         unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
         and row.get("bacc_min") is not None
+    )
+
+
+def _state_bacc_or_bounds(audited_run: AuditedRun, row: Row) -> Statement:
+    is_bounded = _lacks_too_many_predictions_for_rates_opening(audited_run, row)
+    return make_statement(
+        "{row.bacc_min:percent} to {row.bacc_max:percent}" if is_bounded else "{row.bacc:percent}", row=row
     )
 
 

@@ -199,11 +199,15 @@ def _format_dollar_cost(dollars: float | None, bound_word: str) -> str:
 
 def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> None:
     """Rates from few labels: what was predicted, what labels say, what is corrected; the order, and what to quote."""
-    for about in audit_rows["estimate_summary"]:
+    from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, format_estimate_advice
+
+    reasons = [about["why"] for about in audit_rows["estimate_summary"]]
+    for at, about in enumerate(audit_rows["estimate_summary"]):
         mine = [row for row in audit_rows["estimates"] if _is_same_dataset_and_level(row, about)]
         print_line(
-            f"\n{about['dataset']}, {about['level']}s: {about['n']:,}, {about['n_labels']:,} of them labelled; "
-            f"{about['main']} leads"
+            f"\n{about['dataset']}, {about['level']}s: {about['n']:,}, "
+            + (f"{about['n_labels']:,} of them labelled" if about["n_labels"] else NO_USABLE_LABEL)
+            + f"; {about['main']} leads"
         )
         if about["quote"] is None:
             print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
@@ -248,7 +252,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
                 f"intervals are {wide[0]} points wide on average; with useless (shuffled) scores {wide[1]}, by these "
                 f"labels alone {wide[2]} (of systems that have all three)"
             )
-        print_line(about["why"])
+        print_line(format_estimate_advice(about, reasons[:at]))
         if about["reason"]:
             print_line(f"note: {about['reason']}")
 

@@ -101,7 +101,9 @@ def recommend_estimation_method(
 ) -> Row:
     """``quote``: the method to quote, or None; ``why``: the sentence that says why."""
     labelled_systems = int((estimation.n_labels > 0).sum())
-    if refusal_reason or not len(estimation.labelled_rows):
+    if refusal_reason:
+        return {"quote": None, "why": "no rate can be quoted: the labels that there are cannot be used"}
+    if not len(estimation.labelled_rows):
         return {"quote": None, "why": "no rate can be quoted: there is no label to correct the predictions by"}
     if estimation.corpus.is_labelled.all() and estimation.options.target == "corpus":
         why = "quote the labels: everything is labelled, so that the rates are counts and no estimates"

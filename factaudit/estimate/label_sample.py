@@ -39,6 +39,7 @@ from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.annotations import find_undecided_claims
 from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.parquet_size import check_parquet_unpacked_size
+from factaudit.text.display_text import format_count
 
 SAMPLE_SCHEMA = "factaudit.sample/1"
 #: Columns of a sample, a row per claim. probability: of being drawn, in its phase, given what was drawn before; frame:
@@ -104,8 +105,10 @@ class LabelSample:
         if corpus.level != self.plan.level:
             if corpus.level == "response":
                 if (np.bincount(corpus.unit_of_claim[corpus.unit_of_claim >= 0]) > 1).any():
+                    whole = int((corpus.is_labelled | corpus.undecided).sum())
                     raise UsageError(
-                        "single claims were drawn, which says nothing fair of whole responses: "
+                        "single claims were drawn, which says nothing fair of whole responses "
+                        f"({format_count(whole, 'response')} labelled whole, {corpus.n_partial} in part): "
                         "sample with --level response"
                     )
             else:  # the stratum's claims, by what the drawn ones of its responses hold

@@ -76,8 +76,9 @@ def _describe_undecided_claims(
     )
     if not estimation.keeps_undecided:
         return [f"{said}, left out: rates are of the {corpus.level}s that people can decide"]
+    counted_as = "rates count them as no errors, as errors, or as the model says, each with a third of the probability"
     if n <= MAX_UNDECIDED_SHARE * n_looked_at:
-        return []
+        return [f"{said}: {counted_as}"]
     kept = estimates_by_method("hierarchical")
     spans = [np.nan if one.least is None or one.greatest is None else one.greatest - one.least for one in kept]
     at = int(np.nanargmax(spans))
@@ -87,5 +88,5 @@ def _describe_undecided_claims(
     return [
         f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no claim "
         f"that people cannot decide is an error, {most} if each is, and {without} by a model of the "
-        "labels without them"
+        f"labels without them; {counted_as}"
     ]

@@ -303,7 +303,7 @@ def _append_corpus_estimates(
         refused = f"{partial} with labels for some of their claims only: sample with --level response"
     if refused:
         unknown = np.full(len(corpus.error), np.nan)
-        corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None)
+        corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None, n_partial=0)
         draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
     case = RateEstimationCase(corpus, draw, options)
     estimated = cache(lambda name: estimate_rates_by_method(name, case))

@@ -35,8 +35,8 @@ def list_compared_systems(estimation: RateEstimationCase) -> list[int]:
 def pairwise_rate_differences(estimation: RateEstimationCase) -> list[Row]:
     """A row per pair of systems: difference = the error rate of system_a minus that of system_b, with its interval.
 
-    p_wrong: the model's probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of the pairs
-    that are told apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
+    p_wrong: the probability that the difference has the other sign, of `wrong_direction_probabilities`. ``order`` is
+    ``<`` or ``>`` of the pairs that this alone tells apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
     """
     pairs = list(combinations(list_compared_systems(estimation), 2))
     if not pairs:
@@ -44,8 +44,8 @@ def pairwise_rate_differences(estimation: RateEstimationCase) -> list[Row]:
     a, b = np.array(pairs).T
     differences = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
     means, lows, highs = posterior_interval(differences, estimation.options.confidence)
-    p_wrong, bound = wrong_direction_probabilities(differences)
-    apart = select_directed_pairs(bound, MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2)
+    p_wrong = wrong_direction_probabilities(differences)
+    apart = select_directed_pairs(p_wrong, MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2)
     return [
         {
             "system_a": estimation.corpus.systems[pair[0]],

@@ -79,7 +79,8 @@ def build_report_table(
     notes = []
     small = [note for line in body for cell in line for note in cell.notes]
     if any(note.startswith("[") for note in small):
-        left_open = "claims that people could not decide" if "n_undecided" in declared else "unscored claims"
+        named = dict.fromkeys(column.bounds for column in shown.values() if isinstance(column.bounds, str))
+        left_open = " and ".join(named) or "unscored claims"
         notes.append(f"In brackets: the least and the greatest value that the {left_open} leave possible.")
     if any(cell.reason for line in body for cell in line):
         notes.append("A dash is an undefined figure; point at it for the reason.")

@@ -95,22 +95,23 @@ def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) 
     return float(np.clip(own.mean(), low, high)), low, high
 
 
-def wrong_direction_probabilities(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """P(the difference has the other sign than the mean of its draws), and a bound of it to call pairs by: (n,) each.
+def wrong_direction_probabilities(differences: np.ndarray) -> np.ndarray:
+    """P(the difference has the other sign than the mean of its draws), to call pairs by: (n,).
 
-    differences: (D, n) draws. Of many pairs some are called that are surer than D draws can tell: the bound is no less
-    than the tail of a normal distribution with their mean and standard deviation.
+    differences: (D, n) draws. It is the share of the draws with the other sign or, where that is larger, the tail of a
+    normal distribution with their mean and standard deviation: of many pairs some are called that are surer than D
+    draws can tell.
 
     >>> draws = np.random.default_rng(0).normal([0.02, -0.05], 0.01, (1000, 2))
-    >>> p_wrong, bound = wrong_direction_probabilities(draws)
-    >>> p_wrong.tolist(), bound.round(7).tolist()
-    ([0.027, 0.0], [0.027, 1e-07])
+    >>> wrong_direction_probabilities(draws).round(7).tolist()
+    [0.027, 1e-07]
     """
     mean, deviation = differences.mean(0), differences.std(0)
     wrong = np.where(mean < 0, differences > 0, differences < 0)
-    p_wrong = wrong.mean(0) + (differences == 0).mean(0) / 2
+    share = wrong.mean(0) + (differences == 0).mean(0) / 2
     tail = scipy.special.ndtr(-np.abs(mean) / np.maximum(deviation, np.finfo(float).tiny))
-    return p_wrong, np.maximum(p_wrong, tail)
+    larger: np.ndarray = np.maximum(share, tail)
+    return larger
 
 
 def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wrong: float) -> np.ndarray:
