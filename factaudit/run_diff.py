@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.confusion_counts import estimate_labelled_and_predicted_error_rates, is_group_unlabelled
-from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.paired_changes import compute_paired_changes, compute_paired_flip_shares
-from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.arrays.paired_changes import (
+    average_repeated_predictions,
+    compute_paired_changes,
+    compute_paired_flip_shares,
+)
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row
+from factaudit.run_finding_changes import explain_finding_changes_of_runs
 from factaudit.run_folder import sum_run_call_costs
 from factaudit.run_gate import RunGateVerdict, format_points, judge_run_gate_changes
 from factaudit.run_matching import (
@@ -29,9 +29,12 @@ from factaudit.run_matching import (
     match_evaluators_of_runs,
     parse_run_matching_pairs,
 )
-from factaudit.stats.clustered_pair_test import clustered_pair_p_values
+from factaudit.run_system_orders import (
+    diff_system_orders_of_runs,
+    list_system_order_sentences,
+)
 from factaudit.stats.mover import mover_weighted_sum
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import read_claims, read_verdicts
 
 #: The figures of which a row has the change with its interval.
@@ -61,12 +64,14 @@ class RunDiff:
     unscored are of the claims judged in both runs. Rates are means over repeats, counts are of the first one
     (n_repeats says how many there are).
     systems: where an evaluator's order of systems by predicted error rate, over the claims judged in both runs,
-    changed, with the pairs of systems of which a significant order came, went or turned round. findings: those that
-    are new, gone, changed in severity, at another place, or restated with other figures. findings_not_compared: how
-    many findings are of an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where
-    known. only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose
-    label differs; rates use those before, findings those of each run. examples: some claims whose prediction changed,
-    those that became wrong first.
+    changed, with the pairs of systems of which a significant order came, went or turned round, and how their difference
+    changed (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in
+    severity, at another place, or restated with other figures, with a test of their figures
+    (`factaudit.run_finding_changes.explain_finding_changes_of_runs`). findings_not_compared: how many findings are of
+    an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where known.
+    only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose label
+    differs; rates use those before, findings those of each run. examples: some claims whose prediction changed, those
+    that became wrong first.
     """
 
     before: str
@@ -85,6 +90,11 @@ class RunDiff:
     n_labels_changed: int = 0
     n_repeats: Row = field(default_factory=dict)
     examples: list[Row] = field(default_factory=list)
+
+    @property
+    def n_findings_not_tested(self) -> int:
+        """How many findings changed of whose figures no change was tested."""
+        return sum(row["change"] != "restated" and row["n_significant"] is None for row in self.findings)
 
     def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> RunGateVerdict:
         """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
@@ -136,6 +146,7 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
         for row in findings:
             if row["change"] in ("new", "changed", "moved") and row["evaluator"] in unchanged:
                 row["why"] = _WHY_UNCHANGED
+    findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names)
     return RunDiff(
         str(before),
         str(after),
@@ -143,9 +154,7 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
         len(claims) - len(shared),
         len(other) - len(shared),
         changes,
-        _diff_system_orders_of_runs(
-            [Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]
-        ),
+        diff_system_orders_of_runs([Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]),
         findings,
         {
             name: sum_run_call_costs(run.calls) if run.calls else None
@@ -181,13 +190,16 @@ def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> No
     from factaudit.report.html import make_html_template_environment, read_style_sheet
 
     keys = ("bacc", "tpr", "tnr", "ppr", "bias", "unscored")
-    words = {"<": "the first has significantly fewer", ">": "the first has significantly more", "=": "no significant"}
-    words = {order: f"{text} {'difference' if order == '=' else 'predicted errors'}" for order, text in words.items()}
     made = make_html_template_environment().get_template("diff.html.j2")
     write_text(
         path,
         made.render(
-            found=run_diff, verdict=verdict, keys=keys, words=words, points=format_points, style=read_style_sheet()
+            found=run_diff,
+            verdict=verdict,
+            keys=keys,
+            list_system_order_sentences=list_system_order_sentences,
+            points=format_points,
+            style=read_style_sheet(),
         ),
     )
 
@@ -214,7 +226,7 @@ def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Se
         if not all(name in one.evaluators for one in judgements_of_runs):
             continue
         before, after = (one.prediction[one.evaluators.index(name)] for one in judgements_of_runs)
-        shares = [_average_repeats_for_run_diff(one, name) for one in judgements_of_runs]
+        shares = [average_repeated_predictions(one, name) for one in judgements_of_runs]
         mine: list[Row] = []
         for groups, places in ((first.dataset_codes, first.dataset_names), (all_together, [MACRO_MEAN])):
             size = len(places)
@@ -229,14 +241,6 @@ def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Se
                 mine.append(row)
         rows += [*mine[:n_datasets], mine[-1] | _average_run_diff_over_datasets(mine[:n_datasets])]
     return rows
-
-
-def _average_repeats_for_run_diff(judgements_of_run: Judgements, evaluator: str) -> np.ndarray:
-    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is scored."""
-    at = judgements_of_run.evaluators.index(evaluator)
-    asked = judgements_of_run.repeat_predictions
-    predictions = judgements_of_run.prediction[None, at] if asked is None else asked[:, at]
-    return divide_or_undefined((predictions == 1).sum(0), (predictions >= 0).sum(0))
 
 
 def _count_changed_predictions_of_runs(
@@ -287,55 +291,4 @@ def _list_run_diff_changed_claims(judgements_of_runs: Sequence[Judgements], name
             }
             values = {"label": label[at], "before": before[at], "after": after[at]}
             found.append(row | {key: None if value < 0 else int(value) for key, value in values.items()})
-    return found
-
-
-def _diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list[Row]:
-    """The order of the systems of a dataset by predicted error rate, where it changed.
-
-    pairs: those of which a significant order came, went or turned (a test of two proportions that knows clusters,
-    Holm over the pairs).
-    """
-    orders = [_order_systems_of_run(one) for one in judgements_of_runs]
-    rows = []
-    for place, (before, signs_before) in orders[0].items():
-        after, signs_after = orders[1].get(place, (before, signs_before))
-        pairs = [
-            {"system_a": a, "system_b": b, "before": signs_before[a, b], "after": signs_after[a, b]}
-            for a, b in signs_before
-            if (a, b) in signs_after and signs_before[a, b] != signs_after[a, b]
-        ]
-        if before != after or pairs:
-            about = {"dataset": place[0], "evaluator": place[1], "before": before, "after": after}
-            rows.append(about | {"pairs": pairs})
-    return rows
-
-
-def _order_systems_of_run(
-    judgements_of_run: Judgements,
-) -> dict[tuple[str, str], tuple[list[str], dict[tuple[str, str], str]]]:
-    """By dataset and evaluator: the systems from the lowest predicted error rate on, and the order of each pair."""
-    systems = judgements_of_run.make_groups("claim", systems=True)
-    found = {}
-    for at, evaluator in enumerate(judgements_of_run.evaluators):
-        fields = LABEL_FIELD, prediction_field(at)
-        is_unlabelled = is_group_unlabelled(judgements_of_run.count_cells(systems, *fields))
-        rates = estimate_labelled_and_predicted_error_rates(
-            judgements_of_run.count_clusters(systems, *fields), is_unlabelled
-        )
-        for dataset in judgements_of_run.dataset_names:
-            inside = [
-                place
-                for place, key in enumerate(systems.keys)
-                if key["dataset"] == dataset and not np.isnan(rates.point[place, 1])
-            ]
-            predicted = rates.select_as_one_group(inside, 1)
-            rate_of = dict(zip((systems.keys[place]["system"] for place in inside), predicted.point[0], strict=True))
-            n = predicted.n[0]
-            signs = order_system_rankings(
-                predicted.point[0] * n, n, correction="holm", p_values=clustered_pair_p_values(predicted)
-            )[1]
-            symbols = dict(zip(combinations(rate_of, 2), (ORDER_SYMBOLS[int(sign)] for sign in signs), strict=True))
-            if rate_of:
-                found[dataset, evaluator] = sorted(rate_of, key=lambda name: (rate_of[name], name)), symbols
     return found

@@ -48,6 +48,8 @@ PARTS = {
     "run_drift": "export",
     "run_matching": "export",
     "run_gate": "export",
+    "run_system_orders": "export",
+    "run_finding_changes": "export",
     "run_diff_markdown": "export",
     "run_versions": "export",
 }

@@ -34,6 +34,7 @@ FLOORS = (
     {"evaluators"},
     {"run_folder"},
     {"run_reuse", "experiment_inputs", "run_matching", "run_gate"},
+    {"run_system_orders", "run_finding_changes"},
     {"engines", "estimate", "run_diff", "run_drift", "export", "sql"},
     {"experiment", "run_diff_markdown", "run_versions"},
     {"start"},

@@ -18,6 +18,7 @@ from factaudit.cli import cli
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
 from factaudit.run_diff import diff_runs
+from factaudit.run_system_orders import list_system_order_sentences
 from factaudit.run_versions import compare_run_versions
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
@@ -362,7 +363,7 @@ def test_a_finding_that_changed_is_one_and_other_audits_make_none(tmp_path: Path
     assert [bool(row.get("why")) for row in found.findings] == [True, True, False]
     labels = claims["label"].where(claims.index > 0, 1 - claims["label"])
     write_table(claims.assign(label=labels), runs[1] / "claims.parquet")
-    assert not any("why" in row for row in diff_runs(*runs).findings)
+    assert not any("are the same" in row.get("why", "") for row in diff_runs(*runs).findings)
 
 
 def test_an_order_of_systems_that_chance_makes_is_not_said_with_a_sign(runs: tuple[Path, Path]) -> None:
@@ -385,6 +386,99 @@ def test_orders_of_systems_are_tested_by_documents(tmp_path: Path, clustered: bo
     found = diff_runs(*two).systems
     assert [pair["after"] for row in found for pair in row["pairs"]] == signs
     assert all(pair["before"] == ">" for row in found for pair in row["pairs"])
+    for pair in (pair for row in found for pair in row["pairs"]):
+        assert (pair["difference_before"], pair["change"], pair["n_pairs"]) == pytest.approx((0.25, -0.25, 1))
+        assert pair["change_high"] < 0
+        (sentence,) = list_system_order_sentences(found[0])
+        assert sentence.startswith(
+            "judge, d: predicted error rate of a minus that of b +25.0 → 0.0: −25.0 points (95 %"
+        )
+
+
+def test_significant_in_one_run_alone_is_no_significant_change(tmp_path: Path) -> None:
+    """18 and 8 predicted errors of 60 differ (p = 0.03), 16 and 9 do not (p = 0.11): three predictions changed."""
+    claims = make_claims().assign(dataset="d")
+    place = np.arange(N) % 60
+    is_b = np.arange(N) >= 60
+    folders = [
+        make_run(tmp_path / name, np.where(place < np.where(is_b, n_b, n_a), 0, 1), claims)
+        for name, n_a, n_b in (("one", 18, 8), ("two", 16, 9))
+    ]
+    (row,) = diff_runs(*folders).systems
+    (pair,) = row["pairs"]
+    assert (pair["before"], pair["after"]) == (">", "=")
+    assert pair["change"] == pytest.approx(-3 / 60)
+    assert pair["change_low"] < 0 < pair["change_high"]
+    said = "judge, d: 1 pair of systems differs significantly in one run alone, but no change of a difference is "
+    said += "significant"
+    assert list_system_order_sentences(row) == [said]
+    page = tmp_path / "diff.html"
+    output = CliRunner().invoke(cli, ["diff", *map(str, folders), "--out", str(page)], catch_exceptions=False).output
+    assert said in output
+    assert f"<p>{said}.</p>" in page.read_text()
+    assert "significantly fewer" not in output + page.read_text()
+
+
+def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
+    folder.mkdir()
+    write_table(claims, folder / "claims.jsonl")
+    parts = [
+        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": n, "prediction": p}) for n, p in predictions.items()
+    ]
+    write_table(validate_verdicts(pd.concat(parts, ignore_index=True)), folder / "verdicts.jsonl")
+    inputs = {"claims": [str(folder / "claims.jsonl")], "verdicts": [str(folder / "verdicts.jsonl")]}
+    run(Experiment(**inputs, audits=["rates", "quantification", "consistency", "differences"]), folder / "run")
+    return folder / "run"
+
+
+def test_a_finding_that_noise_took_away_is_not_told_as_mended(tmp_path: Path) -> None:
+    """Bias of +6 points on d and −6 on e; on d it goes to +1.5 by other errors, or to 0 by none."""
+    claims = make_claims(400)
+    label = claims["label"].to_numpy(dtype=int)
+    right, wrong, on_d = label == 1, label == 0, (claims["dataset"] == "d").to_numpy()
+    before = label.copy()
+    before[np.flatnonzero(right & on_d)[:12]] = 0
+    before[np.flatnonzero(wrong & ~on_d)[:12]] = 1
+    noisy, mended = before.copy(), before.copy()
+    noisy[on_d], mended[on_d] = label[on_d], label[on_d]
+    noisy[np.flatnonzero(right & on_d)[12:18]] = 0
+    noisy[np.flatnonzero(wrong & on_d)[:3]] = 1
+    folders = [
+        make_judgements(tmp_path / name, {"judge": one}, claims)
+        for name, one in (("one", before), ("two", noisy), ("three", mended))
+    ]
+    for after, n, said in (
+        (folders[1], 0, "None of 2 changes of bias by data set is significant."),
+        (folders[2], 1, "1 of 2 changes of bias by data set is significant: d (+6.0 → 0.0)."),
+    ):
+        (row,) = (row for row in diff_runs(folders[0], after).findings if row["id"] == "direction")
+        assert (row["change"], row["n_significant"]) == ("gone", n)
+        assert row["why"].endswith(said)
+
+
+def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: Path) -> None:
+    """Two judges agree more than before; that they share too little is new, as they are now equally good."""
+    claims = make_claims(600).assign(dataset="d")
+    label = claims["label"].to_numpy(dtype=int)
+    place = np.arange(600) // 3
+    other, worse, better = (
+        np.where(is_wrong, 1 - label, label) for is_wrong in (place < 70, place % 2 == 0, place >= 130)
+    )
+    runs = [
+        make_judgements(tmp_path / name, {"judge": judge, "other": other}, claims)
+        for name, judge in (("one", worse), ("two", better))
+    ]
+    found = diff_runs(*runs)
+    (row,) = (row for row in found.findings if row["id"] == "iou")
+    assert (row["change"], row["n_significant"]) == ("new", None)
+    cls = {"attributable": 1, "unattributable": 0}[row["evidence"]["class"]]
+    shares = [
+        ((judge == cls) & (other == cls)).sum() / ((judge == cls) | (other == cls)).sum() for judge in (worse, better)
+    ]
+    assert row["why"].startswith("Not checked before: ")
+    assert row["why"].endswith(f"IoU {shares[0]:.2f} → {shares[1]:.2f}.")
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
+    assert f"findings  for {found.n_findings_not_tested} of these no change of a figure was tested" in output
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
         "changes": "array: per evaluator and dataset (__macro__: the mean): evaluator_before, n, n_both (judged in"
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
         " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
-        "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant order",
+        "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant"
+        " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
+        " n_pairs pairs",
         "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
-        " restated with other figures; all but new and gone have a statement_before",
+        " restated with other figures; all but new and gone have a statement_before; n_significant: changes of its"
+        " figures that are significant, null where none was tested",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
@@ -183,6 +186,8 @@ def _display_diff_verdict(verdict: RunGateVerdict) -> None:
 
 
 def _display_run_diff(run_diff: RunDiff) -> None:
+    from factaudit.run_system_orders import list_system_order_sentences
+
     print_line(
         f"claims    {run_diff.n_claims:,} in both; {run_diff.only_before:,} only before, "
         f"{run_diff.only_after:,} only after"
@@ -211,11 +216,14 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     for row in run_diff.systems:
-        _display_diff_reordered_systems(row)
+        for sentence in list_system_order_sentences(row):
+            print_line(sentence)
     for row in run_diff.findings:
         if row["change"] != "restated":
             before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
             print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
+    if run_diff.n_findings_not_tested:
+        print_line(f"findings  for {run_diff.n_findings_not_tested} of these no change of a figure was tested")
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
         print_line(f"findings  {n_restated} as before, with other figures (--format json lists them)")
     if run_diff.findings_not_compared:
@@ -279,23 +287,6 @@ def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
                 f"best      {best['run']}, {name}: chosen by these figures, it looks better than it is; a test that "
                 "nothing was chosen by says how good"
             )
-
-
-def _display_diff_reordered_systems(row: dict[str, Any]) -> None:
-    """Pairs of systems whose significant order changed; else that the order of the rates alone is another one."""
-    words = {"<": "has significantly fewer predicted errors than", ">": "has significantly more predicted errors than"}
-    for pair in row["pairs"]:
-        a, b = pair["system_a"], pair["system_b"]
-        before, after = (
-            "no significant difference" if pair[side] == "=" else f"{a} {words[pair[side]]} {b}"
-            for side in ("before", "after")
-        )
-        print_line(f"{row['evaluator']}, {row['dataset']}: {a}, {b}: {before} → {after}")
-    if not row["pairs"]:
-        print_line(
-            f"{row['evaluator']}, {row['dataset']}: systems by predicted error rate {', '.join(row['before'])} → "
-            f"{', '.join(row['after'])}; no pair's significant order changed"
-        )
 
 
 def _format_severity(finding: dict[str, Any]) -> str:

@@ -1,0 +1,143 @@
+"""What stands behind a finding that one of two runs has alone: whether its figures changed, and what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
+from factaudit.audit import load_all_audits
+from factaudit.audit.core.figure_formatting import format_audit_figure
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
+from factaudit.audit.findings import explain_absent_finding
+from factaudit.results import Results, Row
+from factaudit.run_gate import format_points
+
+#: Of a check the figures that its findings rest on, and whether they are of single systems, too.
+_FIGURES_OF_CHECK: dict[str, tuple[tuple[str, ...], bool]] = {
+    "gap": (("tpr", "tnr"), False),
+    "bias": (("bias",), True),
+    "direction": (("bias",), False),
+    "headroom": (("bias",), True),
+    "order": (("bias",), True),
+    "transfer": (("tpr", "tnr"), True),
+}
+_FIGURE_WORDS = {"tpr": "TPR", "tnr": "TNR", "bias": "bias"}
+#: So many figures that changed significantly are named.
+_MOST_NAMED = 3
+
+
+def explain_finding_changes_of_runs(
+    findings: Sequence[Row],
+    results: tuple[Results, Results],
+    judgements: Sequence[Judgements],
+    names: Mapping[str, str],
+) -> list[Row]:
+    """The findings, with ``why`` of those that changed: whether the figures that they rest on changed significantly.
+
+    That one run has a finding and the other has not is no such test. n_significant: how many of the figures changed
+    significantly, on the claims of both runs (Bonferroni over them); null where no test was made. Of a finding without
+    such a test ``why`` has its figure in both runs, where both have it. names: of evaluators, from before to after.
+    """
+    old_names = {new: old for old, new in names.items()}
+    found = []
+    for finding in findings:
+        row = finding | {"n_significant": None}
+        found.append(row)
+        if row["change"] == "restated":
+            continue
+        if row["change"] != "gone" and row.get("why"):  # no verdict changed
+            row["n_significant"] = 0
+            continue
+        parts = (row["evaluator"] or "").split(" / ")
+        after = [names[name] if row["change"] == "gone" and name else name for name in parts]
+        before = [old_names[name] if name else name for name in after]
+        said = [row.get("why") or ""]
+        if row["change"] == "new":
+            sought = row | {"evaluator": " / ".join(before)}
+            said.append(_explain_finding_not_checked_before(sought, results[0]))
+        if row["id"] in _FIGURES_OF_CHECK and len(parts) == 1 and parts[0]:
+            row["n_significant"], sentence = _test_figures_of_finding(row["id"], judgements, after[0])
+            said.append(sentence)
+        elif row["change"] in ("new", "gone"):
+            said.append(_tell_figure_of_both_runs(row, results, (before, after)))
+        if any(said):
+            row["why"] = " ".join(filter(None, said))
+    return found
+
+
+def _explain_finding_not_checked_before(finding: Row, first: Results) -> str:
+    """Why the run before could not have the finding; "" where it was checked there."""
+    why = explain_absent_finding(finding, first.audits, first.about, first.finding_rows)
+    head = "Not checked now: "
+    return f"Not checked before: {why.removeprefix(head)}" if why.startswith(head) else ""
+
+
+def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], evaluator: str) -> tuple[int | None, str]:
+    """How many of the figures changed significantly, and a sentence; None where none is defined in both runs."""
+    figures, has_systems = _FIGURES_OF_CHECK[check_id]
+    first = judgements[0]
+    predictions = [average_repeated_predictions(one, evaluator) for one in judgements]
+    groupings = [first.make_groups("claim", systems=is_split) for is_split in (False, True)[: 1 + has_systems]]
+    n_figures = len(figures) * sum(len(groups.keys) for groups in groupings)
+    changed, n = [], 0
+    for groups in groupings:
+        inside = groups.codes >= 0
+        changes = compute_paired_changes(
+            first.label[inside],
+            predictions[0][inside],
+            predictions[1][inside],
+            groups.codes[inside],
+            len(groups.keys),
+            first.cluster_codes[inside],
+            1 - (1 - DEFAULT_CONFIDENCE) / n_figures,
+        )
+        for figure in figures:
+            for key, (old, new, _, low, high) in zip(groups.keys, np.transpose(changes[figure]), strict=True):
+                n += not np.isnan([low, high]).any()
+                if low > 0 or high < 0:
+                    place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
+                    changed.append(f"{place} ({_format_change_of_figure(figure, old, new)})")
+    words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
+    words += " by data set and system" if has_systems else " by data set"
+    if not n:
+        return None, ""
+    if not changed:
+        return 0, f"None of {n} changes of {words} is significant."
+    more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
+    are = "are" if len(changed) > 1 else "is"
+    return len(changed), (
+        f"{len(changed)} of {n} changes of {words} {are} significant: {'; '.join(changed[:_MOST_NAMED])}{more}."
+    )
+
+
+def _format_change_of_figure(figure: str, before: float, after: float) -> str:
+    if figure == "bias":
+        return f"{format_points(before)} → {format_points(after)}"
+    return f"{_FIGURE_WORDS[figure]} {100 * before:.1f} → {100 * after:.1f}"
+
+
+def _tell_figure_of_both_runs(
+    finding: Row, results: tuple[Results, Results], evaluators: tuple[Sequence[str], Sequence[str]]
+) -> str:
+    """A finding's figure before and after; "" where not just one row of either run is that of the finding."""
+    found = [(audit, check) for audit in load_all_audits().values() for check in audit.checks]
+    audit, figure = next(((audit, check.figure) for audit, check in found if check.id == finding["id"]), (None, ""))
+    if audit is None or not figure:
+        return ""
+    known = {**finding["evidence"], "dataset": finding["dataset"]}
+    keys = [key for key, column in audit.columns.items() if column.key and key in known]
+    told = []
+    for run, names in zip(results, evaluators, strict=True):
+        rows = [
+            row
+            for row in run.audits.get(audit.name, [])
+            if {row[key] for key in row if key.startswith("evaluator")} == set(names)
+            and all(row.get(key) == known[key] for key in keys)
+        ]
+        if len(rows) != 1 or rows[0].get(figure) is None:
+            return ""
+        told.append(format_audit_figure(audit.columns[figure], rows[0][figure]))
+    return f"{audit.columns[figure].heading} {told[0]} → {told[1]}."

@@ -1,0 +1,139 @@
+"""The order of systems in two runs on the same claims: where it changed, and whether a pair's difference did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from factaudit.arrays.confusion_counts import estimate_labelled_and_predicted_error_rates, is_group_unlabelled
+from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_change_of_difference
+from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
+from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
+from factaudit.results import Row
+from factaudit.run_gate import format_points
+from factaudit.stats.clustered_pair_test import clustered_pair_p_values
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import format_count
+
+
+def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list[Row]:
+    """The order of the systems of a dataset by predicted error rate, where it changed.
+
+    pairs: those of which a significant order came, went or turned (a test of two proportions that knows clusters, Holm
+    over the pairs). That one run finds a difference significant and the other does not is no significant change:
+    ``change``, of the rate of system_a minus that of system_b, has a paired interval, which is simultaneous over all
+    pairs of systems of the evaluators and datasets on which a verdict changed (Bonferroni; ``n_pairs``).
+    """
+    orders = [_order_systems_of_run(one) for one in judgements_of_runs]
+    rows: list[Row] = []
+    n_pairs = 0
+    for place, (before, signs_before) in orders[0].items():
+        after, signs_after = orders[1].get(place, (before, signs_before))
+        both = [pair for pair in signs_before if pair in signs_after]
+        steps = _compute_error_steps_of_runs(judgements_of_runs, place[1])
+        inside = judgements_of_runs[0].dataset_codes == judgements_of_runs[0].dataset_names.index(place[0])
+        n_pairs += len(both) * bool((steps[inside] != 0).any())
+        changed = [pair for pair in both if signs_before[pair] != signs_after[pair]]
+        if before != after or changed:
+            about = {"dataset": place[0], "evaluator": place[1], "before": before, "after": after}
+            pairs: list[Row] = [
+                {"system_a": a, "system_b": b, "before": signs_before[a, b], "after": signs_after[a, b]}
+                for a, b in changed
+            ]
+            rows.append(about | {"pairs": pairs})
+    for row in rows:
+        for pair in row["pairs"]:
+            pair |= _compute_pair_change_of_runs(judgements_of_runs, row, pair, n_pairs) | {"n_pairs": n_pairs}
+    return rows
+
+
+def list_system_order_sentences(row: Row) -> list[str]:
+    """What changed in an evaluator's order of the systems of a dataset: a row of `diff_system_orders_of_runs`."""
+    about = f"{row['evaluator']}, {row['dataset']}: "
+    said, n_without = [], 0
+    for pair in row["pairs"]:
+        low, high = pair["change_low"], pair["change_high"]
+        if low is None or low <= 0 <= high:
+            n_without += 1
+            continue
+        ends = f"95 % CI {format_points(low)} to {format_points(high)}"
+        ends += f", corrected for {pair['n_pairs']} pairs" * (pair["n_pairs"] > 1)
+        said.append(
+            f"{about}predicted error rate of {pair['system_a']} minus that of {pair['system_b']} "
+            f"{format_points(pair['difference_before'])} → {format_points(pair['difference_after'])}: "
+            f"{format_points(pair['change'])} points ({ends})"
+        )
+    if n_without:
+        differ = "differ" if n_without > 1 else "differs"
+        said.append(
+            f"{about}{format_count(n_without, 'pair')} of systems {differ} significantly in one run alone, but no "
+            "change of a difference is significant"
+        )
+    if not said:
+        said.append(
+            f"{about}systems by predicted error rate {', '.join(row['before'])} → {', '.join(row['after'])}; no pair's "
+            "significant order changed"
+        )
+    return said
+
+
+def _compute_error_steps_of_runs(judgements_of_runs: Sequence[Judgements], evaluator: str) -> np.ndarray:
+    """float64 (n,): by how much each claim's predicted error rose; NaN where a run has no verdict."""
+    before, after = (average_repeated_predictions(one, evaluator) for one in judgements_of_runs)
+    return before - after
+
+
+def _compute_pair_change_of_runs(
+    judgements_of_runs: Sequence[Judgements], row: Row, pair: Row, n_pairs: int
+) -> dict[str, float | None]:
+    first = judgements_of_runs[0]
+    steps = _compute_error_steps_of_runs(judgements_of_runs, row["evaluator"])
+    sides = []
+    for system in (pair["system_a"], pair["system_b"]):
+        inside = (first.dataset_codes == first.dataset_names.index(row["dataset"])) & (
+            first.claims["system"] == system
+        ).to_numpy(dtype=bool, na_value=False)
+        is_labelled = inside & (first.label >= 0)
+        sides.append((is_labelled if is_labelled.any() else inside) & ~np.isnan(steps))
+    confidence = 1 - (1 - DEFAULT_CONFIDENCE) / n_pairs
+    ends = compute_paired_change_of_difference(steps, sides[0], sides[1], first.cluster_codes, confidence)
+    found = dict(zip(("change", "change_low", "change_high"), map(none_if_undefined, ends), strict=True))
+    for key, one in zip(("difference_before", "difference_after"), judgements_of_runs, strict=True):
+        error = 1 - average_repeated_predictions(one, row["evaluator"])
+        found[key] = none_if_undefined(error[sides[0]].mean() - error[sides[1]].mean())
+    return found
+
+
+def _order_systems_of_run(
+    judgements_of_run: Judgements,
+) -> dict[tuple[str, str], tuple[list[str], dict[tuple[str, str], str]]]:
+    """By dataset and evaluator: the systems from the lowest predicted error rate on, and the order of each pair."""
+    systems = judgements_of_run.make_groups("claim", systems=True)
+    found = {}
+    for at, evaluator in enumerate(judgements_of_run.evaluators):
+        fields = LABEL_FIELD, prediction_field(at)
+        is_unlabelled = is_group_unlabelled(judgements_of_run.count_cells(systems, *fields))
+        rates = estimate_labelled_and_predicted_error_rates(
+            judgements_of_run.count_clusters(systems, *fields), is_unlabelled
+        )
+        for dataset in judgements_of_run.dataset_names:
+            inside = [
+                place
+                for place, key in enumerate(systems.keys)
+                if key["dataset"] == dataset and not np.isnan(rates.point[place, 1])
+            ]
+            predicted = rates.select_as_one_group(inside, 1)
+            rate_of = dict(zip((systems.keys[place]["system"] for place in inside), predicted.point[0], strict=True))
+            n = predicted.n[0]
+            signs = order_system_rankings(
+                predicted.point[0] * n, n, correction="holm", p_values=clustered_pair_p_values(predicted)
+            )[1]
+            symbols = dict(zip(combinations(rate_of, 2), (ORDER_SYMBOLS[int(sign)] for sign in signs), strict=True))
+            if rate_of:
+                found[dataset, evaluator] = sorted(rate_of, key=lambda name: (rate_of[name], name)), symbols
+    return found
