@@ -50,7 +50,11 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
     assert passes.mean() == pytest.approx(1 - good["review_share"])
     assert (table.label[passes] == 0).mean() == good["passing_error_share"] < 0.05
     assert (useless["review_share"], useless["threshold"], useless["passing_error_share"]) == (1, None, None)
-    assert "more labels are not likely to help" in useless["reason"]
+    assert useless["reason"] == "no threshold is certified: over 9,000 labels would be needed, if any number would do"
+    worse = compute_review_shares(judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
+    assert worse[0]["reason"] == "no threshold is certified, and more labels are not likely to help"
+    right = compute_review_shares(judged([row for row in scored_rows() if row["label"]][:4], "e"))
+    assert "over 40 labels would be needed" in right[0]["reason"], "no error was seen"
 
 
 def test_the_decision_and_the_first_screen_say_with_how_much_review():

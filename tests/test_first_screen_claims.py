@@ -83,7 +83,7 @@ def decide(rows: list[Row]) -> str:
 def test_few_documents_are_no_sign_of_small_biases() -> None:
     """Ten clusters can show something after Holm over twelve rates, 2/2^10 x 12; and 50 points off is not "not off"."""
     rows = [make_bias_row(f"s{at}", 0.5, 0.2, 2**-7) for at in range(12)]
-    assert "by the intervals of single rates 12 of 12 are farther off, but none is after the correction" in decide(rows)
+    assert "by the intervals of single rates 12 of 12 are farther off. By sign tests of the few" in decide(rows)
     rows = [make_bias_row("s0", 0.5, 0.2, 2**-7), *(make_bias_row(f"s{at}", 0.04, 0.1, 0.4) for at in range(1, 12))]
     assert "1 of 12 is farther off" in decide(rows)
     rows = [make_bias_row(f"s{at}", 0.04, 0.1, 0.4) for at in range(12)]
@@ -103,6 +103,11 @@ def test_a_test_that_could_not_have_rejected_is_not_checked(n: int, is_checked: 
         assert outcome.not_run == ""
     else:
         assert outcome.not_run == "too few documents: after the correction for 12 tests none could reject"
+        assert decide(rows) == (
+            "Whether all are within 5 points is open: by the intervals of single rates 12 of 12 are farther off. Sign "
+            f"tests of so few clusters ({n} a rate) cannot reject after the correction for 12 tests."
+        )
+        rows = [row | {"bias_low": -0.1} for row in rows]
         assert decide(rows) == (
             "Whether all are within 5 points is not checked: too few documents for tests of these rates to reject "
             "after the correction for 12 tests."

@@ -146,10 +146,16 @@ def test_systems_that_differ_by_one_test_alone_are_no_sign_that_they_are_alike()
     row |= {"highest": 0.8, "p": 0.03, "power_10": 0.1, "missable": 0.7, "transfers": "no", "reason": None}
     rows = [row | {"dataset": name} for name in ("c", "d")]
     (finding,) = collect_findings({"transfer": rows}, {})
-    assert finding["severity"] == "warn"
-    assert "is not known: 2 of 2 tests of its rates reject alone, none after" in finding["statement"]
-    (finding,) = collect_findings({"transfer": rows[:1]}, {})
     assert finding["severity"] == "fail"
+    told = (
+        "e does not judge all systems alike, by 2 tests of its rates together. Which rates differ is not shown: 2 of 2 "
+    )
+    assert finding["statement"].startswith(told + "reject alone, none after the correction for 2 tests.")
+    (finding,) = collect_findings({"transfer": rows[:1]}, {})
+    assert "its TNR on c goes from 20.0 % to 80.0 %" in finding["statement"]
+    (finding,) = collect_findings({"transfer": [rows[0], rows[1] | {"p": 0.9, "transfers": "cannot tell"}]}, {})
+    assert finding["severity"] == "warn"
+    assert "is not known: 1 of 2 tests of its rates rejects alone, but not all together." in finding["statement"]
 
 
 # ----------------------------------------------------------------------------------------------------- first screen

@@ -339,7 +339,8 @@ def is_difference_between_systems_not_shown(world: World, statement: Statement) 
     from scipy.stats import chi2_contingency
 
     values = read_values(statement)
-    (row,), n_tests = values["worst.evaluator"].rows, len(values["rows"].rows) if "rows" in values else 1
+    (row,) = values["worst.evaluator"].rows
+    n_tests = len(values["mine"].rows) * len(list_bacc(world)) if "mine" in values else 1
     mine = world.select({key: row[key] for key in ("dataset", "evaluator")}).dropna(subset=["label", "said"])
     mine = mine[mine["label"] == (row["rate"] == "tpr")]
     table = pd.crosstab(mine["system"], mine["said"])
@@ -354,6 +355,18 @@ def is_difference_between_systems_not_shown(world: World, statement: Statement) 
     shuffled = np.stack([said, *(draw.permutation(said) for _ in range(5_000))], axis=1)
     spread = ((inside.T @ shuffled) ** 2 / inside.sum(0)[:, None]).sum(0)
     return n_tests * float((spread[1:] >= spread[0] - 1e-9).mean()) > 0.01
+
+
+def do_systems_differ_together(world: World, statement: Statement) -> bool:
+    """By tests that take claims for independent, the ones that reject sooner, and Fisher's sum of all."""
+    from scipy.stats import chi2_contingency, combine_pvalues
+
+    p_values = []
+    for row in read_values(statement)["mine"].rows:
+        mine = world.select({key: row[key] for key in ("dataset", "evaluator")}).dropna(subset=["label", "said"])
+        table = pd.crosstab(*(mine[mine["label"] == (row["rate"] == "tpr")][key] for key in ("system", "said")))
+        p_values.append(float(chi2_contingency(table).pvalue))
+    return float(combine_pvalues(p_values).pvalue) < 0.05
 
 
 def is_error_share_of_passing_claims_kept(world: World, statement: Statement) -> bool:
@@ -372,6 +385,7 @@ CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "Whether all are within {most:limit} points is open: no rate": is_some_bias_not_within_limit,
     "Whether all are within {most:limit} points is open: by the intervals": are_single_biases_beyond_limit,
     "Whether {worst.evaluator:} judges all systems alike is not known": is_difference_between_systems_not_shown,
+    "{worst.evaluator:} does not judge all systems alike, by": do_systems_differ_together,
     "With review of {row.review_share:percent}": is_error_share_of_passing_claims_kept,
     "of single verdicts, review the": is_error_share_of_passing_claims_kept,
     "{holding:count} of {with_interval:count} intervals hold": do_intervals_hold,

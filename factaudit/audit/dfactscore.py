@@ -161,32 +161,36 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         name = row["system"] or "The system"
         keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
         evidence = {"system": row["system"], **{key: row[key] for key in (*keys, "n_elsewhere", "n_facts")}}
-        scores = "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of "
-        scores += "{row.init_dfactscore:percent}"
+        scores = (
+            "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of {row.init_dfactscore:percent}."
+        )
         merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
         of_others = f"{merged} responses say of one person what is true of another of the name"
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
-        alone = ""
         if row["merged_floor"] is None:
-            said = f"{scores}. The verifier finds that {of_others}; how often it errs is not measured. "
-            said, severity = f"{said}Judge cells that are known to be false (decoys) before you rely on it.", "warn"
-        elif row in merging:
-            noise = (
-                " ({row.merged_floor:percent} would seem to by the verifier's errors alone)"
-                if row["merged_floor"]
-                else ""
+            severity = "warn"
+            said = (
+                f"{scores} The verifier finds that {of_others}; how often it errs is not measured. Judge cells that "
+                "are known to be false (decoys) before you rely on it."
             )
-            if row["n_false"] and not row["merged_floor"]:
-                alone = "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on "
-                alone += "that person's page. "
-            said = f"{scores}. {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
+        elif row in merging:
+            noise, alone = " ({row.merged_floor:percent} would seem to by the verifier's errors alone)", ""
+            if not row["merged_floor"]:
+                noise = ""
+                alone = (
+                    "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on that "
+                    "person's page. "
+                ) * bool(row["n_false"])
+            said = f"{scores} {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
         else:
-            noise = "its errors alone would make {row.merged_floor:percent} seem to"
-            said = f"{scores}. By the verifier, {of_others}, but {noise}: that it merges people is not shown."
             severity = "ok"
+            said = (
+                f"{scores} By the verifier, {of_others}, but its errors alone would make {{row.merged_floor:percent}} "
+                "seem to: that it merges people is not shown."
+            )
         yield Finding(severity, row["evaluator"], row["dataset"], make_statement(said, name=name, row=row), evidence)
 
 

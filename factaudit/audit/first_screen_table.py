@@ -18,9 +18,6 @@ from factaudit.audit.quantification import list_error_rate_bias_rows, state_mean
 from factaudit.audit.ranking_checks import sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
-#: Who orders at most this share of the pairs that the labels order has no merit in reversing none.
-_MAX_TIED_ORDERED_SHARE = 0.1
-
 
 def build_first_screen_evaluator_table(
     run: AuditedRun, ranked: Sequence[str]
@@ -44,7 +41,7 @@ def build_first_screen_evaluator_table(
         ("misses, of", of_errors),
         ("false alarms", of_others),
         ("system error", "rates off by"),
-        ("reversed", "pairs"),
+        ("orders", "reversed"),
         ("misses, of", "100 changes"),
         ("flips, of", "100 rewordings"),
     ]
@@ -107,12 +104,12 @@ def _format_bias_cell(run: AuditedRun, evaluator: str) -> str:
 
 
 def _format_first_screen_reversals_cell(run: AuditedRun, evaluator: str) -> str:
+    """Of the pairs that it and the labels order: to reverse none is no merit of who orders hardly any."""
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
         return UNDEFINED_MARK
-    if not found["n_reversed"] and found["n_ordered_alike"] <= _MAX_TIED_ORDERED_SHARE * found["n_ordered"]:
-        return UNDEFINED_MARK
-    return f"{found['n_reversed']:,} of {found['n_pairs']:,}"
+    n_both = found["n_ordered_alike"] + found["n_reversed"]
+    return f"{found['n_reversed']:,} of {n_both:,}" if n_both else "no order"
 
 
 def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:

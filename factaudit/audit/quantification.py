@@ -8,7 +8,6 @@ import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.confusion_counts import (
-    FEWEST_CLUSTERS_FOR_T_TEST,
     add_confusion_bounds_and_intervals,
     bound_error_rates_over_unscored_claims,
     confusion_error_bias_p_values,
@@ -44,7 +43,8 @@ from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
-    list_system_bias_rows_to_test,
+    list_testable_biases,
+    select_biases_beyond_limit_by_interval,
     select_biases_that_can_be_significant,
     select_significant_biases,
     select_single_system_bias_rows,
@@ -239,24 +239,38 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     unsettled = [row for row in rows if not is_significantly_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
-    tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
-    rejectable = select_biases_that_can_be_significant(audited_run)
-    if not any(row in rejectable for row in unsettled):
-        text = "not checked: too few documents for tests of these rates to reject after the correction for "
-        return make_statement(text + "{tested:count test}", tested=tested)
-    more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
     beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
-    if beyond:  # few clusters, or many tests: no interval of a single rate is proof
-        alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
-        text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, "
-        text += "but none is after the correction for {tested:count test}"
-        fewest = min(beyond, key=lambda row: row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST)
-        if (fewest.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) < FEWEST_CLUSTERS_FOR_T_TEST:
-            text += ". A rate rests on only {fewest.n_clusters:number} independent clusters of claims"
-        return make_statement(text, alone=alone, tested=tested, fewest=fewest)
+    can_reject = any(row in select_biases_that_can_be_significant(audited_run) for row in unsettled)
+    if beyond:
+        return _explain_rates_beyond_limit_alone(audited_run, beyond, rows, max_bias, can_reject)
+    if not can_reject:
+        text = "not checked: too few documents for tests of these rates to reject after the correction for "
+        return make_statement(text + "{tested:count test}", tested=list_testable_biases(audited_run))
+    more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
     return make_statement(
         f"open: no rate is significantly farther off, and not every one is significantly within{more}"
     )
+
+
+def _explain_rates_beyond_limit_alone(
+    audited_run: AuditedRun, beyond: Sequence[Row], rows: Sequence[Row], max_bias: float, can_reject: bool
+) -> Statement:
+    """Which test lets none of the rates be significantly too far off that are so by their own intervals."""
+    text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off"
+    fewest, most = (pick(beyond, key=lambda row: row.get("n_clusters") or 0) for pick in (min, max))
+    if not can_reject:
+        sizes = "{fewest.n_clusters:number}"
+        sizes += " to {most.n_clusters:number}" * (fewest["n_clusters"] != most["n_clusters"])
+        text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after the correction for "
+        text += "{tested:count test}"
+    elif any(row in beyond for row in select_biases_beyond_limit_by_interval(audited_run, max_bias)):
+        text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
+        text += "{tested:count test}, none is"
+    else:
+        text += ", but none is after the correction for {tested:count test}"
+    alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
+    tested = list_testable_biases(audited_run)
+    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested)
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:

@@ -27,6 +27,7 @@ from factaudit.audit.core.finding_parts import (
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import (
+    p_beyond_limit,
     read_confidence,
     select_rows_beyond_limit,
     select_significant_rows,
@@ -81,6 +82,20 @@ def select_biases_that_can_be_significant(audited_run: AuditedRun) -> list[Row]:
     return select_significant_rows(replace(audited_run, test_counts=[]), rows, least)
 
 
+def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float) -> list[Row]:
+    """Those that would be off by more than the limit were there no sign test of few clusters: by the intervals alone,
+    corrected for the same tests.
+    """
+    rows = list_system_bias_rows_to_test(audited_run)
+    p_values = [p_beyond_limit(audited_run, row | {"p_bias": None}, "bias", limit) for row in rows]
+    return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
+
+
+def list_testable_biases(audited_run: AuditedRun) -> list[Row]:
+    """Those of `list_system_bias_rows_to_test` that have an interval."""
+    return [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
+
+
 def _least_bias_p_value(row: Row) -> float:
     if (row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) >= FEWEST_CLUSTERS_FOR_T_TEST:
         return 0.0
@@ -88,7 +103,7 @@ def _least_bias_p_value(row: Row) -> float:
 
 
 def explain_too_few_documents_for_bias_test(audited_run: AuditedRun) -> str:
-    tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
+    tested = list_testable_biases(audited_run)
     if not tested or select_biases_that_can_be_significant(audited_run):
         return ""
     return f"too few documents: after the correction for {format_count(len(tested), 'test')} none could reject"

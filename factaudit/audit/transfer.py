@@ -21,6 +21,7 @@ from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
+from factaudit.stats.multiplicity import cauchy_combined_p
 from factaudit.text.display_text import format_count
 
 #: Each rate with the label of its class.
@@ -92,31 +93,52 @@ def _build_transfer_row(clusters: ClusterCounts, label: int, n_systems: int, alp
 def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
     """What one system's labels say that does not hold for the others, or is not known to."""
     rows = [row for row in audited_run.rows("transfer") if row["level"] == "claim" and row["p"] is not None]
-    unlike = select_significant_rows(audited_run, rows, [row["p"] for row in rows])
-    for evaluator, mine in group_finding_rows_by_evaluator(rows):
-        rejected = [row for row in unlike if row["evaluator"] == evaluator]
+    by_evaluator = list(group_finding_rows_by_evaluator(rows))
+    combined = [
+        min(mine, key=_read_p) | {"p_together": cauchy_combined_p(np.array([row["p"] for row in mine]))}
+        for _, mine in by_evaluator
+    ]
+    unlike = select_significant_rows(audited_run, combined, [row["p_together"] for row in combined])
+    unlike_rates = select_significant_rows(audited_run, rows, [row["p"] for row in rows])
+    for evaluator, mine in by_evaluator:
+        rejected = [row for row in unlike_rates if row["evaluator"] == evaluator]
         alone = [row for row in mine if row["transfers"] == "no"]  # by the row's own test
         blind = [row for row in mine if row["transfers"] == "cannot tell"]
-        if rejected:
-            worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
-            said = make_statement(
+        together = next((row for row in unlike if row["evaluator"] == evaluator), None)
+        if together is not None:
+            worst = max(rejected, key=lambda row: row["highest"] - row["lowest"], default=min(mine, key=_read_p))
+            text = (
                 f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
                 "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
-                "Adjusted counts by one system's labels need not correct the others.",
+            )
+            if not rejected:
+                text = (
+                    "{worst.evaluator} does not judge all systems alike, by {mine:count test} of its rates together. "
+                )
+                text += "Which rates differ is not shown: {alone:count} of {mine:count}"
+                text += f" {'rejects' if len(alone) == 1 else 'reject'} alone, none after the correction for "
+                text += "{rows:count test}. "
+            said = make_statement(
+                text + "Adjusted counts by one system's labels need not correct the others.",
                 worst=worst,
                 where=format_how_many_datasets(rejected, mine),
-            )
-            yield make_row_finding("fail", worst, said, "rate", "lowest", "highest", "p", "n_systems")
-        elif alone:
-            worst = min(alone, key=lambda row: row["p"])
-            said = make_statement(
-                "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
-                f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, none after the "
-                "correction for {rows:count test}. Adjusted counts by one system rest on it.",
-                worst=worst,
                 alone=alone,
                 mine=mine,
                 rows=rows,
+            )
+            keys = ("rate", "lowest", "highest", "p", "n_systems")
+            yield make_row_finding("fail", worst, said, *keys, p_together=together["p_together"])
+        elif alone:
+            worst = min(alone, key=_read_p)
+            text = "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
+            text += f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, but not all together"
+            text += " after the correction for {combined:count evaluator}" * (len(combined) > 1)
+            said = make_statement(
+                text + ". Adjusted counts by one system rest on it.",
+                worst=worst,
+                alone=alone,
+                mine=mine,
+                combined=combined,
             )
             yield make_row_finding("warn", worst, said, "rate", "p", f"power_{POWER_POINTS}", "missable", "n")
         elif blind:
@@ -128,6 +150,10 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 worst=worst,
             )
             yield make_row_finding("warn", worst, said, "rate", "p", f"power_{POWER_POINTS}", "missable", "n")
+
+
+def _read_p(row: Row) -> float:
+    return float(row["p"])
 
 
 def _state_undetectable_rate_difference(row: Row) -> str:
@@ -189,8 +215,10 @@ AUDIT = Audit(
             "Rates that differ between systems",
             "TPR or TNR differs between systems, or the test could not have told",
             _find_untransferable_rates,
+            {"p_together": Column("p of all together", "p")},
             null="TPR and TNR are the same on all systems (that the test has no power is a caveat, and no alarm)",
-            controls="Holm over both rates of all evaluators[ on all datasets]",
+            controls="the Cauchy combination of an evaluator's tests of both rates[ on all datasets], Holm over "
+            "evaluators; for a single rate Holm over both rates of all evaluators[ on all datasets]",
             figure="p",
             gravity=lambda evidence: evidence.get("highest", 0.0) - evidence.get("lowest", 0.0),
             warns_if_unknown=True,

@@ -14,10 +14,10 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.risk_control import control_passing_errors, plan_labels_to_pass
+from factaudit.stats.risk_control import can_labels_let_claims_pass, control_passing_errors, plan_labels_to_pass
 from factaudit.text.display_text import format_count
 
-#: With more times the labels than this nothing is said of how many would do: the scores are the limit.
+#: Up to so many times the labels it is said about how many would do: of more it is not known well.
 _MOST_MORE_LABELS = 10
 
 
@@ -85,11 +85,14 @@ def _build_triage_review_rows(
             row["threshold"] = float(support[passes].min())  # 1 − risk may be rounded above it
         else:
             needed = plan_labels_to_pass(curve, len(claims), max_error, 1 - level)
-            row["reason"] = (
-                "no threshold is certified, and more labels are not likely to help"
-                if needed is None or needed > _MOST_MORE_LABELS * len(claims)
-                else f"no threshold is certified: about {format_count(needed, 'label')} would do if errors stay as rare"
-            )
+            most = _MOST_MORE_LABELS * len(claims)
+            if needed is not None and needed <= most:
+                why = f": about {format_count(needed, 'label')} would do if errors stay as rare"
+            elif not can_labels_let_claims_pass(curve, max_error):
+                why = ", and more labels are not likely to help"
+            else:
+                why = f": over {format_count(most, 'label')} would be needed, if any number would do"
+            row["reason"] = f"no threshold is certified{why}"
         yield row
 
 

@@ -36,6 +36,7 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
 
     Claims without text are not shown. All text is escaped by the template.
     """
+    next_steps = _list_html_next_steps(document, claim_browser)
     if claim_browser is not None and not claim_browser.has_text:
         claim_browser = None
     made = make_html_template_environment()
@@ -50,7 +51,7 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     return made.get_template("report.html.j2").render(
         document=document,
         images=_embed_figures_in_html([one for section in document.sections for one in section.figures], figure_folder),
-        next_steps=_list_html_next_steps(document, claim_browser),
+        next_steps=next_steps,
         claims=held,
         style=read_style_sheet(),
         script=script,

@@ -56,7 +56,8 @@ _NAMES = {
     "homogeneity_test": "noncentral_chi2_tail HomogeneityTest rao_scott_homogeneity_test",
     "mover": "mover_weighted_sum mover_proportion_sum least_proportion_interval discordant_difference_interval",
     "multiplicity": (
-        "benjamini_hochberg_adjusted_p holm_adjusted_p p_value_of_interval sign_test_p share_confidence_over_looks"
+        "benjamini_hochberg_adjusted_p cauchy_combined_p holm_adjusted_p p_value_of_interval sign_test_p "
+        "share_confidence_over_looks"
     ),
     "noise_floor": "NoiseFloor estimate_noise_floor",
     "nominal_agreement": "AgreementCoefficient nominal_agreement",
@@ -76,7 +77,7 @@ _NAMES = {
     "roc": "RocCurveEstimate order_roc_scores_by_group RocTiedScores RocRankedScores",
     "risk_control": (
         "RiskCurve control_passing_errors run_fixed_sequence error_share_p_values error_share_upper_limits "
-        "plan_labels_to_pass are_labels_clustered"
+        "plan_labels_to_pass can_labels_let_claims_pass are_labels_clustered"
     ),
     "score_combination": (
         "ScoreStandardiser fit_combination_weights fit_error_odds cross_fit_combined_risk split_cluster_folds"
