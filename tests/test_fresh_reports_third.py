@@ -81,7 +81,7 @@ def test_a_check_that_warns_of_what_is_not_known_is_excepted_from_the_promise(ha
 def test_a_sample_is_advised_of_claims_that_lack_labels(section: str, n_labelled: int, is_said: bool) -> None:
     """Of 164 facts, all labelled, the claims table had 392 rows: a row for each person of the name."""
     document: Any = SimpleNamespace(sections=[SimpleNamespace(id=section)], evaluator_table=None)
-    browser: Any = SimpleNamespace(table=range(9), n_labelled=n_labelled)
+    browser: Any = SimpleNamespace(table=range(9), n_labelled=n_labelled, has_text=True)
     browser.list_filter_choices = lambda: {"systems": ["s", "t"]}
     told = _list_html_next_steps(document, browser)
     assert any("from few labels" in step for step, _ in told) == is_said

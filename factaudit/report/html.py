@@ -66,17 +66,19 @@ def render_html_first_screen(screen: FirstScreen) -> str:
 
 
 def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser | None) -> list[tuple[str, str]]:
-    """What follows from the run, with the command."""
+    """What follows from the run, with the command: each needs claims and verdicts, to look and to label their texts."""
+    if claim_browser is None:
+        return []
     steps = []
     sections = {section.id for section in document.sections}
     # With D-FActScore the claims table has a row for each fact and person, and the verdicts are a verifier's.
     is_of_facts = "dfactscore" in sections
-    if claim_browser is not None:
+    if claim_browser.has_text:
         is_judged = claim_browser.n_labelled and not is_of_facts
         what = "that evaluators get wrong" if is_judged else "and what was said of them"
         steps.append((f"Look at the claims {what}:", "factaudit view RUN"))
     can_label = (
-        claim_browser is not None
+        claim_browser.has_text
         and len(claim_browser.list_filter_choices()["systems"]) > 1
         and claim_browser.n_labelled < len(claim_browser.table)
     )

@@ -65,6 +65,7 @@ HALF_WORLDS = (
     World("one of two alike leans to one answer", effect="one leans", evaluators=2, made_for=("bacc_tie",)),
     World("one of two leans, 12 documents", documents=12, effect="one leans", evaluators=2, made_for=("bacc_tie",)),
     World("6 datasets of 20 documents", datasets=6, systems=1, documents=20, made_for=("gap",)),
+    World("6 systems, 6 datasets of 30 documents", datasets=6, documents=30, made_for=("transfer",)),
     World("all systems off alike by 15 points", effect="all systems off", size=0.15, made_for=("adjustment",)),
     World("all off alike, 150 documents", documents=150, effect="all systems off", size=0.15, made_for=("adjustment",)),
 )
@@ -159,6 +160,14 @@ FAMILIES = {
             ),
             World(
                 "TNR of one system 40 points off",
+                documents=100,
+                effect="one system judged otherwise",
+                size=0.7,
+                made_for=("transfer",),
+            ),
+            World(
+                "TNR of one system 40 points off, 6 datasets",
+                datasets=6,
                 documents=100,
                 effect="one system judged otherwise",
                 size=0.7,
