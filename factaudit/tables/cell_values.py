@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,13 +15,35 @@ _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
 #: A judge's reply that begins with its verdict, and one that ends in it: ``No, it differs``, ``... Verdict: yes``.
-_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!()\]'\"*—–\n]| - |$)")
+_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!()\]'\"*—–\n。，、！：；（]| - |$)")
+_VERDICT_NAMES = (
+    r"verdict|answer|label|judge?ment|conclusion|decision|result|rating|r[ée]ponse|veredicto|verdetto|respuesta|risposta"
+    r"|resposta|antwort|urteil|fazit|antwoord|oordeel|ответ|вердикт|final"
+)
 _LAST_WORDS = re.compile(
-    r"\b(?:verdict|answer|label|judge?ment|conclusion|decision|result|rating)\W+(?:is\W+)?(\w+(?: \w+){0,2})\W*$",
+    rf"(?:\b(?:{_VERDICT_NAMES})\W+(?:is\W+)?|(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?\W*)"
+    r"(\w+(?: \w+){0,2})\W*$",
     re.IGNORECASE,
 )
-#: Three words: what is shorter is a word of its own.
-_SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w")
+#: A verdict in a tag, in a box of LaTeX, in double brackets, or in JSON.
+_MARKED_WORDS = re.compile(
+    rf"<(?:{_VERDICT_NAMES}|output)>\s*([^<>]{{1,60}}?)\s*</|\\boxed\{{(?:\\text\{{)?\s*([^{{}}]{{1,60}}?)\s*\}}"
+    rf"|\[\[\s*([^\[\]]{{1,60}}?)\s*\]\]|[\"'](?:{_VERDICT_NAMES})[\"']\s*:\s*[\"']?([^\"',}}]{{1,60}}?)\s*[\"',}}]",
+    re.IGNORECASE,
+)
+#: A sentence that says its verdict of the claim: ``the claim is not supported by the document``.
+_SAID_OF_CLAIM = re.compile(
+    r"\b(?:claim|statement|sentence|summary|answer|response|hypothesis|assertion|it|this)(?: itself)? (?:is|was|seems)"
+    r" (?:(?:fully|clearly|directly|entirely|completely|explicitly|well) )?((?:not )?)"
+    r"(?:(?:fully|clearly|directly|entirely|completely|explicitly|well) )?(\w+)",
+    re.IGNORECASE,
+)
+#: Words in bold of Markdown.
+_BOLD_WORDS = re.compile(r"\*\*\s*([^*\n]{1,40}?)[\s.:]*\*\*")
+#: Of a longer reply its beginning and its end are looked at.
+_MAX_REPLY_PART = 400
+#: Three words, or two of a script without blanks: what is shorter is a word of its own.
+_SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w|[。，、！：；]\s*\w|[<{\[*]\W*\w")
 _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
 #: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of stars.
 #: (Only what begins as a number: texts of any length are looked at, too.)
@@ -41,11 +64,24 @@ def find_verdict_in_reply(text: Any) -> str | None:
     ('No', 'NOT SUPPORTED')
     """
     text = str(text)
+    if len(text) > 2 * _MAX_REPLY_PART:
+        text = f"{text[:_MAX_REPLY_PART]}\n{text[-_MAX_REPLY_PART:]}"
     if not _SEVERAL_WORDS.search(text) or _FAILED_CALL.match(text):
         return None
+    marked = [next(filter(None, groups)) for groups in _MARKED_WORDS.findall(text)]
     found = [_FIRST_WORDS.match(text), _LAST_WORDS.search(text)]
-    said = [one[1] for one in found if one is not None and parse_label_word(one[1]) is not None]
-    return said[-1] if said else None
+    bold = _BOLD_WORDS.findall(text)
+    of_claim = ["".join(groups) for groups in _SAID_OF_CLAIM.findall(text)]
+    ways = [marked[-1:], [one[1] for one in found if one is not None], bold, of_claim]
+    for words in ways:
+        said = [one for one in words if parse_label_word(one) is not None]
+        if said:
+            return said[-1] if (words is not bold and words is not of_claim) or _agree(said) else None
+    return None
+
+
+def _agree(words: Sequence[str]) -> bool:
+    return len({parse_label_word(word) for word in words}) == 1
 
 
 def is_number_text(text: Any) -> bool:

@@ -15,7 +15,7 @@ from factaudit.tables.vocabulary import (
     INTERMEDIATE_WORDS,
     UNATTRIBUTABLE_WORDS,
     is_reversed_column_name,
-    normalise_vocabulary_words,
+    normalise_label_word,
     parse_label_word,
 )
 
@@ -151,7 +151,7 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
 
 
 def _can_words_be_read_as_labels(words: tuple[str, ...], reverse: bool) -> bool:
-    known = {normalise_vocabulary_words(word) for word in words} - ({"none"} if reverse else set())
+    known = {normalise_label_word(word) for word in words} - ({"none"} if reverse else set())
     return (
         bool(known)
         and known <= ATTRIBUTABLE_WORDS | UNATTRIBUTABLE_WORDS | INTERMEDIATE_WORDS

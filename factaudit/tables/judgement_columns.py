@@ -21,6 +21,7 @@ from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
+    normalise_label_word,
     normalise_vocabulary_words,
     parse_label_word,
     strip_column_name_values_hint,
@@ -255,7 +256,7 @@ def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) 
     values = rows[column.name]
     reverse = is_reversed_column_name(column.name)
     if column.kind == "binary":
-        words = [None if has_no_value(value) else normalise_vocabulary_words(value) for value in values]
+        words = [None if has_no_value(value) else normalise_label_word(value) for value in values]
         found = [None if word is None else parse_label_word(word) for word in words]
         turned = [
             1 - said if said is not None and reverse and word in BARE_WORDS else said

@@ -10,7 +10,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.judgement_scales import is_judgement_column_reversed
+from factaudit.tables.judgement_words import is_judgement_column_reversed
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_vocabulary_words, parse_label_word

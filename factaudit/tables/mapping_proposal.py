@@ -18,12 +18,14 @@ from factaudit.tables.foreign_tables import read_foreign_table, read_standard_ta
 from factaudit.tables.judgement_columns import TableReading, has_numbers
 from factaudit.tables.judgement_scales import (
     Scale,
-    ask_about_blank_labels,
     ask_about_doubtful_directions,
-    ask_about_opposite_words,
     ask_grade_threshold_of_support,
-    ask_meaning_of_judgement_words,
     find_score_scale,
+)
+from factaudit.tables.judgement_words import (
+    ask_about_blank_labels,
+    ask_about_opposite_words,
+    ask_meaning_of_judgement_words,
     is_judgement_column_reversed,
     map_label_words_to_binary,
 )

@@ -41,7 +41,7 @@ from factaudit.tables.foreign_files import (
     flatten_foreign_columns,
     read_foreign_file,
 )
-from factaudit.tables.judgement_scales import list_reading_of_turned_labels
+from factaudit.tables.judgement_words import list_reading_of_turned_labels
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
 from factaudit.tables.mapping_proposal import propose_column_mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib.resources import files
 
@@ -19,6 +19,8 @@ COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
     frozenset(_VOCABULARY[name]) for name in ("attributable", "unattributable", "between", "blank")
 )
+#: What a judge that failed leaves in its column, the likelier first.
+FAILURE_WORDS: tuple[str, ...] = tuple(_VOCABULARY["failures"])
 #: Names of numbers that are no judgement where nothing else says so.
 SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
@@ -86,6 +88,8 @@ _VALUES_HINT_PATTERN = re.compile(
     r"|(?<=[\s?:])(?:y|yes)\s*/\s*(?:n|no)(?:\s*/\s*[\w?]{1,5})*\s*$",
     re.IGNORECASE,
 )
+#: The mark of an option before what it says: ``A)``, ``(2)``, ``b.``.
+_OPTION_PATTERN = re.compile(r"\(?[A-Ea-e1-9](?:\)|[.:](?=\s))\s*(?=[^\W\d_]{2})")
 
 
 def normalise_vocabulary_words(text: object) -> str:
@@ -116,9 +120,18 @@ def strip_column_name_values_hint(column_name: str) -> str:
     return _VALUES_HINT_PATTERN.sub(" ", column_name).strip() or column_name
 
 
+def normalise_label_word(word: object) -> str:
+    """A cell's word in the vocabulary's form, without the letter or number of an option before it.
+
+    >>> normalise_label_word("A) Supported"), normalise_label_word("2. No")
+    ('supported', 'no')
+    """
+    return normalise_vocabulary_words(_OPTION_PATTERN.sub("", str(word).strip()))
+
+
 def parse_label_word(word: object) -> int | None:
     """1 or 0 where a word says so; None where it says neither, or something between."""
-    known = normalise_vocabulary_words(word)
+    known = normalise_label_word(word)
     return 1 if known in ATTRIBUTABLE_WORDS else 0 if known in UNATTRIBUTABLE_WORDS else None
 
 
@@ -238,15 +251,26 @@ def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozens
     name = " ".join(_split_into_words(name))
     single |= {word.lower() for word in re.findall(r"[^\W_]*[a-z][A-Z][^\W_]*", column_name)}  # MiniCheck
     single |= {stem for word in single if (stem := word.rstrip("0123456789"))}
+    return _find_vocabulary_words(kind, name, single)
+
+
+@lru_cache(maxsize=4096)
+def find_vocabulary_words_in_text(kind: str, text: str) -> frozenset[str]:
+    """The words of a list of the vocabulary that a cell's text has, as `normalise_vocabulary_words` writes it."""
+    words = " ".join(_split_into_words(text))
+    return _find_vocabulary_words(kind, words, {*words.split()})
+
+
+def _find_vocabulary_words(kind: str, text: str, words: Collection[str]) -> frozenset[str]:
     return frozenset(
         one
         for one in _VOCABULARY[kind]
         if (
-            one in name
+            one in text
             if (not one.isascii() and not one[0].isalpha()) or _has_no_blanks(one)
-            else f" {one} " in f" {name} "
+            else f" {one} " in f" {text} "
             if " " in one
-            else one in single
+            else one in words
         )
     )
 
