@@ -15,13 +15,18 @@ _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
 #: A judge's reply that begins with its verdict, and one that ends in it: ``No, it differs``, ``... Verdict: yes``.
-_FIRST_WORDS = re.compile(r"\W*([^\W\d]\w*(?: \w+){0,2}?)\s*(?:[.,:;!()\]'\"*—–\n。，、！：；（]| - |$)")
 _VERDICT_NAMES = (
     r"verdict|answer|label|judge?ment|conclusion|decision|result|rating|r[ée]ponse|veredicto|verdetto|respuesta|risposta"
     r"|resposta|antwort|urteil|fazit|antwoord|oordeel|ответ|вердикт|final"
 )
+_CJK_VERDICT_NAMES = r"(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?"
+_FIRST_WORDS = re.compile(
+    rf"\W*(?:(?:(?:{_VERDICT_NAMES})\s*|{_CJK_VERDICT_NAMES})[:：]\W*)?([^\W\d]\w*(?: \w+){{0,2}}?)\s*"
+    r"(?:[.,:;!()\]'\"*—–\n。，、！：；（]| - |$)",
+    re.IGNORECASE,
+)
 _LAST_WORDS = re.compile(
-    rf"(?:\b(?:{_VERDICT_NAMES})\W+(?:is\W+)?|(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?\W*)"
+    rf"(?:\b(?:{_VERDICT_NAMES})\W+(?:is\W+)?|{_CJK_VERDICT_NAMES}\W*)"
     r"(\w+(?: \w+){0,2})\W*$",
     re.IGNORECASE,
 )
@@ -31,11 +36,13 @@ _MARKED_WORDS = re.compile(
     rf"|\[\[\s*([^\[\]]{{1,60}}?)\s*\]\]|[\"'](?:{_VERDICT_NAMES})[\"']\s*:\s*[\"']?([^\"',}}]{{1,60}}?)\s*[\"',}}]",
     re.IGNORECASE,
 )
-#: A sentence that says its verdict of the claim: ``the claim is not supported by the document``.
+#: A sentence that says its verdict: ``the claim is not supported by the document``, ``the text supports the claim``.
+_HOW = r"(?:(?:fully|clearly|directly|entirely|completely|explicitly) )?"
+_CLAIM_NAMES = r"(?:claim|statement|sentence|summary|answer|response|hypothesis|assertion)"
 _SAID_OF_CLAIM = re.compile(
-    r"\b(?:claim|statement|sentence|summary|answer|response|hypothesis|assertion|it|this)(?: itself)? (?:is|was|seems)"
-    r" (?:(?:fully|clearly|directly|entirely|completely|explicitly|well) )?((?:not )?)"
-    r"(?:(?:fully|clearly|directly|entirely|completely|explicitly|well) )?(\w+)",
+    rf"\b(?:{_CLAIM_NAMES}|it|this)(?: itself)? (?:is|was|seems) {_HOW}((?:not )?){_HOW}(\w+)"
+    rf"|\b(?:document|source|context|passage|evidence|text|article)s? {_HOW}((?:do(?:es)? not )?){_HOW}"
+    rf"(support|contradict|refute|entail)s? (?:the|this) {_CLAIM_NAMES}\b",
     re.IGNORECASE,
 )
 #: Words in bold of Markdown.
@@ -71,7 +78,7 @@ def find_verdict_in_reply(text: Any) -> str | None:
     marked = [next(filter(None, groups)) for groups in _MARKED_WORDS.findall(text)]
     found = [_FIRST_WORDS.match(text), _LAST_WORDS.search(text)]
     bold = _BOLD_WORDS.findall(text)
-    of_claim = ["".join(groups) for groups in _SAID_OF_CLAIM.findall(text)]
+    of_claim = [re.sub("(?i)do(es)? not", "not", "".join(groups)) for groups in _SAID_OF_CLAIM.findall(text)]
     ways = [marked[-1:], [one[1] for one in found if one is not None], bold, of_claim]
     for words in ways:
         said = [one for one in words if parse_label_word(one) is not None]

@@ -16,7 +16,7 @@ from factaudit.tables.vocabulary import (
     normalise_vocabulary_words,
     parse_label_word,
 )
-from factaudit.tables.word_scales import list_cuts_of_scale, rank_scale_words
+from factaudit.tables.word_scales import is_scale_of_judgement, list_cuts_of_scale, rank_scale_words
 
 #: Of more unknown words the user says by hand which is which.
 _MAX_WORD_READINGS = 4
@@ -140,6 +140,8 @@ def _list_readings_of_word_scale(column: ColumnProfile, unknown: Sequence[str]) 
         ranks: dict[str, float] | None = {word: 1.0 if word.strip().lower() == "e" else -1.0 for word in words}
     else:
         ranks = rank_scale_words(words)
+    if ranks is not None and is_reversed_column_name(column.name) and not is_scale_of_judgement(words):
+        ranks = {word: -rank for word, rank in ranks.items()}  # a low risk
     middle = [word for word in words if ranks and not ranks[word]]
     if ranks is None or {*unknown} <= {*middle, *failures}:
         return []

@@ -29,6 +29,7 @@ from factaudit.tables.vocabulary import (
     is_reversed_column_name,
     parse_label_word,
 )
+from factaudit.tables.word_scales import is_scale_of_judgement, rank_scale_words
 
 #: What a name says that a column is, and may be wrong in.
 _DOUBTED_REASONS = {REASONS[kind] for kind in ("measure", "quality", "flag")}
@@ -79,7 +80,9 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
         return True
-    is_few = column.kind == "name" and len(column.words) <= _MAX_WORDS
+    is_scale = column.low is None and rank_scale_words(column.words) is not None
+    is_few = is_scale or (column.kind == "name" and len(column.words) <= _MAX_WORDS)
+    is_called = is_called or (is_scale and not (has_labels and has_judges) and is_scale_of_judgement(column.words))
     return is_called and (is_few or column.kind in ("binary", "share", "grade"))
 
 

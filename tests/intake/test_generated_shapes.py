@@ -13,12 +13,13 @@ from generated_shapes import SHAPES, FileShape
 from table_readings import describe_tables
 from table_shapes import TABLE_SHAPES
 from tool_shapes import TOOL_SHAPES
+from value_shapes import VALUE_SHAPES
 
 from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
 from factaudit.tables.open_questions import AmbiguousReadingError, PossibleColumnReading
 
-ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES]
+ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES, *VALUE_SHAPES]
 
 
 def has_right_reading(path: Path, shape: FileShape, mapping: object = None) -> bool:

@@ -1,0 +1,54 @@
+"""Values of judgements as people and models write them: replies, scales of words, grades, and judges that failed. Each
+with its right reading, written down beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from generated_shapes import GPT4, A, FileShape, L, labelled, make_csv, spell, texts
+
+VALUE_SHAPES: list[FileShape] = []
+
+
+def add_judge(name: str, cells: Sequence[Any], says: str = A, ends: str = "right") -> None:
+    """A table whose judge "gpt4" says cells."""
+    VALUE_SHAPES.append(FileShape(name, make_csv({**labelled, "gpt4": cells}), L, {"gpt4": says}, ends))
+
+
+def add_labels(name: str, column: str, cells: Sequence[Any], labels: str = L, ends: str = "asked") -> None:
+    """A table whose labels are in a column of cells."""
+    content = make_csv({**texts, "gpt4": spell(A, "yes", "no"), column: cells})
+    VALUE_SHAPES.append(FileShape(name, content, labels, GPT4, ends))
+
+
+def reply(one: str, zero: str) -> list[str]:
+    """Replies that differ in each row."""
+    return [f"{text} [{k}]" for k, text in enumerate(spell(A, one, zero))]
+
+
+# Replies of judges: marked, in sentences, in other languages
+tagged = "<thinking>When does it open?</thinking><verdict>{}</verdict>"
+add_judge("reply_tags.csv", reply(tagged.format("yes"), tagged.format("no")), ends="asked")
+add_judge("reply_boxed.csv", reply(r"Step 1: see. So \boxed{Yes}", r"Step 1: see. So \boxed{No}"), ends="asked")
+add_judge("reply_json.csv", reply('So: {"verdict": "yes"}', 'So: {"verdict": "no"}'), ends="asked")
+add_judge("reply_bold.csv", reply("I think **supported** is it", "I think **not supported** is it"), ends="asked")
+add_judge("reply_sentence.csv", reply("The text supports the claim.", "The claim is not supported."), ends="asked")
+add_judge("reply_zh.csv", reply("是。文中提到了这一点。", "否。文中没有这一点。"), ends="asked")
+add_judge("reply_ja.csv", reply("はい、文書によります。", "いいえ、文書によります。"), ends="asked")
+add_judge("reply_fr.csv", reply("Le texte en parle. Réponse : oui", "Le texte en parle. Réponse : non"), ends="asked")
+
+# A judge that failed is no verdict, but one that says "error" of a claim is one
+add_judge("failed.csv", [*spell(A[:9], "yes", "no"), "Error"], A[:9] + "-", "asked")
+add_judge("error_is_verdict.csv", spell(A, "no error", "error"))
+
+# Scales of words and grades of a school, of which each cut is offered; kinds of errors, and none
+scale = ["stimme voll zu", "stimme eher zu", "stimme eher nicht zu", "stimme gar nicht zu"]
+steps = [scale[k] for k in (0, 1, 2, 0, 3, 1, 1, 3, 2, 0)]
+add_labels("scale_de.csv", "Mensch", steps)
+add_labels("scale_of_stranger.csv", "Marie", steps)
+add_labels("grades_of_school.csv", "teacher grade", ["A", "B", "C", "A-", "F", "B+", "A+", "D", "C-", "B"])
+add_labels("initials.csv", "human", [*spell(L[:9], "e", "n"), "c"], L[:9] + "0")
+add_labels("options.csv", "human", spell(L, "A) Supported", "B) Not supported"), ends="right")
+kinds = [None if x == "1" else ("intrinsic", "extrinsic")[k % 2] for k, x in enumerate(L)]
+add_labels("kinds_or_null.csv", "hallucination_type", kinds)
