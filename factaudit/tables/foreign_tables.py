@@ -163,6 +163,8 @@ def _has_label_words(column: ColumnProfile) -> bool:
     """Whether a column of few words that are not all known is called a label or a judge: "Consistent", "Unwanted"."""
     if column.kind not in ("name", "text", "id") or column.is_time:
         return False
+    if has_vocabulary_word_in_column_name("reasons", column.name):
+        return False
     if column.is_half_numbers and any(
         has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges")
     ):
