@@ -117,7 +117,9 @@ LEFT_ALONE = [
     ("negation_added", "It is only open in May."),  # "is not only open" is another claim
     ("negation_added", "The drug may be a cause."),
     ("negation_added", "Some boats were late again."),
+    ("negation_added", "Water can boil below 90 degrees under certain conditions."),  # and cannot under others
     ("negation_added", "If it is open, we go there."),
+    ("negation_added", "Once the water is hot, add the eggs."),  # the clause's verb, not the sentence's
     ("negation_added", "The boat that was late sank there."),
     ("negation_added", "Is it open on Mondays?"),
     ("negation_removed", "It is not only open in May."),
@@ -137,6 +139,7 @@ LEFT_ALONE = [
     ("cause_turned", "The mill did not close because the river fell."),
     ("cause_turned", "Experts believe that it closed because the river fell."),
     ("roles_swapped", "He beat Port Aske."),
+    ("roles_swapped", "The band released a single, their first, in May."),  # what stands behind would go with the band
     ("roles_swapped", "Anna met Ben in Rome."),  # as Ben met Anna
 ]
 

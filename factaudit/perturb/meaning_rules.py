@@ -38,12 +38,12 @@ _NEVER_NEGATED = read_words(
 )
 #: A negation of a part of what holds leaves open whether the rest does.
 _PARTIAL = re.compile(
-    r"\b(?:some|any|several|both|may|might|could|would|often|usually|sometimes|generally|typically|only|all|every|each"
+    r"\b(?:some|any|several|certain|both|may|might|could|would|often|usually|sometimes|generally|typically|only|all|every|each"
     r"|most|many)\b",
     re.I,
 )
 _SUBORDINATE = re.compile(
-    r"\b(?:that|which|who|whom|whose|when|while|where|because|although|though|as|after|before|since|what|how|why)\b",
+    r"\b(?:that|which|who|whom|whose|when|while|where|because|although|though|as|after|before|once|since|what|how|why)\b",
     re.I,
 )
 

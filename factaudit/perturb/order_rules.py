@@ -165,7 +165,7 @@ _ROLES = (
     re.compile(rf"(?:^|(?<=, )|(?<=that )|(?<=when ))(?P<doer>{_NAMED}) {_DEED} (?P<other>{_NAMED})\b(?!['’-]\w)"),
     re.compile(
         rf"^(?P<doer>{_THING}) {_DEED} (?P<other>{_THING})"
-        r"(?=\.| (?:in|on|at|by|with|for|to|after|when|as|from|under|through|during)\b|, )"
+        r"(?=\.| (?:in|on|at|by|with|for|to|after|when|as|from|under|through|during)\b)"
     ),
 )
 _NO_DOER = re.compile(
@@ -191,7 +191,8 @@ RULES = (
     PerturbationRule(
         "clause_order",
         "same",
-        "A clause of time or cause moves from the front of a sentence to its end, or the other way round.",
+        "A clause of time, cause or condition, or a date, moves from the front of a sentence to its end, or the other way "
+        "round.",
         ("The mill closed because the river fell.", "Because the river fell, the mill closed."),
         _list_claims_with_reordered_clauses,
     ),
