@@ -71,6 +71,7 @@ FIGURES = {
     "adjusted_counts.adjust_counts": r"adjusted count",
     "permutation.studentised_permutation_p": r"test of equal BAcc",
     "clustered_means.clustered_mean_difference": r"mean difference",
+    "bootstrap_means.bootstrap_mean_interval": r"mean over responses.*",
     "clustered_means.clustered_mean": r"mean difference of grades",
     "clustered_means.clustered_positive_mean": r"MAE",
     "grade_agreement.weighted_kappa_interval": r"weighted κ",

@@ -1,8 +1,9 @@
-"""How often do 95 % intervals of `clustered_mean_difference` hold the truth? Prints a table: a row per regime.
+"""How often do 95 % intervals of means hold the truth, of differences and over responses? Prints a table of each.
 
     python tests/validity/means.py [replicates, default 2000]
 
-Scores of a and b share what the document does to both; ``own``: each has documents of its own.
+Scores of a and b share what the document does to both; ``own``: each has documents of its own. A response has 25 facts,
+of which a share is supported that is drawn from a beta distribution.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factaudit.stats.bootstrap_means import bootstrap_mean_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_means import clustered_mean_difference
 
 
@@ -94,8 +97,28 @@ def true_difference(regime: Regime) -> float:
     return float(transform(regime, z, 0).mean() - transform(regime, z, 1).mean())
 
 
+#: Of responses: the parameters of the beta distribution by which shares of supported facts differ.
+RESPONSES = {"60 % supported": (3.0, 2.0), "94 % supported": (8.0, 0.5), "any share": (1.0, 1.0), "6 %": (0.5, 8.0)}
+N_RESPONSES, FACTS = (10, 20, 50, 100, 200, 500), 25
+
+
+def cover_response_mean(shape: tuple[float, float], responses: int, replicates: int, seed: int = 5) -> float:
+    """How often the bootstrap interval of the mean share of supported facts held the true one, where there was one."""
+    random, held = np.random.default_rng(seed), []
+    for replicate in range(replicates):
+        share = random.binomial(FACTS, random.beta(*shape, responses)) / FACTS
+        low, high = bootstrap_mean_interval(share, ClusterBootstrap(seed=replicate, replicates=1000))
+        if low is not None and high is not None:
+            held.append(low <= shape[0] / sum(shape) <= high)
+    return float(np.mean(held))
+
+
 if __name__ == "__main__":
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     print("| regime | coverage |\n|---|--:|")
     for each in REGIMES:
         print(f"| {each.name} | {100 * coverage(each, size).mean():.1f} |")
+    print(f"\n| figure | {' | '.join(f'{n} responses' for n in N_RESPONSES)} |\n|---|{'--:|' * len(N_RESPONSES)}")
+    for name, shape in RESPONSES.items():
+        cells = [f"{100 * cover_response_mean(shape, n, size):.1f}" for n in N_RESPONSES]
+        print(f"| mean over responses, {name} | {' | '.join(cells)} |")

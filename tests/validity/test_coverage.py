@@ -42,6 +42,13 @@ def test_intervals_of_mean_differences_cover(regime):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shape", means.RESPONSES.values(), ids=means.RESPONSES)
+def test_intervals_of_means_over_responses_cover_from_100_on_and_too_rarely_below_20(shape):
+    assert LOWEST <= means.cover_response_mean(shape, 100, REPLICATES, seed=17) < 1
+    assert means.cover_response_mean(shape, 10, REPLICATES, seed=17) < 0.95
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: regime.name)
 def test_intervals_of_groups_and_of_slopes_over_documents_cover(regime):
     held = group_differences.cover_groups(regime, 100, seed=17)
