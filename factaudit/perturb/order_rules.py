@@ -191,8 +191,8 @@ RULES = (
     PerturbationRule(
         "clause_order",
         "same",
-        "A clause of time, cause or condition, or a date, moves from the front of a sentence to its end, or the other way "
-        "round.",
+        "A clause of time, cause or condition, or a date, moves from the front of a sentence to its end, or the other "
+        "way round.",
         ("The mill closed because the river fell.", "Because the river fell, the mill closed."),
         _list_claims_with_reordered_clauses,
     ),

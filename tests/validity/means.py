@@ -121,4 +121,4 @@ if __name__ == "__main__":
     print(f"\n| figure | {' | '.join(f'{n} responses' for n in N_RESPONSES)} |\n|---|{'--:|' * len(N_RESPONSES)}")
     for name, shape in RESPONSES.items():
         cells = [f"{100 * cover_response_mean(shape, n, size):.1f}" for n in N_RESPONSES]
-        print(f"| mean over responses, {name} | {' | '.join(cells)} |")
+        print(f"| mean over responses: {name} | {' | '.join(cells)} |")
