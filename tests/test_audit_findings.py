@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -400,42 +401,50 @@ def of_corrections(rows: list[Row]) -> list[Row]:
 
 
 def test_what_a_calibration_does_to_the_others():
-    def of(method: str, system: str, bias: float, half: float, by: str = "x") -> Row:
-        about = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": by, "system": system}
-        return about | {"method": method, "bias": bias, "bias_low": bias - half, "bias_high": bias + half}
+    def of(method: str, bias: float, half: float, spread: float = 0.01) -> list[Row]:
+        """Four systems, each corrected by each other one; ``spread``: between systems."""
+        rows = []
+        for by, system in itertools.permutations("abcd", 2):
+            about = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": by, "system": system}
+            mine = bias + spread * ("abcd".index(system) - 1.5)
+            rows.append(about | {"method": method, "bias": mine, "bias_low": mine - half, "bias_high": mine + half})
+        return rows
 
-    before = [of("none", system, 0.12, 0.04) for system in "abc"]
-    helped = [of("zero_bias_threshold", system, 0.02, 0.04) for system in "abc"]
-    harmed = [of("bacc_threshold", system, 0.2, 0.04) for system in "abc"]
+    before, harmed = of("none", 0.12, 0.04, 0.0), of("bacc_threshold", 0.2, 0.04)
+    helped = of("zero_bias_threshold", 0.02, 0.04)
     found = find(of_corrections(before + helped + harmed))
     assert (found["severity"], found["evaluator"]) == ("ok", "e")
-    assert (
-        "The least is left by a zero-bias threshold. This is no “ok” for a best-BAcc threshold." in found["statement"]
+    assert found["statement"] == (
+        "Calibrating e on one system and correcting the others by a zero-bias threshold, the best of 2 methods, "
+        "changes their mean |bias| from 12.0 to 2.0 points, at worst 3.5. None of 12 corrected rates is significantly "
+        "off. The gain is significant. Whether all are then within 5 points is not known."
     )
-    assert (
-        "With a zero-bias threshold the mean |bias| is 2.0 points (uncalibrated: 12.0), at worst 2.0; none of 3 "
-        "corrected rates are significantly off."
-    ) in found["statement"]
-    open_question = " Whether all are then within 5 points is not known."
-    assert found["statement"].endswith(" This is no “ok” for a best-BAcc threshold." + open_question)
-    near = [of("zero_bias_threshold", system, 0.01, 0.02) for system in "abc"]
-    found = find(of_corrections(before + near))
-    assert found["statement"].endswith(". The least is left by a zero-bias threshold."), "all are within 5 points"
-    partly = [*helped[:2], of("zero_bias_threshold", "c", 0.1, 0.04)]
-    assert find(of_corrections(before + partly))["severity"] == "warn"
+    near = of("zero_bias_threshold", 0.005, 0.02, 0.001)
+    assert find(of_corrections(before + near))["statement"].endswith(" The gain is significant."), "all within 5 points"
+    # Lower by 0.2 points on average, as systems differ by chance.
+    chance = of("zero_bias_threshold", 0.118, 0.2, 0.05)
+    found = find(of_corrections(before + chance))
+    assert found["severity"] == "ok"
+    assert " The gain is not significant. Whether" in found["statement"]
+    assert "from 12.0 to 11.8 points" in found["statement"]
+    some_off = [row | {"bias_low": row["bias"] - 0.02} if row["system"] == "d" else row for row in chance]
+    found = find(of_corrections(before + some_off))
+    assert found["severity"] == "warn"
+    assert "3 of 12 corrected rates are significantly off." in found["statement"]
+    assert found["statement"].endswith(" It is not shown to help: do not count on a correction from one system.")
+    partly = [row | {"bias": 0.1, "bias_low": 0.06} if row["system"] == "c" else row for row in helped]
+    found = find(of_corrections(before + partly))
+    assert (found["severity"], found["statement"].endswith("The gain is significant.")) == ("warn", True)
     found = find(of_corrections(before + harmed))
     assert found["severity"] == "fail"
-    assert found["statement"].endswith("Do not count on a correction from one system.")
-    blurred = [of("zero_bias_threshold", system, 0.02, 0.4) for system in "ab"]
+    assert found["statement"].endswith(" significantly off. Do not count on a correction from one system.")
+    blurred = [row for row in of("zero_bias_threshold", 0.02, 0.4) if row["calibration_system"] == "a"]
     found = find(of_corrections(before + blurred))
-    assert "none of 2 corrected rates are significantly off; 1 more cannot be corrected." in found["statement"]
-    found = find(of_corrections(before + blurred[:1]))
-    assert "none of 1 corrected rate is significantly off; 2 more cannot be corrected." in found["statement"]
-    wider = [of("adjusted_counts", system, 0.2, 0.4) for system in "abc"]
+    assert "None of 3 corrected rates is significantly off; 9 more cannot be corrected." in found["statement"]
+    wider = of("adjusted_counts", 0.2, 0.4)
     found = find(of_corrections(before + wider))
     assert found["severity"] == "warn", "a wider interval is no smaller bias, and no test says that it is as large"
-    fine = [of("none", system, 0.0, 0.04) for system in "abc"]
-    right = [of("zero_bias_threshold", system, 0.0, 0.04) for system in "abc"]
+    fine, right = of("none", 0.0, 0.04, 0.0), of("zero_bias_threshold", 0.0, 0.04, 0.0)
     assert of_corrections(fine + right) == [], "nothing was wrong: nothing can help"
 
 
@@ -447,7 +456,7 @@ def test_biases_by_several_calibrations_do_not_cancel():
     rows = [of("none", by, 0.3) for by in "bc"] + [of("bacc_threshold", "b", 0.5), of("bacc_threshold", "c", -0.4)]
     rows += [of("none", "__cv__", 0.3), of("bacc_threshold", "__cv__", 0.05)]
     found = find(of_corrections(rows))
-    assert "the mean |bias| is 45.0 points (uncalibrated: 30.0), at worst 50.0" in found["statement"]
+    assert "changes their mean |bias| from 30.0 to 45.0 points, at worst 50.0" in found["statement"]
     assert found["severity"] == "fail"
 
 

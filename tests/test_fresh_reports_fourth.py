@@ -166,7 +166,7 @@ def test_a_correction_fails_only_where_a_test_says_so(n_off: int, severity: str)
         one for one in collect_findings({"quantification": biases, "adjusted_bias": rows}) if one["id"] == "adjustment"
     ]
     assert [one["severity"] for one in found] == [severity]
-    assert ("It is not shown to help." in found[0]["statement"]) == (not n_off)
+    assert ("It is not shown to help: do" in found[0]["statement"]) == (not n_off)
 
 
 def test_limits_of_a_curve_are_said_to_be_of_each_threshold_alone() -> None:

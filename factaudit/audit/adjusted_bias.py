@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby, repeat
 from typing import Any
 
@@ -18,6 +17,7 @@ from factaudit.arrays.resampled_calibration import (
     resampled_calibration_rate_intervals,
 )
 from factaudit.arrays.row_table import RowTable, join_row_table_reasons
+from factaudit.audit.adjusted_bias_checks import ADJUSTED_BIAS_CHECK
 from factaudit.audit.adjustment import (
     CALIBRATION_OPTIONS,
     CALIBRATION_SYSTEM_COLUMN,
@@ -29,21 +29,13 @@ from factaudit.audit.adjustment import (
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
-    AuditedRun,
     AuditProductTableSummary,
-    Check,
     Column,
-    Finding,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import has_interval, is_significantly_within, read_decision_limits
-from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import DETAIL_OPTION, FEW_CLUSTERS, MOST_DETAIL_ROWS, Row, is_detail_wanted
-from factaudit.audit.core.significance import select_rows_beyond_limit
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
-from factaudit.audit.quantification_checks import explain_too_few_documents_for_bias_test, select_significant_biases
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 from factaudit.stats.undefined_values import none_if_undefined
@@ -206,104 +198,6 @@ def _explain_undefined_adjusted_rates(
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
-
-#: The methods in words.
-_METHOD_PHRASES = {
-    "adjusted_counts": "adjusted counts",
-    "zero_bias_threshold": "a zero-bias threshold",
-    "bacc_threshold": "a best-BAcc threshold",
-}
-
-
-def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Finding]:
-    """What a calibration on one system leaves of the other systems' bias, over all systems that can calibrate.
-
-    Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean.
-    """
-    every = audited_run.rows("adjusted_bias")
-    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
-    rows = [
-        row
-        for row in every
-        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
-    ]
-    # A rate that is not corrected is the same beside each calibration: it is tested once.
-    once = list({_get_tested_rate_key(row): row for row in rows}.values())
-    biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
-    # Whether there is anything to help is tested once, where error rates are audited.
-    biases = select_significant_biases(replace(audited_run, test_counts=[]))
-    off_before, most = {row["evaluator"] for of in biases for row in of}, read_decision_limits(audited_run).max_bias
-    for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
-        by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
-        for row in mine:
-            by_method.setdefault(row["method"], {})[row["dataset"], row["calibration_system"], row["system"]] = row
-        before, said, helping = by_method.get("none", {}), list[Statement](), list[str]()
-        left: dict[str, tuple[float, int]] = {}  # mean |bias|, how many are off
-        evidence: Row = {}
-        for method, words in _METHOD_PHRASES.items():
-            # Compared on the systems that the method could correct, by the calibrations that could be made.
-            pairs = [(before[key], row) for key, row in by_method.get(method, {}).items() if key in before]
-            if not pairs:
-                continue
-            sides = list(zip(*pairs, strict=True))
-            off_rows = [[row for row in side if _get_tested_rate_key(row) in biased] for side in sides]
-            off = [len(rows) for rows in off_rows]
-            means = [float(np.mean([abs(row["bias"]) for row in side])) for side in sides]
-            worst = max(sides[1], key=lambda row: abs(row["bias"]))
-            lacking = [row for key, row in before.items() if key not in by_method.get(method, {})]
-            left[method] = means[1], off[1]
-            if means[1] < means[0] and off[1] <= off[0]:
-                helping.append(method)
-            how_many = "{off_after:count}" if off_rows[1] else "none"
-            said.append(
-                make_statement(
-                    f"With {words} the mean |bias| is {{after.bias:points}} points (uncalibrated: "
-                    f"{{before.bias:points}}), at worst {{worst.bias:points}}; {how_many} of "
-                    "{after:count corrected rate} "
-                    + ("is" if 1 in (off[1], len(pairs)) else "are")
-                    + " significantly off"
-                    + ("; {lacking:count} more cannot be corrected." if lacking else "."),
-                    before=sides[0],
-                    after=sides[1],
-                    worst=worst,
-                    off_after=off_rows[1],
-                    lacking=lacking,
-                )
-            )
-            evidence |= {f"{method}_off": off[1], f"{method}_systems": len(pairs)}
-        if not said or evaluator not in off_before:  # nothing was shown to be off: there is nothing to help
-            continue
-        best = min(helping, key=lambda method: left[method][0], default=None)
-        is_tested = all(n_off for _, n_off in left.values())  # no test compares the means
-        advice = "It is not shown to help. " * (not is_tested) + "Do not count on a correction from one system."
-        if best:
-            made = ", where it can be made," * (len(by_method[best].keys() & before.keys()) < len(before))
-            advice = f"The least is left{made} by {_METHOD_PHRASES[best]}."
-        if best and not left[best][1]:
-            failing = [_METHOD_PHRASES[one] for one, (_, n_off) in left.items() if n_off or one not in helping]
-            advice += f" This is no “ok” for {' or '.join(failing)}." if failing else ""
-            near = all(is_significantly_within(row, "bias", most) for row in by_method[best].values())
-            advice += "" if near else " Whether all are then within {most:limit} points is not known."
-        yield Finding(
-            ("fail" if is_tested else "warn") if best is None else "warn" if left[best][1] else "ok",
-            evaluator,
-            None,
-            make_statement(
-                "This is what calibrating {evaluator} on one system does to the others. {said} " + advice,
-                evaluator=evaluator,
-                said=join_statements(said),
-                most=most,
-            ),
-            evidence,
-        )
-
-
-def _get_tested_rate_key(row: Row) -> tuple[str, ...]:
-    by = "" if row["method"] == "none" else row["calibration_system"]
-    return row["dataset"], row["evaluator"], row["system"], row["method"], by
-
-
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
@@ -370,25 +264,5 @@ AUDIT = Audit(
             guides={"bias": 0},
         ),
     ),
-    checks=(
-        Check(
-            "adjustment",
-            "What a calibration does to the other systems",
-            "systems whose error rates are still significantly wrong after a calibration on another system",
-            _find_bias_left_after_calibration,
-            {
-                f"{method}_{what}": Column(
-                    f"{method.replace('_', ' ')}: {'rates' if what == 'systems' else what}", "count"
-                )
-                for method in CORRECTION_METHODS
-                for what in ("off", "systems")
-            },
-            null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the "
-            "others",
-            controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
-            figure="bias",
-            gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
-            lacks=lambda run: "no evaluator could be found off" * bool(explain_too_few_documents_for_bias_test(run)),
-        ),
-    ),
+    checks=(ADJUSTED_BIAS_CHECK,),
 )

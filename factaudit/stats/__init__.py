@@ -26,7 +26,7 @@ _NAMES = {
     "bootstrap_means": "bootstrap_mean_interval bootstrap_percentile_interval",
     "budget_interpolation": "interpolate_budget",
     "cluster_bootstrap": "ClusterBootstrap",
-    "cluster_jackknife": "jackknife_slope_interval",
+    "cluster_jackknife": "jackknife_slope_interval jackknife_pair_mean_p",
     "clustered_means": "ClusteredMean clustered_mean clustered_mean_difference clustered_positive_mean",
     "clustered_pair_test": "clustered_pair_p_values",
     "clustered_proportions": (

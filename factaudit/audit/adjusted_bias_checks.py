@@ -1,0 +1,166 @@
+"""What is said of error rates corrected by one system's labels: the check of the audit `adjusted_bias`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
+from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding, Severity
+from factaudit.audit.core.decision_limits import has_interval, is_significantly_within, read_decision_limits
+from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import select_rows_beyond_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.audit.quantification_checks import explain_too_few_documents_for_bias_test, select_significant_biases
+from factaudit.stats.cluster_jackknife import jackknife_pair_mean_p
+from factaudit.stats.threshold_calibration import CORRECTION_METHODS
+
+#: The methods in words.
+_METHOD_PHRASES = {
+    "adjusted_counts": "adjusted counts",
+    "zero_bias_threshold": "a zero-bias threshold",
+    "bacc_threshold": "a best-BAcc threshold",
+}
+
+
+def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Finding]:
+    """What a calibration on one system leaves of the other systems' bias, over all systems that can calibrate.
+
+    Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean. That a
+    method helps is said where its lower mean is significant.
+    """
+    every = audited_run.rows("adjusted_bias")
+    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
+    rows = [
+        row
+        for row in every
+        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
+    ]
+    # A rate that is not corrected is the same beside each calibration: it is tested once.
+    once = list({_get_tested_rate_key(row): row for row in rows}.values())
+    biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
+    # Whether there is anything to help is tested once, where error rates are audited.
+    biases = select_significant_biases(replace(audited_run, test_counts=[]))
+    off_before, most = {row["evaluator"] for of in biases for row in of}, read_decision_limits(audited_run).max_bias
+    compared = _compare_adjusted_biases_with_uncorrected(rows, biased)
+    gains = [one for one in compared if one.evaluator in off_before]  # of others there is nothing to help
+    shown = select_significant_rows(audited_run, [one.keys for one in gains], [one.p_gain for one in gains])
+    for evaluator in dict.fromkeys(one.evaluator for one in gains):
+        mine = [one for one in gains if one.evaluator == evaluator]
+        helping = [one for one in mine if one.gain > 0 and len(one.off_after) <= one.n_off_before]
+        best = max(helping or mine, key=lambda one: one.gain)
+        is_shown = best in helping and best.keys in shown
+        severity: Severity = "ok" if helping and not best.off_after else "warn"
+        if not helping and all(one.off_after for one in mine):
+            severity = "fail"
+        text = "Calibrating {evaluator} on one system and correcting the others by " + _METHOD_PHRASES[best.method]
+        text += ", the best of {methods:count method}," * (len(mine) > 1)
+        text += " changes their mean |bias| from {before.bias:points} to {after.bias:points} points, at worst "
+        text += "{worst.bias:points}. " + ("{off:count}" if best.off_after else "None")
+        text += " of {after:count corrected rate} {are}"
+        text += " significantly off" + ("; {lacking:count} more cannot be corrected." if best.lacking else ".")
+        if is_shown:
+            text += " The gain is significant."
+        elif severity == "ok":
+            text += " The gain is not significant."
+        else:
+            text += " It is not shown to help: do" if severity == "warn" else " Do"
+            text += " not count on a correction from one system."
+        if severity == "ok" and not all(is_significantly_within(row, "bias", most) for row in best.after):
+            text += " Whether all are then within {most:limit} points is not known."
+        said = make_statement(
+            text,
+            evaluator=evaluator,
+            methods=[one.method for one in mine],
+            before=best.before,
+            after=best.after,
+            worst=max(best.after, key=lambda row: abs(row["bias"])),
+            off=best.off_after,
+            are="are" if len(best.off_after) > 1 else "is",
+            lacking=best.lacking,
+            most=most,
+        )
+        counts = {f"{one.method}_off": len(one.off_after) for one in mine}
+        yield Finding(
+            severity, evaluator, None, said, counts | {f"{one.method}_systems": len(one.after) for one in mine}
+        )
+
+
+@dataclass(frozen=True)
+class AdjustedBiasComparison:
+    """What a method leaves of an evaluator's biases, beside the same biases uncorrected; lacking: it made none of them.
+
+    A row is of a system's rate by the calibration on another one. p_gain: of no lower mean |bias|, one-sided; NaN where
+    there are too few systems.
+    """
+
+    evaluator: str
+    method: str
+    before: list[Row]
+    after: list[Row]
+    lacking: list[Row]
+    n_off_before: int
+    off_after: list[Row]
+    gain: float
+    p_gain: float
+
+    @property
+    def keys(self) -> Row:
+        return {"evaluator": self.evaluator, "method": self.method}
+
+
+def _compare_adjusted_biases_with_uncorrected(
+    rows: Sequence[Row], biased: Set[tuple[str, ...]]
+) -> list[AdjustedBiasComparison]:
+    """Each evaluator and method, on the systems that it could correct, by the calibrations that could be made."""
+    found = []
+    for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
+        by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
+        for row in mine:
+            by_method.setdefault(row["method"], {})[row["dataset"], row["calibration_system"], row["system"]] = row
+        uncorrected = by_method.get("none", {})
+        for method in _METHOD_PHRASES:
+            corrected = by_method.get(method, {})
+            keys = [key for key in corrected if key in uncorrected]
+            if not keys:
+                continue
+            before, after = ([side[key] for key in keys] for side in (uncorrected, corrected))
+            gains = np.array([abs(one["bias"]) - abs(row["bias"]) for one, row in zip(before, after, strict=True)])
+            _, calibration_systems, systems = np.array(keys, dtype=object).T
+            off = [[row for row in side if _get_tested_rate_key(row) in biased] for side in (before, after)]
+            lacking = [row for key, row in uncorrected.items() if key not in corrected]
+            p_gain = jackknife_pair_mean_p(gains, calibration_systems, systems)
+            found.append(
+                AdjustedBiasComparison(
+                    evaluator, method, before, after, lacking, len(off[0]), off[1], float(gains.mean()), p_gain
+                )
+            )
+    return found
+
+
+def _get_tested_rate_key(row: Row) -> tuple[str, ...]:
+    by = "" if row["method"] == "none" else row["calibration_system"]
+    return row["dataset"], row["evaluator"], row["system"], row["method"], by
+
+
+ADJUSTED_BIAS_CHECK = Check(
+    "adjustment",
+    "What a calibration does to the other systems",
+    "systems whose error rates are still significantly wrong after a calibration on another system",
+    _find_bias_left_after_calibration,
+    {
+        f"{method}_{what}": Column(f"{method.replace('_', ' ')}: {'rates' if what == 'systems' else what}", "count")
+        for method in CORRECTION_METHODS
+        for what in ("off", "systems")
+    },
+    null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the others",
+    controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one; of a "
+    "lower mean |bias|, over all evaluators and methods (a jackknife over systems)",
+    figure="bias",
+    gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
+    lacks=lambda run: "no evaluator could be found off" * bool(explain_too_few_documents_for_bias_test(run)),
+)
