@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,12 @@ from factaudit.tables.open_questions import (
     read_columns_as_people,
 )
 from factaudit.tables.table_loading import (
-    MAX_TRIED_ROWS,
     LoadedTables,
     list_column_names,
     load_pandas_frame,
     load_tables,
 )
+from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
@@ -70,12 +70,15 @@ def _ask_about_columns_beside_a_format(
         offers.append(read_columns_as_people([name]))
         offers.append(PossibleColumnReading(f"{name}: people's labels, 1 is not attributable", turned))
     offers.append(read_columns_as_evaluators(names))
+    offers.append(leave_columns_unread(names))
     data = given.model_dump(exclude_defaults=True, mode="json")
-    found: list[PossibleColumnReading] = []
-    for one in offers:
-        completed = PossibleColumnReading(one.description, {**data, **one.mapping})
-        found += [completed] if n_claims > MAX_TRIED_ROWS else _list_ways_to_read(sources, completed)
-    found.append(leave_columns_unread(names))
+    completed = [PossibleColumnReading(one.description, {**data, **one.mapping}) for one in offers]
+
+    def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
+        with collect_unreadable_rows():
+            return _load_collected_input_tables(sources, settled, lambda line: None)
+
+    found = list_readings_that_work(completed, read_otherwise, n_claims)
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, found)], found)
 
@@ -83,20 +86,6 @@ def _ask_about_columns_beside_a_format(
 def _is_tools_own_name(name: str) -> bool:
     """Whether a column is called just a score or a verdict, as tools call sums of theirs: nobody added it."""
     return normalise_vocabulary_words(name) in {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
-
-
-def _list_ways_to_read(sources: Sequence[Any], reading: PossibleColumnReading) -> list[PossibleColumnReading]:
-    """The reading where the sources can be read by it; where it leaves a question open, with each answer to that."""
-    try:
-        with collect_unreadable_rows():
-            _load_collected_input_tables(sources, reading.mapping, lambda line: None)
-    except AmbiguousReadingError as error:
-        return [
-            PossibleColumnReading(f"{reading.description}; {one.description}", one.mapping) for one in error.readings
-        ]
-    except (InputError, UsageError):
-        return []
-    return [reading]
 
 
 def _load_collected_input_tables(

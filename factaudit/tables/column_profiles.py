@@ -12,6 +12,7 @@ from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     ATTRIBUTABLE_WORDS,
+    BARE_WORDS,
     INTERMEDIATE_WORDS,
     UNATTRIBUTABLE_WORDS,
     is_reversed_column_name,
@@ -72,6 +73,17 @@ class ColumnProfile:
     def is_judgement(self) -> bool:
         """Whether it could hold what somebody or something said of claims, by its values."""
         return self.kind in ("binary", "share", "grade", "number") and not self.is_time and not self.counts_up
+
+    @property
+    def has_both_verdicts(self) -> bool:
+        """Whether some words say supported, others not."""
+        return self.kind == "binary" and {0, 1} <= {parse_label_word(word) for word in self.words}
+
+    @property
+    def has_opposite_verdicts(self) -> bool:
+        """Whether words such as "grounded" and "hallucinated" say what is judged, whatever the column is called; no
+        yes and no."""
+        return self.has_both_verdicts and any(normalise_label_word(word) not in BARE_WORDS for word in self.words)
 
     @property
     def is_fine_score(self) -> bool:

@@ -14,7 +14,6 @@ from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
-    parse_label_word,
     strip_column_name_values_hint,
 )
 
@@ -123,7 +122,7 @@ def ask_which_column_is_document(
 def ask_whether_system_column_has_verdicts(roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
     """Asks where a column of systems holds 0 and 1, or letters for yes and no, which a model may have said."""
     column = roles.get("system")
-    if column is None or not _has_both_verdicts(column):
+    if column is None or not column.has_both_verdicts:
         return []
     held = " and ".join(map(repr, column.words[:2]))
     return [
@@ -135,11 +134,6 @@ def ask_whether_system_column_has_verdicts(roles: Mapping[str, ColumnProfile]) -
             ],
         )
     ]
-
-
-def _has_both_verdicts(column: ColumnProfile) -> bool:
-    """Whether some words of a column say supported, others not."""
-    return column.kind == "binary" and {0, 1} <= {parse_label_word(word) for word in column.words}
 
 
 def demote_repeated_claim_ids_to_doc_ids(rows: pd.DataFrame, roles: dict[str, ColumnProfile]) -> None:
@@ -168,6 +162,8 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
     name = normalise_vocabulary_words(column.name)
     if column.kind == "empty":
         return role == name.replace(" ", "_")
+    if role.endswith("_id") and column.has_both_verdicts and not {*column.words} <= {"0", "1"}:
+        return column.n_different == column.n_present  # T and F, again and again, are no ids
     if role in ("claim", "doc"):
         if column.has_questions or (
             has_vocabulary_word_in_column_name("answers", column.name) and name not in COLUMN_NAMES["doc"]
@@ -188,8 +184,11 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
             and not (column.kind == "share" and column.n_different > 2)
         )
     if role == "system":
+        heading = column.name.rpartition(".")[0]
+        if has_vocabulary_word_in_column_name("judges", heading) and "model" not in heading:
+            return False  # "judge.model" says who judged
         plain = name in ("system", "model", "model name", "system name", "system id")
-        if _has_both_verdicts(column) and any(len(word) > 1 for word in column.words):
+        if column.has_both_verdicts and any(len(word) > 1 for word in column.words):
             return False  # "yes" and "no" are no systems
         return column.mean_length < 80 and (
             column.kind in ("name", "id", "text") or (plain and column.kind in ("binary", "grade"))
@@ -200,7 +199,7 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
         if role == "dataset" and name == "data" and column.kind == "text":
             return False  # doccano's text
         return column.kind not in ("list", "share") and column.mean_length < 80
-    if role == "annotator" and (column.n_different == column.n_present > 1 or _has_both_verdicts(column)):
+    if role == "annotator" and (column.n_different == column.n_present > 1 or column.has_both_verdicts):
         return False  # respondents of a form, one a row; or what the annotator said
     if role in ("response_id", "doc_id", "annotator", "fact_id"):
         return column.kind != "list" and (column.is_whole or not column.is_fine_score)

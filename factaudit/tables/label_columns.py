@@ -95,6 +95,8 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
     answers = [one for one in answers if one in candidates or classes[one.name] in ("answer", "unknown", "flag")]
     if asked and len(answers) == 1 and len(candidates) == 1 and candidates[0] in (asked[0], answers[0]):
         reading.questions.append(_ask_about_constant_label(asked[0], answers[0]))
+    elif len(candidates) == 1 and (keys := _list_answer_keys_beside(candidates[0], free, classes)):
+        reading.questions.append(_ask_which_column_is_label([*keys, *candidates], True))
     elif len(candidates) == 1:
         label = candidates[0]
         rest = [one for one in labels if one != label and reading.is_free(one.name)]
@@ -109,6 +111,15 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
         reading.questions.append(_ask_which_column_is_label(candidates, bool({"claim", "claim_id"} & {*reading.roles})))
     elif not labels_elsewhere and not reading.people:
         _ask_about_possible_label_column(reading, free, classes)
+
+
+def _list_answer_keys_beside(
+    label: ColumnProfile, free: Sequence[ColumnProfile], classes: Mapping[str, str]
+) -> list[ColumnProfile]:
+    """Columns called an answer key whose answers are the words of what is taken for the label: they may be it."""
+    words = {*map(normalise_vocabulary_words, label.words)}
+    keys = [one for one in free if classes[one.name] == "answer" and one.has_both_verdicts]
+    return [one for one in keys if {*map(normalise_vocabulary_words, one.words)} == words]
 
 
 def _is_constant_flag(column: ColumnProfile) -> bool:

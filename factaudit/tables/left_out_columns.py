@@ -75,10 +75,12 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     kind = classify_judgement_column_by_name(column)
     if column.kind == "number" and kind in ("unknown", "judge", "plain", "both"):
-        return not column.is_whole and (not has_judges or _go_with_judgements(reading, column))
+        return (not column.is_whole and not has_judges) or _go_with_judgements(reading, column)
     if kind in ("measure", "quality") and not _is_doubtful_measure(column):
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
+        return True
+    if not has_labels and column.has_opposite_verdicts and kind == "unknown":
         return True
     is_scale = column.low is None and rank_scale_words(column.words) is not None
     is_few = is_scale or (column.kind == "name" and len(column.words) <= _MAX_WORDS)
@@ -137,7 +139,7 @@ def _is_doubtful_measure(column: ColumnProfile) -> bool:
     }
     may_be_said = find_vocabulary_words_in_column_name("doubtful_measures", column.name)
     is_judge_sure = has_vocabulary_word_in_column_name("judges", column.name)  # "confidence of judge"
-    return said <= may_be_said | ({"confidence"} if is_judge_sure else set())
+    return said <= may_be_said | ({"confidence", "conf"} if is_judge_sure else set())
 
 
 def _go_with_judgements(reading: TableReading, column: ColumnProfile) -> bool:

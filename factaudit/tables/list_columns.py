@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from factaudit.tables.judgement_columns import TableReading
-from factaudit.tables.nested_lists import flatten_nested_objects
+from factaudit.tables.nested_lists import flatten_nested_objects, list_parallel_lists
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
@@ -16,7 +18,7 @@ from factaudit.tables.vocabulary import (
 )
 
 #: In lists of objects, further names of who judged.
-_LIST_OWNERS = {"annotator": ("by", "user", "user id", "name", "id"), "evaluator": ("name", "key", "id")}
+_LIST_OWNERS = {"annotator": ("by", "reviewer", "user", "user id", "name", "id"), "evaluator": ("name", "key", "id")}
 #: Whose words name a list of objects of a kind.
 _SIDES = {"label": ("people", "labels"), "score": ("judges",), "prediction": ("judges",)}
 #: What a list may hold, by the column of ours that its values are.
@@ -41,7 +43,8 @@ def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Se
         if any(path.startswith(f"{column.name}[]") for path in paths):
             continue
         lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
-        question = _ask_about_lists_of_words(column.name, lists, wanted)
+        question = None if "claim" in known else _ask_about_parallel_lists(reading.rows, column.name, lists)
+        question = question or _ask_about_lists_of_words(column.name, lists, wanted)
         question = question or _ask_about_lists_of_objects(column.name, [*map(flatten_nested_objects, lists)], wanted)
         if question is None:
             continue
@@ -49,6 +52,16 @@ def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Se
             reading.questions = []
         reading.questions.append(question)
         return
+
+
+def _ask_about_parallel_lists(rows: pd.DataFrame, name: str, lists: Sequence[Sequence[Any]]) -> OpenQuestion | None:
+    """Asks whether the texts of lists are claims, where other lists have a number or a word for each."""
+    is_text = any(lists) and all(isinstance(one, str) and " " in one.strip() for cell in lists for one in cell)
+    beside = list_parallel_lists(rows, name) if is_text else []
+    if not beside:
+        return None
+    claims = PossibleColumnReading(f"each of {name} is a claim", {"columns": {"claim": f"{name}[]"}})
+    return OpenQuestion(f"{name!r} is a list of texts, {', '.join(beside)} beside it of as many values", [claims])
 
 
 def _ask_about_lists_of_words(name: str, lists: Sequence[Sequence[Any]], wanted: Sequence[str]) -> OpenQuestion | None:

@@ -11,12 +11,10 @@ def describe_mapping(mapping: ColumnMapping) -> list[str]:
     if mapping.columns:
         named = {ours: [names] if isinstance(names, str) else names for ours, names in mapping.columns.items()}
         lines.append("columns  " + ", ".join(f"{' / '.join(names)} → {ours}" for ours, names in named.items()))
+    labels = mapping.columns.get("label", "label")
+    own = {*mapping.evaluators, *([labels] if isinstance(labels, str) else labels)}
     evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]
-    evaluators += [
-        f"{name} ({_describe_scale(one)})"
-        for name, one in mapping.scales.items()
-        if name not in {*mapping.evaluators, mapping.columns.get("label", "label")}
-    ]
+    evaluators += [f"{name} ({_describe_scale(one)})" for name, one in mapping.scales.items() if name not in own]
     if evaluators:
         lines.append("evaluators  " + ", ".join(evaluators))
     words = [mapping.labels, *mapping.words.values()]

@@ -34,9 +34,18 @@ from factaudit.tables.nested_lists import list_keys_of_nested_objects
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import (
+    BARE_WORDS,
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
+    is_reversed_column_name,
     normalise_vocabulary_words,
+)
+
+#: The texts in results of HaluEval's ``evaluate.py``.
+_HALUEVAL_TEXTS = (
+    {"knowledge", "question", "answer"},
+    {"knowledge", "dialogue_history", "response"},
+    {"document", "summary"},
 )
 
 
@@ -77,9 +86,13 @@ def propose_column_mapping(
             labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
             readings.append(read_foreign_table(name, rows, chosen, several, labelled))
     _rename_id_column_for_joining(readings)
-    if any(_is_halueval_result(one) for one in readings):
-        said = dict.fromkeys(("ground_truth", "judgement"), (1.0, 0.0))
-        chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
+    for one in readings:
+        named = _list_columns_of_halueval_results(one)
+        if one.profiles.keys() - {*named} in _HALUEVAL_TEXTS:
+            said = dict.fromkeys(named, (1.0, 0.0))
+            chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
+        elif {*named} - {*chosen.scales}:
+            one.questions.append(_ask_about_direction_of_halueval_results(named))
     chosen, asked = apply_code_book_directions(readings, chosen)
     readings[0].questions += asked
     if not any(one.questions for one in readings):
@@ -87,15 +100,27 @@ def propose_column_mapping(
     return _build_proposal(readings, chosen, several)
 
 
-def _is_halueval_result(reading: TableReading) -> bool:
-    """Whether a table is what HaluEval's ``evaluate.py`` writes: Yes says that an answer has a hallucination."""
-    columns = {*reading.profiles} - {"ground_truth", "judgement"}
-    kinds = (
-        {"knowledge", "question", "answer"},
-        {"knowledge", "dialogue_history", "response"},
-        {"document", "summary"},
-    )
-    return columns in kinds and len(reading.profiles) == len(columns) + 2
+def _list_columns_of_halueval_results(reading: TableReading) -> list[str]:
+    """The columns of judgements of a table that HaluEval's ``evaluate.py`` wrote, or that further columns came to: Yes
+    says that an answer has a hallucination. Those of the same words, unless the name says what yes means."""
+    own = ["ground_truth", "judgement"]
+    if not {*own} <= {*reading.profiles} or not any(texts <= {*reading.profiles} for texts in _HALUEVAL_TEXTS):
+        return []
+    words = {word for name in own for word in reading.profiles[name].words}
+    if not {*map(normalise_vocabulary_words, words)} <= BARE_WORDS:
+        return []
+    further = [one for name, one in reading.profiles.items() if name not in own and one.kind == "binary"]
+    further = [one for one in further if {*one.words} <= words and not is_reversed_column_name(one.name)]
+    return [*own, *(one.name for one in further if not has_vocabulary_word_in_column_name("labels", one.name))]
+
+
+def _ask_about_direction_of_halueval_results(names: Sequence[str]) -> OpenQuestion:
+    listed = ", ".join(names)
+    readings = [
+        PossibleColumnReading(f"yes in {listed} means {said}", {"scales": dict.fromkeys(names, scale)})
+        for said, scale in (("a hallucination, as HaluEval's does", [1.0, 0.0]), ("attributable", [0.0, 1.0]))
+    ]
+    return OpenQuestion("'ground_truth' and 'judgement' are HaluEval's columns, beside others", readings)
 
 
 def _rename_id_column_for_joining(readings: Sequence[TableReading]) -> None:

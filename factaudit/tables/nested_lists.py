@@ -97,13 +97,31 @@ def _spread_objects_over_rows(table: pd.DataFrame, source_name: str, paths: Mapp
     cells = [flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
     wanted = [key for name, key in map(_split_nested_path, paths.values()) if name == list_name]
     _check_keys_of_nested_objects(cells, wanted, list_name, source_name)
-    others = table.drop(columns=list_name).to_dict("records")
-    rows = [
-        {**row, **{_join_nested_path(list_name, key): value for key, value in one.items()}}
-        for row, objects in zip(others, cells, strict=True)
-        for one in objects
-    ]
+    parallel = list_parallel_lists(table, list_name)
+    others = table.drop(columns=[list_name, *parallel]).to_dict("records")
+    rows = []
+    for at, (row, objects) in enumerate(zip(others, cells, strict=True)):
+        for place, one in enumerate(objects):
+            beside = {name: table[name].iloc[at][place] for name in parallel}
+            rows.append({**row, **{_join_nested_path(list_name, key): value for key, value in one.items()}, **beside})
     return pd.DataFrame(rows, dtype="object")
+
+
+def list_parallel_lists(table: pd.DataFrame, list_name: str) -> list[str]:
+    """The columns of lists that have in each row a number or a word for each item of another column's list."""
+    lists = table[list_name].tolist()
+    if not all(isinstance(cell, list) for cell in lists):
+        return []
+    found = []
+    for name in (str(name) for name in table.columns if name != list_name):
+        pairs = [*zip(lists, table[name].tolist(), strict=True)]
+        if all(isinstance(cell, list) and len(cell) == len(items) for items, cell in pairs) and all(
+            one is None or isinstance(one, int | float) or (isinstance(one, str) and " " not in one.strip())
+            for _, cell in pairs
+            for one in cell
+        ):
+            found.append(name)
+    return found
 
 
 def _join_nested_path(list_name: str, key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -49,7 +49,6 @@ from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
     AmbiguousReadingError,
     OpenQuestion,
-    PossibleColumnReading,
     complete_open_question_readings,
 )
 from factaudit.tables.standard_columns import (
@@ -59,10 +58,9 @@ from factaudit.tables.standard_columns import (
     has_repeated_claims_in_standard_columns,
     list_missing_standard_columns,
 )
+from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
-#: Readings of more rows are not tried before they are offered.
-MAX_TRIED_ROWS = 20_000
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
 #: What a mapping says of values, whatever their columns are called.
@@ -139,8 +137,12 @@ def _read_tables_by_proposed_mapping(
     own_kinds: Sequence[str | None],
     given: ColumnMapping,
     report_line: Callable[[str], None],
+    is_trial: bool = False,
 ) -> LoadedTables:
-    """Read tables by the mapping that they need. Raises `AmbiguousReadingError` where something is open."""
+    """Read tables by the mapping that they need. Raises `AmbiguousReadingError` where something is open.
+
+    is_trial: the readings of what is open are not tried in turn.
+    """
     proposal = propose_column_mapping(tables, own_kinds, given)
     source = ", ".join(name for name, _ in tables)
     data = given.model_dump(exclude_defaults=True, exclude={"auto"}, mode="json")
@@ -154,9 +156,18 @@ def _read_tables_by_proposed_mapping(
         said = [(one.text, [way for way in one.readings if {*way.mapping} <= _VALUE_OPTIONS]) for one in left]
         return [OpenQuestion(text, ways) for text, ways in said if ways]
 
+    def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
+        chosen, others, kinds = ColumnMapping.from_source(settled), tables, own_kinds
+        if has_nested_paths(chosen) and len(tables) == 1:
+            spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
+            others, kinds = [(source, spread)], [None]
+        return _read_tables_by_proposed_mapping(others, kinds, chosen, lambda line: None, is_trial=True)
+
     if proposal.questions:
         completed = complete_open_question_readings(proposal.questions, data, ask_again)
-        raise AmbiguousReadingError(source, proposal.questions, _list_readings_that_work(tables, own_kinds, completed))
+        n_rows = sum(len(rows) for _, rows in tables)
+        ways = completed if is_trial else list_readings_that_work(completed, read_otherwise, n_rows)
+        raise AmbiguousReadingError(source, proposal.questions, ways)
     # What was taken for what is said before anything can go wrong.
     _report_reading([*describe_mapping(proposal.mapping), *proposal.notes], report_line)
     mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
@@ -176,30 +187,6 @@ def _read_tables_by_proposed_mapping(
             )
         _report_reading(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
-
-
-def _list_readings_that_work(
-    tables: Sequence[tuple[str, pd.DataFrame]],
-    own_kinds: Sequence[str | None],
-    readings: Sequence[PossibleColumnReading],
-) -> list[PossibleColumnReading]:
-    """Those of the readings by which the tables can be read; large tables are not tried. Raises `InputError` where none
-    is."""
-    if sum(len(rows) for _, rows in tables) > MAX_TRIED_ROWS:
-        return list(readings)
-    found, errors = [], []
-    for one in readings:
-        mapping = ColumnMapping.from_source(one.mapping)
-        try:
-            proposal = propose_column_mapping(tables, own_kinds, mapping)
-            if not has_nested_paths(mapping) and not proposal.questions:
-                apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
-            found.append(one)
-        except InputError as error:
-            errors.append(error)
-    if not found:
-        raise errors[0]
-    return found
 
 
 def _report_reading(lines: Sequence[str], report_line: Callable[[str], None]) -> None:

@@ -21,15 +21,18 @@ def find_columns_of_judgements(
     columns: Mapping[str, Sequence[Any]], kinds: Sequence[str] = ("people", "judge", "both")
 ) -> dict[str, ColumnProfile]:
     """The columns, by name, of what people or evaluators said: words for a label, or numbers, that vary; single or in
-    lists. kinds: what `classify_judgement_column_by_name` calls them."""
+    lists. kinds: what `classify_judgement_column_by_name` calls them; of a name that tells nothing those that hold
+    opposite verdicts, too."""
     found = {}
     for name, values in columns.items():
-        if normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"]):
-            continue  # who judged, as a number
+        if normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "status"):
+            continue  # who judged, as a number; whether a call went well
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
         profile = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
-        is_judgement = profile.is_judgement and profile.n_different > 1
-        if is_judgement and classify_judgement_column_by_name(profile) in kinds:
+        if not profile.is_judgement or profile.n_different < 2:
+            continue
+        kind = classify_judgement_column_by_name(profile)
+        if kind in kinds or (kind == "unknown" and profile.has_opposite_verdicts):
             found[name] = profile
     return found
 

@@ -38,16 +38,15 @@ def run_on_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: obj
     return int(stop.value.code or 0), shown.getvalue()
 
 
-@pytest.mark.parametrize(("typed", "share"), [("1\n", "66.7%"), ("2\n1\n", "33.3%"), ("9\nx\n1\n", "66.7%")])
+@pytest.mark.parametrize(("typed", "share"), [("1\n", "66.7%"), ("2\n", "33.3%"), ("9\nx\n1\n", "66.7%")])
 def test_the_answer_is_what_is_read(typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = run_on_terminal(monkeypatch, typed, "inspect", table)
     assert code == 0
     assert "'human_label' has the codes 1 and 2: which is attributable is not said" in shown
     assert "1  1 is attributable, 2 not" in shown
-    assert "2  2 is attributable, 1 not" in shown
+    # What the second answer would leave open is settled along with it.
+    assert "2  2 is attributable, 1 not; judge runs from 1 (not supported) to 0 (supported)" in shown
     assert f"12 labelled ({share} attributable)" in shown
-    asked_again = "'judge' is high where the labels say not attributable" in shown
-    assert asked_again == (share == "33.3%")
 
 
 def test_without_an_answer_nothing_is_read(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
