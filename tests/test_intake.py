@@ -633,7 +633,11 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims(tmp_path: Pat
 
 
 def test_a_list_that_may_hold_labels_is_asked_about(tmp_path: Path) -> None:
-    rows = [{"claim": claim, "experts": [{"fluency": 2, "consistency": 5}, {"consistency": 1}]} for claim in CLAIMS]
+    grades = [1, 5, 3, 4]
+    rows = [
+        {"claim": claim, "experts": [{"fluency": 2, "consistency": grades[at % 4]}, {"consistency": grades[at % 3]}]}
+        for at, claim in enumerate(CLAIMS)
+    ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(AmbiguousReadingError, match="'experts' is a list of objects with 'consistency'") as asked:
         load_tables([tmp_path / "a.jsonl"])

@@ -47,6 +47,8 @@ _HALUEVAL_TEXTS = (
     {"knowledge", "dialogue_history", "response"},
     {"document", "summary"},
 )
+#: How its columns of judgements begin, and those of further judges.
+_HALUEVAL_JUDGEMENTS = ("ground truth", "judgement", "judgment")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ def propose_column_mapping(
     _rename_id_column_for_joining(readings)
     for one in readings:
         named = _list_columns_of_halueval_results(one)
-        if one.profiles.keys() - {*named} in _HALUEVAL_TEXTS:
+        is_alike = all(normalise_vocabulary_words(name).startswith(_HALUEVAL_JUDGEMENTS) for name in named)
+        if is_alike and one.profiles.keys() - {*named} in _HALUEVAL_TEXTS:
             said = dict.fromkeys(named, (1.0, 0.0))
             chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
         elif {*named} - {*chosen.scales}:

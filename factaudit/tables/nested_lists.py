@@ -102,8 +102,8 @@ def _spread_objects_over_rows(table: pd.DataFrame, source_name: str, paths: Mapp
     rows = []
     for at, (row, objects) in enumerate(zip(others, cells, strict=True)):
         for place, one in enumerate(objects):
-            beside = {name: table[name].iloc[at][place] for name in parallel}
-            rows.append({**row, **{_join_nested_path(list_name, key): value for key, value in one.items()}, **beside})
+            keyed = {_join_nested_path(list_name, key): value for key, value in one.items()}
+            rows.append(row | keyed | {name: table[name].iloc[at][place] for name in parallel})
     return pd.DataFrame(rows, dtype="object")
 
 

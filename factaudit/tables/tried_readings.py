@@ -26,33 +26,33 @@ def list_readings_that_work(
 ) -> list[PossibleColumnReading]:
     """The readings by which claims can be read; large tables are not tried.
 
-    A reading that leaves a question open stands last, with each answer to that. One that gives no claims, or labels
-    that are all the same, is kept where no other reading is. Raises `InputError` or `UsageError` where none works.
+    One that leaves a question open is given with each answer to that. One that gives labels which are all the same is
+    kept where fewer than two others are, one that gives no claims where nothing else is. Raises `InputError` or
+    `UsageError` where none works.
 
     read_tables: reads the tables by a mapping's data.
     """
     if n_rows > _MAX_TRIED_ROWS:
         return list(readings)
-    found, open_still, doubtful = ([] for _ in range(3))
+    ways = list[tuple[int, PossibleColumnReading]]()  # how little each says: nothing amiss, one label, no claims
     errors: list[InputError | UsageError] = []
     for one in readings:
         try:
-            read = read_tables(one.mapping)
+            claims = read_tables(one.mapping).claims
         except AmbiguousReadingError as error:
-            answers = error.readings  # the likelier ones first
-            open_still += [PossibleColumnReading(f"{one.description}; {a.description}", a.mapping) for a in answers]
-            continue
+            ways += [
+                (0, PossibleColumnReading(f"{one.description}; {a.description}", a.mapping)) for a in error.readings
+            ]
         except (InputError, UsageError) as error:
             errors.append(error)
-            continue
-        is_telling = read.claims is not None and not (
-            {"columns", "labels"} & {*one.mapping} and _has_one_label(read.claims)
-        )
-        (found if is_telling else doubtful).append(one)
-    found += open_still
-    if not found and not doubtful and errors:
+        else:
+            is_of_labels = bool({"columns", "labels"} & {*one.mapping})
+            ways.append((2 if claims is None else int(is_of_labels and _has_one_label(claims)), one))
+    if not ways and errors:
         raise errors[0]
-    return found or doubtful
+    is_enough = sum(flaw == 0 for flaw, _ in ways) > 1
+    limit = 0 if is_enough else max(1, min((flaw for flaw, _ in ways), default=0))
+    return [one for flaw, one in ways if flaw <= limit]
 
 
 def _has_one_label(claims: pd.DataFrame) -> bool:
