@@ -173,10 +173,11 @@ AUDIT = Audit(
     after="chunking_rates",
     title="Whether an evaluator judges all systems alike",
     question="Are TPR and TNR the same on all systems, as a correction by one system's labels supposes?",
-    source="VC §5; Rao & Scott 1984",
+    source="VC §5; Rao & Scott 1984; Liu & Xie 2020",
     formula="Pearson's X² of equal rates over systems, corrected for clusters. Missable: the largest difference of one "
     "system from the others that the test would have missed more than once in five times. Transfers: “no” where p is "
-    "under 0.05, by this row's test alone; findings correct for the number of tests.",
+    "under 0.05, by this row's test alone. Findings combine an evaluator's tests (Cauchy) and correct for their "
+    "number.",
     text="A correction by one system's labels holds for the others as far as the evaluator judges them alike. Not to "
     "reject that says nothing where the test had no power.",
     remedy="Systems differ: label some claims of each (`factaudit sample`) in place of a correction by one system's "
