@@ -19,7 +19,7 @@ from factaudit.stats.clustered_proportions import (
     IntervalEnds,
     estimate_clustered_proportions,
 )
-from factaudit.stats.mover import discordant_difference_interval, mover_proportion_sum
+from factaudit.stats.mover import error_balance_interval, mover_proportion_sum
 from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -179,7 +179,7 @@ def confusion_error_rate_intervals(clusters: ClusterCounts, over_all: np.ndarray
     n = both.sum((-1, -2))
     low, high = rates.wilson_intervals(confidence)
     apart = estimate_clustered_proportions(clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1))
-    difference, (below, above) = discordant_difference_interval(apart, np.array([1.0, -1.0]), confidence)
+    difference, (below, above) = error_balance_interval(apart, confidence)
     moved = rates.point[:, 1] - rates.point[:, 0] - difference
     # No farther than both rates could be, each at the end of its own interval: MOVER for rates that move oppositely.
     below, above = np.maximum(below + moved, low[:, 1] - high[:, 0]), np.minimum(above + moved, high[:, 1] - low[:, 0])
@@ -197,17 +197,17 @@ FEWEST_CLUSTERS_FOR_T_TEST = 20
 def confusion_error_bias_p_values(clusters: ClusterCounts, bias: np.ndarray, confidence: float) -> FiguresByName:
     """``p_bias`` of each group, two-sided, of no bias; and the ``n_clusters`` that it rests on.
 
-    The t test that the interval of `confusion_error_rate_intervals` inverts. Where fewer than
-    `FEWEST_CLUSTERS_FOR_T_TEST`
-    clusters have more errors predicted than labelled, or fewer, also the exact sign test of these clusters; the greater
-    p-value then.
+    The test that the interval of `confusion_error_rate_intervals` inverts. Where fewer than
+    `FEWEST_CLUSTERS_FOR_T_TEST` clusters have more errors predicted than labelled, or fewer, also the exact sign test
+    of these clusters; the greater p-value then.
     """
     both = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
     n = both.sum((-1, -2))
     apart = estimate_clustered_proportions(clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1))
-    difference, (low, _) = discordant_difference_interval(apart, np.array([1.0, -1.0]), confidence)
+    difference, (low, high) = error_balance_interval(apart, confidence)
     n_clusters = apart.n_clusters[:, 0]
-    p = p_value_of_interval(np.abs(bias), difference - low, n_clusters - 1, confidence)
+    half_width = np.where(bias > 0, difference - low, high - difference)  # on the side of no bias
+    p = p_value_of_interval(np.abs(bias), half_width, n_clusters - 1, confidence)
     net = both[:, 1, 0] - both[:, 0, 1]
     more, fewer = (np.bincount(clusters.group, (net * side > 0) * clusters.times, len(p)) for side in (1, -1))
     few = more + fewer < FEWEST_CLUSTERS_FOR_T_TEST

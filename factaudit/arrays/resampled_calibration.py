@@ -132,7 +132,8 @@ class ResampledCalibrationWeights:
 @dataclass(frozen=True)
 class ResampledCalibration:
     """Of B bootstrap replicates: labelled (S, B), and rates per method (calibration, system, B), as in
-    `calibration.Estimates`. n_clusters: how many equal clusters those resampled are worth (Kish 1965)."""
+    `calibration.Estimates`. n_clusters: how many equal clusters would tell the variance as precisely, where a cluster's
+    part of it grows with the square of its claims (Satterthwaite 1946)."""
 
     labelled_rates: np.ndarray
     corrected_rates: Mapping[str, np.ndarray]
@@ -184,8 +185,8 @@ def _resample_calibration_cases(
         for place, spread, labelled_rates, corrected in zip(places, mine, labelled, rates, strict=True):
             if "none" in methods:
                 corrected["none"] = np.broadcast_to(corrected["none"], (len(labelled_rates), *labelled_rates.shape))
-            size = spread.confusion_by_unit.sum(0, dtype=np.float64)
-            found[place] = ResampledCalibration(labelled_rates, corrected, float(size.sum() ** 2 / (size**2).sum()))
+            part = spread.confusion_by_unit.sum(0, dtype=np.float64) ** 2
+            found[place] = ResampledCalibration(labelled_rates, corrected, float(part.sum() ** 2 / (part**2).sum()))
     return found
 
 

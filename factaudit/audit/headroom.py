@@ -26,7 +26,7 @@ from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
-from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_proportion_sum
+from factaudit.stats.mover import error_balance_interval, least_proportion_interval, mover_proportion_sum
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
@@ -194,14 +194,13 @@ def _compute_headroom_bias_interval(
     )
     counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
     first, second = counts[:, 0, :2, :2].sum(1), counts[:, -1, :2].sum(-1)
-    weights = np.array([1.0, -1.0])
     if predicted == labelled:  # the system's own bias: two shares of discordant claims
         both = counts[:, 0, :2, :2]
         n = both.sum((1, 2))
         apart = estimate_clustered_proportions(
             clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1)
         )
-        found, (low, high) = discordant_difference_interval(apart, weights, intervals.confidence)
+        found, (low, high) = error_balance_interval(apart, intervals.confidence)
     else:
         of = np.stack([first.sum(-1), second.sum(-1)], 1)
         rates = estimate_clustered_proportions(clusters, np.stack([first[:, 0], second[:, 0]], 1), of)
@@ -211,7 +210,7 @@ def _compute_headroom_bias_interval(
             correlation=np.clip(rates.correlation, -MAX_SYSTEM_CORRELATION, MAX_SYSTEM_CORRELATION)
             + (1 - MAX_SYSTEM_CORRELATION) * np.eye(2),
         )
-        found, (low, high) = mover_proportion_sum(rates, weights, intervals.confidence)
+        found, (low, high) = mover_proportion_sum(rates, np.array([1.0, -1.0]), intervals.confidence)
     moved = row["bias"] - found[0]
     return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
 

@@ -54,7 +54,10 @@ _NAMES = {
         "stable_logistic"
     ),
     "homogeneity_test": "noncentral_chi2_tail HomogeneityTest rao_scott_homogeneity_test",
-    "mover": "mover_weighted_sum mover_proportion_sum least_proportion_interval discordant_difference_interval",
+    "mover": (
+        "mover_weighted_sum mover_proportion_sum least_proportion_interval discordant_difference_interval "
+        "error_balance_interval"
+    ),
     "multiplicity": (
         "benjamini_hochberg_adjusted_p cauchy_combined_p holm_adjusted_p p_value_of_interval sign_test_p "
         "share_confidence_over_looks"

@@ -158,7 +158,8 @@ class ClusteredProportions:
     point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and variance NaN where
     undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters; rests_on_one: bool (G, J, J),
     whether a single cluster makes most of it. size_moments: float64 (G, J, 3), the sums over clusters of the squares,
-    cubes and fourth powers of their units.
+    cubes and fourth powers of their units. concentration: float64 (G, J), the sum of the fourth powers of the clusters'
+    influences over the square of their variance: 1 where one cluster makes it all, NaN without variance.
 
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), np.array([[2, 5], [3, 5]]), n_groups=1)
     >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
@@ -174,6 +175,7 @@ class ClusteredProportions:
     correlation: np.ndarray
     rests_on_one: np.ndarray
     size_moments: np.ndarray
+    concentration: np.ndarray
 
     @property
     def cluster_size(self) -> np.ndarray:
@@ -211,7 +213,7 @@ class ClusteredProportions:
 
     def select_as_one_group(self, groups: Sequence[int], column: int) -> ClusteredProportions:
         """One proportion of several groups as the proportions of one group, (1, S), taken for uncorrelated."""
-        figures = ("point", "n", "n_clusters", "variance", "size_moments")
+        figures = ("point", "n", "n_clusters", "variance", "size_moments", "concentration")
         picked = {key: getattr(self, key)[list(groups), column][None] for key in figures}
         correlation = np.eye(len(groups))[None]
         return ClusteredProportions(**picked, correlation=correlation, rests_on_one=np.zeros_like(correlation, bool))
@@ -266,6 +268,7 @@ def estimate_clustered_proportions(
         size_moments=np.stack(
             [clusters.sum_by_group(denominators.astype(np.float64) ** power) for power in (2, 3, 4)], axis=-1
         ),
+        concentration=divide_or_undefined(np.diagonal(squared, axis1=1, axis2=2), squares * squares),
     )
 
 

@@ -3,14 +3,19 @@
 A sum's interval is as far from its point as the terms' intervals are from theirs, the distances added as variances
 are, with the terms' correlation. So it is asymmetric where theirs are, stays in range near 0 and 1, and has no zero
 width where theirs have some. The difference of two classifiers on the same units is best computed from the discordant
-units alone: `discordant_difference_interval`.
+units alone: `discordant_difference_interval`; that of one classifier's two kinds of errors, `error_balance_interval`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from factaudit.stats.clustered_proportions import ClusteredProportions, IntervalEnds, student_t_quantile
+from factaudit.stats.clustered_proportions import (
+    ClusteredProportions,
+    IntervalEnds,
+    student_t_quantile,
+    wilson_interval,
+)
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
@@ -98,9 +103,7 @@ def discordant_difference_interval(
     Discordant units are those that a is right on and b wrong, and the reverse: the difference of two rates on the same
     units is the difference of these two proportions. The variance is linearised, with `UNSEEN_DISCORDANT` more units in
     each proportion (after Agresti & Min 2005; Bonett & Price 2012), and the interval takes Student's t. MOVER covers 98
-    to 99.5 % where few units are discordant, this 94 to 97 %. Where the claims of a document are much alike (a
-    correlation of 0.25) and the hardest of 20 or 40 documents are the longest, it covers 90 to 91.5 % of a system's
-    bias: the error is skewed there, and nearly all misses are on one side.
+    to 99.5 % where few units are discordant, this 94 to 97 %.
 
     >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
     >>> rows = np.array([[2, 0], [0, 1]])  # a alone right, b alone right, in each cluster of 10
@@ -125,3 +128,42 @@ def discordant_difference_interval(
     freedom = divide_or_undefined(part.sum(-1), divide_or_undefined(part, proportions.degrees_of_freedom).sum(-1))
     half = student_t_quantile(freedom, confidence) * np.sqrt(variance)
     return total, (total - half, total + half)
+
+
+#: Fewer degrees of freedom are not taken from how unequal the clusters' influences are: few clusters do not tell that.
+_FEWEST_FREEDOM = 4.0
+
+
+def error_balance_interval(
+    proportions: ClusteredProportions, confidence: float
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """One classifier's share of errors of one kind less that of the other kind, and its interval: (G,), ((G,), (G,)).
+
+    proportions: J = 2, of the same units. Where claims of a document are alike, and the hardest documents are the
+    longest, a few of them decide both the difference and its variance: a sample without them is off and looks sure. So
+    the two shares' Wilson intervals are added by MOVER: the variance grows with a share. Their effective number of
+    units is what the linearised variance says. Their degrees of freedom are fewer by the excess of the influences'
+    fourth moment over that of normal clusters, or of as many errors one by one: the variance of the variance. With a
+    correlation of 0.25 within documents it holds 94 % (40 documents) and 93 % (20), where
+    `discordant_difference_interval` holds 91 and 90 %.
+
+    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> rows = np.array([[2, 0], [0, 1]])  # errors of the two kinds in each cluster of 10
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
+    >>> difference, (low, high) = error_balance_interval(found, 0.95)
+    >>> round(difference.item(), 3), round(low.item(), 3), round(high.item(), 3)
+    (0.05, -0.005, 0.105)
+    """
+    point, n = proportions.point, proportions.n
+    varies = proportions.variance > 0
+    linearised_n = divide_or_undefined(point * (1 - point), proportions.variance)
+    effective_n = np.minimum(np.where(varies, linearised_n, proportions.effective_n), n)
+    fewest_hits = np.maximum(np.minimum(point, 1 - point) * n, 1)
+    expected = np.maximum(3 / np.maximum(proportions.n_clusters, 1), 1 / fewest_hits)
+    excess = np.maximum(np.nan_to_num(proportions.concentration) - expected, 0)
+    freedom = proportions.degrees_of_freedom
+    fewer = divide_or_undefined(1, divide_or_undefined(1, freedom) + excess / 2)
+    freedom = np.where(freedom > _FEWEST_FREEDOM, np.maximum(fewer, _FEWEST_FREEDOM), freedom)
+    ends = wilson_interval(point, effective_n, freedom, confidence)
+    return mover_weighted_sum(point, ends, np.array([1.0, -1.0]), proportions.correlation)

@@ -24,6 +24,7 @@ from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, e
 from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
 from factaudit.stats.mover import (
     discordant_difference_interval,
+    error_balance_interval,
     least_proportion_interval,
     mover_proportion_sum,
     mover_weighted_sum,
@@ -36,6 +37,8 @@ from factaudit.stats.undefined_values import divide_or_undefined
 LEVEL = 0.95
 #: Data sets in a mean over data sets.
 MEANT = 4
+#: A figure that fewer replicates have an interval of has no cell.
+FEWEST_INTERVALS = 100
 Covered = dict[str, np.ndarray]
 
 
@@ -148,7 +151,7 @@ def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
             each = estimate_clustered_proportions(
                 clusters, np.stack([w[:, system] for w in wrong], 1), np.stack([scored[:, system]] * 2, 1)
             )
-            bias.append(discordant_difference_interval(each, np.array([1.0, -1.0]), LEVEL)[1])
+            bias.append(error_balance_interval(each, LEVEL)[1])
         ends = np.stack([low for low, _ in bias], 1), np.stack([high for _, high in bias], 1)
         found[f"bias {name}"] = over_systems(ends, predicted_true - labelled_true)
         least = [np.nanargmin(each.point, 1) for each in (predicted, labelled)]
@@ -209,7 +212,7 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
     weights = random.multinomial(regime.docs, np.full(regime.docs, 1 / regime.docs), size=400).astype(float)
     intervals = ClusterBootstrap(replicates=400)
     found = []
-    for each in drawn[:1000, :, :, :, :2].sum(-1).astype(float):
+    for each in drawn[:, :, :, :, :2].sum(-1).astype(float):
         calibration, target = each[:, -1], each[:, 0].sum(1)
         counts = calibration.reshape(-1, 4)
         clusters = ClusterCounts(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
@@ -220,8 +223,8 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
         said = weights @ target
         again = adjust_counts(said[:, 0] / said.sum(1), (weights @ counts).reshape(-1, 2, 2))
         point = float(adjust_counts(target.sum(0)[0] / target.sum(), counts.sum(0).reshape(2, 2)))
-        size = counts.sum(1) + target.sum(1)
-        low, high = intervals.percentile_ends(again, size.sum() ** 2 / (size**2).sum())
+        part = (counts.sum(1) + target.sum(1)) ** 2
+        low, high = intervals.percentile_ends(again, part.sum() ** 2 / (part**2).sum())
         if low < high:  # else all replicates are cut off at 0, and nothing is said
             found.append(min(low, point) <= truth <= max(high, point))
     return {"adjusted count": np.array(found)} if len(found) > 100 else {}
@@ -330,7 +333,7 @@ def lines(replicates: int) -> Iterator[str]:
     for figure in figures:
         cells = []
         for each in columns.values():
-            if figure not in each or not len(each[figure]):
+            if len(each.get(figure, ())) < FEWEST_INTERVALS:
                 cells.append("")
                 continue
             share = 100 * each[figure].mean()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import random_groups
 import repeats
-from covering import coverage
-from regimes import REGIMES
+from covering import coverage, of_systems
+from regimes import REGIMES, Regime
 
 #: An interval may cover 93 to 98 %: ``covering.py`` measures it by 2,000 replicates. Of 300 a share of 93 % comes out
 #: at 88.6 % or more (three standard errors); of some 700 figures some are below 90.5 by chance alone.
@@ -27,6 +27,14 @@ def test_intervals_cover(regime):
     assert {name: share for name, share in shares.items() if share < LOWEST} == {}
     # An interval that always holds the truth says nothing.
     assert np.mean(list(shares.values())) < 0.975
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("documents", [20, 40])
+def test_the_bias_holds_where_few_long_documents_have_most_errors(documents):
+    regime = Regime("", docs=documents, icc=0.25, sized=True)
+    held = of_systems(regime, regime.draw(np.random.default_rng(17), 1000))
+    assert min(held["bias a"].mean(), held["bias b"].mean()) > 0.92  # t intervals: 0.90 to 0.915
 
 
 @pytest.mark.slow
