@@ -184,7 +184,7 @@ def test_what_undecided_claims_count_for_is_said_where_they_are_in_the_rates() -
             row |= {"n_undecided": n_undecided, "rate_min": 0.2, "rate_max": greatest}
         told = [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": {}}).advice]
         said = [text for text in told if "each with a third of the probability" in text]
-        assert [text.startswith("the rates count 6 claims that people could not decide") for text in said] == (
+        assert [text.startswith("people could not decide 6 claims: the rates count such") for text in said] == (
             [True] * is_said
         )
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit.audit import load_all_audits
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
 from factaudit.stats.posterior_comparison import (
     compact_letter_display,
@@ -112,13 +113,15 @@ def test_many_undecided_claims_are_flagged_with_what_they_do() -> None:
         in reason
     )
     assert f"{100 * row['rate_max']:.1f} % if each is" in reason
-    assert "rates count them as no errors, as errors, or as the model says, each with a third" in reason
+    assert "rates count such claims as no errors, as errors, or as the model says, each with a third" in reason
     assert f"{100 * hierarchical_rates(left).loc[worst, 'rate']:.1f} % by a model of the labels without them" in reason
     assert (
         f"people could not decide {n} of 200 claims that they looked at (unclear {n}), left out"
         in left.summary[0]["reason"]
     )
     assert "a third of the probability" not in left.summary[0]["reason"]
+    notes = [load_all_audits()["estimates"].readable(made.rates)[1] for made in (kept, left)]
+    assert ["each with a third of the probability" in note for note in notes] == [True, False]
 
 
 def test_few_undecided_claims_are_kept_and_not_flagged() -> None:
@@ -126,7 +129,8 @@ def test_few_undecided_claims_are_kept_and_not_flagged() -> None:
     assert 0 < kept.summary[0]["n_undecided"] <= 10
     assert "its rate is" not in kept.summary[0]["reason"]
     assert (
-        "rates count them as no errors, as errors, or as the model says, each with a third" in kept.summary[0]["reason"]
+        "rates count such claims as no errors, as errors, or as the model says, each with a third"
+        in kept.summary[0]["reason"]
     )
     none, _ = case(0.0, 0.0)
     assert "could not decide" not in (none.summary[0]["reason"] or "")

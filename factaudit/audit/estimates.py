@@ -45,8 +45,7 @@ _RATE_COLUMN = Column(
     "error rate",
     "percent",
     "the share of unattributable claims or responses; bounds: none of the undecided is an error, all are",
-    bounds="claims that people could not decide (rates by labels count them as no errors, as errors, or as the model "
-    "says, each with a third of the probability)",
+    bounds="claims that people could not decide",
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -61,7 +60,13 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
     for row in rows:
         systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
     shown.sort(key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]]))
-    return shown, "The other methods' rates are in tables/estimates.csv." if len(shown) < len(rows) else ""
+    notes = ["The other methods' rates are in tables/estimates.csv."] * (len(shown) < len(rows))
+    if any(row.get("n_undecided") and row["rate_min"] != row["rate_max"] for row in shown):
+        notes.append(
+            "Rates by labels count claims that people could not decide as no errors, as errors, or as the model says, "
+            "each with a third of the probability."
+        )
+    return shown, " ".join(notes)
 
 
 def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:

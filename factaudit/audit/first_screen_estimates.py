@@ -46,8 +46,10 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
             ),
         )
     if undecided := [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]:
-        text = "the rates count {undecided.n_undecided:number claim} that people could not decide as no error, as an "
-        text += "error, or as the model says, each with a third of the probability."
+        text = (
+            "people could not decide {undecided.n_undecided:number claim}: the rates count such claims as no errors, "
+        )
+        text += "as errors, or as the model says, each with a third of the probability."
         yield ("Beware", make_statement(text, undecided=undecided))
     for row in summary:
         compared = [

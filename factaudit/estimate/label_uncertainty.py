@@ -76,7 +76,9 @@ def _describe_undecided_claims(
     )
     if not estimation.keeps_undecided:
         return [f"{said}, left out: rates are of the {corpus.level}s that people can decide"]
-    counted_as = "rates count them as no errors, as errors, or as the model says, each with a third of the probability"
+    counted_as = (
+        "rates count such claims as no errors, as errors, or as the model says, each with a third of the probability"
+    )
     if n <= MAX_UNDECIDED_SHARE * n_looked_at:
         return [f"{said}: {counted_as}"]
     kept = estimates_by_method("hierarchical")

@@ -373,7 +373,7 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
         column = audit.columns.get(key)
         counter = column.counted_in if column is not None else "n"
         counts = [row[counter] for row in single if row.get(key) is not None and row.get(counter) is not None]
-        if counts:
+        if any(counts):  # else no point that is drawn rests on any
             low, high = f"{min(counts):,}", f"{max(counts):,}"
             noun = audit.columns[counter].heading if counter in audit.columns else ""
             # "pairs", "systems", "labels"; "n" and "label 1" count claims.
