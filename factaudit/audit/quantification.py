@@ -240,7 +240,8 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
     beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
-    can_reject = any(row in select_biases_that_can_be_significant(audited_run) for row in unsettled)
+    rejectable = select_biases_that_can_be_significant(audited_run)
+    can_reject = any(row in rejectable for row in unsettled)
     if beyond:
         return _explain_rates_beyond_limit_alone(audited_run, beyond, rows, max_bias, can_reject)
     if not can_reject:
@@ -256,6 +257,7 @@ def _explain_rates_beyond_limit_alone(
     audited_run: AuditedRun, beyond: Sequence[Row], rows: Sequence[Row], max_bias: float, can_reject: bool
 ) -> Statement:
     """Which test lets none of the rates be significantly too far off that are so by their own intervals."""
+    by_interval = select_biases_beyond_limit_by_interval(audited_run, max_bias)
     text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off"
     fewest, most = (pick(beyond, key=lambda row: row.get("n_clusters") or 0) for pick in (min, max))
     if not can_reject:
@@ -263,7 +265,7 @@ def _explain_rates_beyond_limit_alone(
         sizes += " to {most.n_clusters:number}" * (fewest["n_clusters"] != most["n_clusters"])
         text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after the correction for "
         text += "{tested:count test}"
-    elif any(row in beyond for row in select_biases_beyond_limit_by_interval(audited_run, max_bias)):
+    elif any(row in by_interval for row in beyond):
         text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
         text += "{tested:count test}, none is"
     else:

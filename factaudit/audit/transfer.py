@@ -106,18 +106,20 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         blind = [row for row in mine if row["transfers"] == "cannot tell"]
         together = next((row for row in unlike if row["evaluator"] == evaluator), None)
         if together is not None:
-            worst = max(rejected, key=lambda row: row["highest"] - row["lowest"], default=min(mine, key=_read_p))
-            text = (
-                f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
-                "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
-            )
-            if not rejected:
+            worst = min(mine, key=_read_p)
+            if rejected:
+                worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
+                text = (
+                    f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
+                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
+                )
+            else:
                 text = (
                     "{worst.evaluator} does not judge all systems alike, by {mine:count test} of its rates together. "
+                    "Which rates differ is not shown: {alone:count} of {mine:count} "
+                    f"{'rejects' if len(alone) == 1 else 'reject'} alone, none after the correction for "
+                    "{rows:count test}. "
                 )
-                text += "Which rates differ is not shown: {alone:count} of {mine:count}"
-                text += f" {'rejects' if len(alone) == 1 else 'reject'} alone, none after the correction for "
-                text += "{rows:count test}. "
             said = make_statement(
                 text + "Adjusted counts by one system's labels need not correct the others.",
                 worst=worst,
@@ -130,11 +132,13 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             yield make_row_finding("fail", worst, said, *keys, p_together=together["p_together"])
         elif alone:
             worst = min(alone, key=_read_p)
-            text = "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
-            text += f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, but not all together"
-            text += " after the correction for {combined:count evaluator}" * (len(combined) > 1)
+            text = (
+                "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count test} "
+                f"of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, but not all together"
+                f"{' after the correction for {combined:count evaluator}' * (len(combined) > 1)}. "
+            )
             said = make_statement(
-                text + ". Adjusted counts by one system rest on it.",
+                text + "Adjusted counts by one system rest on it.",
                 worst=worst,
                 alone=alone,
                 mine=mine,
