@@ -100,7 +100,7 @@ def _compute_pair_change_of_runs(
         ).to_numpy(dtype=bool, na_value=False)
         is_labelled = inside & (first.label >= 0)
         sides.append((is_labelled if is_labelled.any() else inside) & ~np.isnan(steps))
-    confidence = 1 - (1 - DEFAULT_CONFIDENCE) / n_pairs
+    confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(n_pairs, 1)  # none where repeats changed and their mean did not
     ends = compute_paired_change_of_difference(steps, sides[0], sides[1], first.cluster_codes, confidence)
     found = dict(zip(("change", "change_low", "change_high"), map(none_if_undefined, ends), strict=True))
     for key, one in zip(("difference_before", "difference_after"), judgements_of_runs, strict=True):

@@ -419,6 +419,20 @@ def test_significant_in_one_run_alone_is_no_significant_change(tmp_path: Path) -
     assert "significantly fewer" not in output + page.read_text()
 
 
+def test_an_order_that_the_first_of_several_repeats_changed_did_not_change_by_their_mean(tmp_path: Path) -> None:
+    claims, place, is_b = make_claims().assign(dataset="d"), np.arange(N) % 60, np.arange(N) >= 60
+    apart, alike = (np.where(place < np.where(is_b, n_b, n_a), 0, 1) for n_a, n_b in ((30, 2), (22, 20)))
+    folders = []
+    for name, first, again in (("one", apart, alike), ("two", alike, apart)):
+        folders.append(make_run(tmp_path / name, first, claims))
+        verdicts = read_verdicts(folders[-1] / "verdicts.parquet")
+        more = verdicts.assign(repeat=1, prediction=pd.array(again, dtype="Int8"))
+        write_table(pd.concat([verdicts, more], ignore_index=True), folders[-1] / "verdicts.parquet")
+    (row,) = diff_runs(*folders).systems
+    assert [(pair["before"], pair["after"], pair["change"]) for pair in row["pairs"]] == [(">", "=", 0.0)]
+    assert list_system_order_sentences(row)[0].endswith("no change of a difference is significant")
+
+
 def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
     folder.mkdir()
     write_table(claims, folder / "claims.jsonl")
