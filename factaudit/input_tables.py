@@ -15,8 +15,9 @@ from factaudit.datasets.format_detection import detect_dataset_format, is_annota
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables import merge_claim_tables, merge_verdict_tables
 from factaudit.tables.annotations import read_annotations
-from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.tables.counts_table import is_counts_table
+from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
@@ -24,6 +25,7 @@ from factaudit.tables.open_questions import (
     OpenQuestion,
     PossibleColumnReading,
     leave_columns_unread,
+    merge_mapping_data,
     read_columns_as_evaluators,
     read_columns_as_people,
 )
@@ -35,7 +37,7 @@ from factaudit.tables.table_loading import (
 )
 from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
-from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.vocabulary import COLUMN_NAMES, is_reversed_column_name, normalise_vocabulary_words
 
 
 def load_input_tables(
@@ -59,8 +61,7 @@ def _ask_about_columns_beside_a_format(
     sources: Sequence[Any], given: ColumnMapping, names: Sequence[str], n_claims: int
 ) -> None:
     """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
-    mapping says nothing of them: whoever added them wants them read. Readings that fail are not offered; of many claims
-    none is tried."""
+    mapping says nothing of them: whoever added them wants them read."""
     if not names or not given.auto or given.unread or "label" in given.columns:
         return
     listed = ", ".join(names)
@@ -69,18 +70,36 @@ def _ask_about_columns_beside_a_format(
         turned = {"columns": {"label": name}, "labels": {"1": 0, "0": 1}}
         offers.append(read_columns_as_people([name]))
         offers.append(PossibleColumnReading(f"{name}: people's labels, 1 is not attributable", turned))
-    offers.append(read_columns_as_evaluators(names))
-    offers.append(leave_columns_unread(names))
+    offers += [read_columns_as_evaluators(names), leave_columns_unread(names)]
+    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
+    _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
+
+
+def _ask_about_directions_in_a_format(
+    sources: Sequence[Any], given: ColumnMapping, claims: pd.DataFrame, verdicts: pd.DataFrame
+) -> None:
+    """Raise `AmbiguousReadingError` where metrics of a framework's log say the opposite of the labels."""
+    evaluators = {
+        str(name): EvaluatorColumnMapping(score=name, scale=(1.0, 0.0) if is_reversed_column_name(name) else None)
+        for name in verdicts["evaluator"].unique()
+    }
+    for question in ask_about_directions(claims, verdicts, ColumnMapping(evaluators=evaluators), given)[0]:
+        _ask_about_a_format(sources, given, question, len(claims))
+
+
+def _ask_about_a_format(sources: Sequence[Any], given: ColumnMapping, question: OpenQuestion, n_claims: int) -> None:
+    """Raise `AmbiguousReadingError` with the readings of a question that work."""
     data = given.model_dump(exclude_defaults=True, mode="json")
-    completed = [PossibleColumnReading(one.description, {**data, **one.mapping}) for one in offers]
+    completed = [
+        PossibleColumnReading(one.description, merge_mapping_data(data, one.mapping)) for one in question.readings
+    ]
 
     def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
         with collect_unreadable_rows():
             return _load_collected_input_tables(sources, settled, lambda line: None)
 
-    found = list_readings_that_work(completed, read_otherwise, n_claims)
-    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
-    raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, found)], found)
+    readings = list_readings_that_work(completed, read_otherwise, n_claims)
+    raise AmbiguousReadingError(name_input_sources(sources), [question], readings)
 
 
 def _is_tools_own_name(name: str) -> bool:
@@ -126,6 +145,8 @@ def _load_collected_input_tables(
         judged = converted.verdicts
         if judged is not None and given.unread:
             judged = judged[~judged["evaluator"].isin(given.unread)]
+        if judged is not None and "scales" in FORMATS[name].options:
+            _ask_about_directions_in_a_format(sources, given, converted.claims, judged)
         verdicts += [] if judged is None or judged.empty else [(name, judged)]
         annotations += [] if converted.annotations is None else [converted.annotations]
         unread += [name for name in converted.unread_judgements if name not in unread and not _is_tools_own_name(name)]
@@ -225,7 +246,9 @@ def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping)
     """The mapping as options of a format; None where it says what the format has no options for."""
     said = mapping.model_dump(exclude_defaults=True)
     columns: dict[str, Any] = {**said.pop("columns", {}), **said.pop("constants", {})}
-    columns |= {"labels": said.pop("labels")} if "labels" in said else {}
+    columns |= {name: said.pop(name) for name in ("labels", "scales") if name in said}
+    if any(isinstance(scale, str) for scale in columns.get("scales", {}).values()):
+        return None  # logits
     said.pop("unread", None)  # what the format has no place for
     if said.keys() - {"auto"} or (columns and not mapping.auto):
         return None

@@ -41,6 +41,7 @@ LOG_OPTIONS = {
     "doc": "the field that holds the document",
     "label": "the field that holds people's label (1 and 0, or words for them)",
     "labels": "what words for labels mean (fine=1,bad=0,unsure=), where they do not say it themselves",
+    "scales": "metrics' numbers for not supported and for supported (faithfulness=1:5,hallucination=1:0)",
     "system": "the field that holds the system's name",
     "dataset": "the dataset's name (default: the log's)",
     "metrics": "only these metrics are evaluators",

@@ -17,6 +17,14 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from factaudit.datasets.framework_log_metrics import (
+    FrameworkLogMetric,
+    find_metric_scale,
+    has_metric_said_anything,
+    is_metric_off_scale,
+    make_metric_verdict,
+    parse_metric_scales,
+)
 from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
@@ -25,19 +33,6 @@ from factaudit.tables.unread_judgements import find_columns_of_judgements, is_ce
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name, normalise_vocabulary_words, parse_label_word
 from factaudit.text.display_text import format_count
-
-
-@dataclass(frozen=True)
-class FrameworkLogMetric:
-    """What a metric said of a sample: a number, a truth value or a word; or why it said nothing.
-
-    ``prediction``: what the metric itself concluded from its number.
-    """
-
-    value: Any
-    raw: str | None = None
-    status: str = "ok"
-    prediction: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +57,7 @@ class FrameworkLog:
 _COMMON_OPTIONS: dict[str, Any] = {
     **dict.fromkeys(("claim", "doc", "label", "system", "dataset"), str | None),
     "labels": dict[str, int | None] | str | None,
+    "scales": dict[str, tuple[float, float]] | str | None,
     "metrics": Sequence[str] | str | None,
 }
 
@@ -118,8 +114,9 @@ def make_framework_log_converter(
     return decorate
 
 
-def _is_said_by_people(name: str) -> bool:
-    return has_vocabulary_word_in_column_name("people", name) and not has_vocabulary_word_in_column_name("judges", name)
+def _is_said_by_people(name: str, kinds: Sequence[str] = ("people",)) -> bool:
+    by_judges = has_vocabulary_word_in_column_name("judges", name)
+    return not by_judges and any(has_vocabulary_word_in_column_name(kind, name) for kind in kinds)
 
 
 def _check_claims_are_no_verdicts(samples: Sequence[FrameworkLogSample], field: str, source: str) -> None:
@@ -163,7 +160,11 @@ def _convert_framework_log_samples(
     samples = [sample for log in logs for sample in log.samples]
     if not samples:
         raise InputError(source, [Problem("the log holds no samples")])
-    known = list(dict.fromkeys(name for sample in samples for name in sample.metric_outputs))
+    outputs_by_metric: dict[str, list[FrameworkLogMetric]] = {}
+    for sample in samples:
+        for name, output in sample.metric_outputs.items():
+            outputs_by_metric.setdefault(name, []).append(output)
+    known = [name for name, outputs in outputs_by_metric.items() if has_metric_said_anything(outputs)]
     metrics = options.get("metrics")
     wanted = known if metrics is None else [metrics] if isinstance(metrics, str) else metrics
     for name in wanted:
@@ -184,11 +185,14 @@ def _convert_framework_log_samples(
     unread = [name for name in judged if name not in fields.values()]
     # What people said is the label, and no evaluator's besides (`scores.human`).
     wanted = [name for name in wanted if fields.get("label") not in (f"scores.{name}", f"feedback.{name}")]
-    by_people = [name for name in wanted if metrics is None and _is_said_by_people(name)]
+    by_people = [name for name in wanted if metrics is None and _is_said_by_people(name, ("people", "users"))]
     wanted = [name for name in wanted if name not in by_people]
     agreeing = [name for name in wanted if metrics is None and has_vocabulary_word_in_column_name("measures", name)]
     wanted = [name for name in wanted if name not in agreeing]
-    off_scale = [name for name in wanted if _is_off_scale(name, samples)]
+    said_scales = parse_metric_scales(options.get("scales"), wanted)
+    scales = {name: find_metric_scale(name, outputs_by_metric[name], said_scales) for name in wanted}
+    off_scale = [name for name in wanted if is_metric_off_scale(outputs_by_metric[name], scales[name])]
+    reversed_by_name = [name for name in wanted if name not in said_scales and scales[name] == (1, 0)]
     meanings = _parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
     numbering, verdicts = RepeatedAnswerNumbering(), []
@@ -217,7 +221,7 @@ def _convert_framework_log_samples(
                 "claim_id": claim_id,
                 "evaluator": name,
                 "repeat": repeat,
-                **_make_framework_log_verdict(output, name in off_scale),
+                **make_metric_verdict(output, scales[name], name in off_scale),
             }
             for name, output in sample.metric_outputs.items()
             if name in wanted
@@ -225,7 +229,9 @@ def _convert_framework_log_samples(
     notes = [f"{format_count(len(claims), 'claim')}: {', '.join(f'{name} is {role}' for role, name in fields.items())}"]
     if off_scale:
         told = f"not all numbers of {', '.join(off_scale)} are between 0 and 1, so that none of them is read as a score"
-        notes.append(f"{told}: read the file as a table, with --scale LOW:HIGH")
+        notes.append(f"{told}: say --scale NAME=LOW:HIGH")
+    if reversed_by_name:
+        notes.append(f"{', '.join(reversed_by_name)}: by the name 1 is not supported (--scale NAME=0:1 if it is)")
     if by_people:
         notes.append(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
@@ -248,7 +254,12 @@ def _convert_framework_log_samples(
         notes.append("no field was taken for the documents: audits that read text are left out (option doc)")
     converted = Conversion.from_rows(list(claims.values()), verdicts, source=source, notes=notes)
     if "label" not in fields:
-        converted.unread_judgements.extend([*unread, *by_people, *metrics_like_labels])
+        present = {name for sample in samples for name in sample.fields}
+        said = [
+            next((one for one in (f"{prefix}{name}" for prefix in _JUDGEMENT_FIELDS) if one in present), name)
+            for name in by_people
+        ]
+        converted.unread_judgements.extend([*unread, *said, *metrics_like_labels])
     if converted.verdicts is not None:
         without = int(converted.verdicts["prediction"].isna().sum())
         evaluators = ", ".join(converted.verdicts["evaluator"].unique())
@@ -361,35 +372,3 @@ def _parse_framework_log_label_option(told: str) -> dict[str, int | None]:
             raise UsageError(f"option labels: expected WORD=1, WORD=0 or WORD= (not annotated), found {part!r}")
         meanings[word.strip()] = int(value) if value.strip() else None
     return meanings
-
-
-def _is_off_scale(metric_name: str, samples: Sequence[FrameworkLogSample]) -> bool:
-    """Whether a metric has a number beyond 0 and 1, so that none of its numbers is known to be a share."""
-    outputs = (sample.metric_outputs.get(metric_name) for sample in samples)
-    return any(_is_number(one.value) and not 0 <= one.value <= 1 for one in outputs if one is not None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _make_framework_log_verdict(metric_output: FrameworkLogMetric, is_off_scale: bool) -> dict[str, Any]:
-    """A number from 0 to 1 is a score; a truth value, or a word for one, a prediction; anything else is unparsed.
-
-    is_off_scale: the metric has other numbers too; only what it concluded from them is read.
-    """
-    value = metric_output.value
-    row: dict[str, Any] = {"prediction": None, "raw": metric_output.raw, "status": metric_output.status}
-    if metric_output.status != "ok":
-        return row
-    is_number = _is_number(value)
-    own = {} if metric_output.prediction is None else {"prediction": int(metric_output.prediction)}
-    if is_number and is_off_scale and own:
-        return row | own
-    if is_number and not is_off_scale:
-        return row | {"score": float(value)} | own
-    meaning = None if is_number or value is None else parse_label_word(value)
-    if meaning is not None:
-        return row | {"prediction": meaning}
-    said = None if value is None else str(value)  # where a check has no value, there is nothing that it said
-    return row | {"status": "unparsed", "raw": metric_output.raw or said}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     flatten_framework_log_fields,
     make_framework_log_converter,
@@ -105,4 +105,6 @@ def _parse_inspect_log_score(score: dict[str, Any]) -> FrameworkLogMetric:
     raw = score.get("explanation") or score.get("answer")
     if value == "N":
         return FrameworkLogMetric(None, raw, "skipped")
-    return FrameworkLogMetric(bool(_LETTER_VALUES[value]) if value in ("C", "I") else value, raw)
+    if value in ("C", "I"):
+        return FrameworkLogMetric(bool(_LETTER_VALUES[value]), raw, is_upright=True)
+    return FrameworkLogMetric(value, raw)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     flatten_framework_log_fields,
     make_framework_log_converter,

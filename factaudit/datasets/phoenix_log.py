@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     flatten_framework_log_fields,
     make_framework_log_converter,
@@ -66,4 +66,5 @@ def _parse_phoenix_score(score: Any, execution_details: Any) -> FrameworkLogMetr
     value = score.get("score")
     if value is None:
         return FrameworkLogMetric(score.get("label"), raw)
-    return FrameworkLogMetric(1 - float(value) if score.get("direction") == "minimize" else float(value), raw)
+    support = 1 - float(value) if score.get("direction") == "minimize" else float(value)
+    return FrameworkLogMetric(support, raw, is_upright=score.get("direction") is not None)

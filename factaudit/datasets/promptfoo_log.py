@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     flatten_framework_log_fields,
     make_framework_log_converter,

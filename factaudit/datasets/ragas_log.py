@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     make_framework_log_converter,
     parse_framework_log_python_cell,

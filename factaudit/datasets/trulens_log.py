@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
 from factaudit.datasets.framework_logs import (
     FrameworkLog,
-    FrameworkLogMetric,
     FrameworkLogSample,
     make_framework_log_converter,
     parse_framework_log_python_cell,
