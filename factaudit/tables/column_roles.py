@@ -238,6 +238,18 @@ def _names_people_and_judges(column: ColumnProfile) -> bool:
     )
 
 
+def find_column_telling_people_from_judges(
+    rows: pd.DataFrame, who: ColumnProfile, free_columns: Sequence[ColumnProfile]
+) -> ColumnProfile | None:
+    """The column (``rater_type``: human, model) that says of each who judged whether it is a person."""
+    for column in free_columns:
+        if column.kind == "name" and column.name != who.name and _names_people_and_judges(column):
+            said = rows[column.name].groupby(rows[who.name].astype("str"))
+            if said.nunique().max() == 1 and said.count().min() > 0:
+                return column
+    return None
+
+
 def find_repeated_claim_id_column(
     rows: pd.DataFrame, roles: dict[str, ColumnProfile], free_columns: Sequence[ColumnProfile]
 ) -> None:

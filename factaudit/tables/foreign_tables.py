@@ -33,6 +33,7 @@ from factaudit.tables.label_columns import (
     ask_about_scores_equal_to_labels,
     find_annotator_label_columns,
     find_label_column,
+    tell_people_from_judges,
 )
 from factaudit.tables.left_out_columns import ask_about_unknown_columns
 from factaudit.tables.list_columns import ask_about_lists
@@ -109,6 +110,8 @@ def read_foreign_table(
         find_annotator_label_columns(reading, classes)
     if "annotator" in reading.roles and "label" not in fixed:
         _find_annotator_labels(reading, classes)
+    if not {"annotator", "evaluator"} & {*fixed} and not reading.label_evaluators:
+        tell_people_from_judges(reading)
     if {"annotator", "response_id", "claim"} <= {*reading.roles} and "response_id" not in fixed:
         _leave_out_answers_of_annotators(reading)
     if "annotator" in reading.roles and "annotator" not in fixed:

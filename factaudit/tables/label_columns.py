@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.column_roles import list_searchable_forms_of_column_name
+from factaudit.tables.column_roles import find_column_telling_people_from_judges, list_searchable_forms_of_column_name
 from factaudit.tables.judgement_columns import (
     LOOSE_JUDGE_WORDS,
     REASONS,
@@ -15,6 +15,7 @@ from factaudit.tables.judgement_columns import (
     are_same,
     detect_direction_of_threshold_between_columns,
     drop_columns_of_agreement_with_labels,
+    is_name_of_person,
     read_column_as_binary_judgements,
 )
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
@@ -299,6 +300,25 @@ def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQue
             PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}, "unread": [label]}),
         ],
     )
+
+
+def tell_people_from_judges(reading: TableReading) -> None:
+    """Where a column says of each annotator or evaluator whether it is a person, take what people said for labels."""
+    roles = reading.roles
+    who = roles.get("annotator", roles.get("evaluator"))
+    said = roles.get("label") if "annotator" in roles else roles.get("score", roles.get("prediction"))
+    if who is None or said is None:
+        return
+    kinds = [one for name, one in reading.profiles.items() if reading.is_free(name) or one == roles.get("label")]
+    column = find_column_telling_people_from_judges(reading.rows, who, [one for one in kinds if one != said])
+    if column is None:
+        return
+    by_name = dict(zip(reading.rows[who.name].astype("str"), reading.rows[column.name].astype("str"), strict=True))
+    reading.label_evaluators = [name for name, kind in by_name.items() if is_name_of_person(kind)]
+    reading.unread[column.name] = "says who is a person"
+    if "annotator" in roles:
+        roles["evaluator"] = roles.pop("annotator")
+        roles["prediction" if said.kind == "binary" else "score"] = roles.pop("label")
 
 
 def ask_about_annotators_that_judge(reading: TableReading) -> None:
