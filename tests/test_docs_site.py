@@ -113,6 +113,14 @@ def test_the_figure_of_the_rooms_is_drawn_from_the_imports():
     )
 
 
+def test_the_home_page_says_in_how_many_simulated_cases_intervals_hold():
+    table = (ROOT / "tests/validity/coverage.md").read_text("utf-8")
+    held = [float(cell) for cell in re.findall(r"(?<=\|)[ *]+(\d+\.\d)[ *]+(?=\|)", table)]
+    fewer, more = sum(share < 93 for share in held), sum(share > 98 for share in held)
+    cases = f"{len(held) - fewer - more} of {len(held)} simulated cases, in more in {more}, in fewer\nin {fewer}:"
+    assert cases in (ROOT / "docs/index.md").read_text("utf-8")
+
+
 def test_every_page_is_in_the_navigation():
     pages = {path.name for path in (ROOT / "docs").glob("*.md")}
     assert set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
