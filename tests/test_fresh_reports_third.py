@@ -15,7 +15,6 @@ from test_fresh_reports_second import make_orders
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.estimate_remarks import _state_estimate_interval_widths
-from factaudit.audit.estimates import _list_biases_of_nearest_other_evaluator
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import state_missed_errors_or_false_alarms
@@ -45,21 +44,6 @@ def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
     )
     for lacking in ("width", "width_shuffled"):
         assert list(_state_estimate_interval_widths(row | {lacking: None})) == []
-
-
-@pytest.mark.parametrize(("other", "nearest"), [(0.03, "b"), (0.09, None)])
-def test_the_nearest_evaluator_stands_beside_the_main_one(other: float, nearest: str | None) -> None:
-    """ "Those that modernbert_a predicts by 5.4": modernbert_b's were off by 3.1, the estimates by 5.1."""
-    rows = [
-        {"dataset": "d", "level": "claim", "system": system, "evaluator": name, "bias": bias}
-        for name, bias in (("a", 0.05), ("b", other), ("floor", 0.0))
-        for system in ("s", "t", "__all__")
-    ]
-    about = {"evaluators": [{"name": "floor", "floor": True}]}
-    found = _list_biases_of_nearest_other_evaluator(
-        AuditedRun({"quantification": rows}, about), {"dataset": "d", "level": "claim", "main": "a"}, 2
-    )
-    assert [one["evaluator"] for one in found] == [nearest] * 2 * bool(nearest)
 
 
 # ------------------------------------------------------------------------------------------------------------- report

@@ -228,10 +228,10 @@ def test_openings_hold_for_claims_and_verdicts(audited_world: tuple[str, Tables,
         return
     joined = claims.merge(verdicts, on="claim_id")
     texts = {statement.template.split("{")[0]: statement for statement in list_opening_statements(results)}
-    if "Here all labels are known: these rates are off by " in texts:
-        known = read_values(texts["Here all labels are known: these rates are off by "])
-        dataset = known["raw.distance"].rows[0]["dataset"]
-        lead = joined[(joined["evaluator"] == known["row.main"].text) & (joined["dataset"] == dataset)]
+    if told := [texts[text] for text in texts if text.startswith("Here all labels are known: ")]:
+        known = read_values(told[0])
+        row = known["labels.distance"].rows[0]
+        lead = joined[(joined["evaluator"] == joined["evaluator"].iloc[0]) & (joined["dataset"] == row["dataset"])]
         few = lead[lead["claim_id"].str[1:].astype(int) * 7 % 10 < 4]
         true = 1 - lead.groupby("system")["label"].mean().astype(float)
         alone = 1 - few.groupby("system")["label"].mean().astype(float)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import scipy
 
 from factaudit.audit.core.audit_declaration import AuditedRun
@@ -13,14 +12,11 @@ from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.estimates import DISTANCE_PER_WIDTH
 from factaudit.audit.first_screen_estimates import add_widths_to_first_screen_estimates, list_first_screen_estimates
 from factaudit.audit.quantification import decide_on_quantification, state_mean_absolute_bias
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
-
-#: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal one's √(2/π) standard
-#: deviations. Measured where rates are known: 0.18 to 0.22 (the triples of docs/estimates.md).
-_DISTANCE_PER_WIDTH = (2 / np.pi) ** 0.5 / (2 * 1.96)
 
 
 def list_first_screen_system_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
@@ -106,7 +102,7 @@ def _state_estimate_widths_and_distances(
     too few of them hold the truth. ``biased``: rates as predicted; where they are farther off, estimates are advised.
     """
     estimated = [
-        row | {"expected": _DISTANCE_PER_WIDTH * row["width"]}
+        row | {"expected": DISTANCE_PER_WIDTH * row["width"]}
         for row in add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
     ]
     known = [
