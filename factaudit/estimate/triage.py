@@ -22,8 +22,10 @@ from factaudit.estimate.scored_corpus import build_scored_corpora
 from factaudit.evaluators.triage_rule import TriageRule
 from factaudit.python_input import load_python_input_frames
 from factaudit.stats.risk_control import (
+    MAX_LABEL_FACTOR,
     RiskCurve,
     are_labels_clustered,
+    can_labels_let_claims_pass,
     control_passing_errors,
     error_share_upper_limits,
     plan_labels_to_pass,
@@ -285,11 +287,13 @@ def _describe_triage_promise(
         statement = f"No claim passes without review: {labels} cannot promise that {wanted}."
         if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
-            statement += (
-                f" About {needed:,} labels may let some pass."
-                if needed is not None
-                else " More labels are not likely to help: these scores do not find enough claims with so few errors."
-            )
+            if needed is not None:
+                statement += f" About {needed:,} labels may let some pass."
+            elif can_labels_let_claims_pass(curve, promise.max_error):
+                most = format_count(MAX_LABEL_FACTOR * len(error), "label")
+                statement += f" Over {most} would be needed, if any number would do."
+            else:
+                statement += " More labels are not likely to help: these scores find no claims with so few errors."
     row |= {"threshold": limit, "labels_needed": needed, "statement": where + statement.replace("%", " %")}
     return row | {"reason": None if limit is not None else "no threshold was certified"}
 

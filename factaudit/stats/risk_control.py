@@ -41,7 +41,7 @@ MAX_ERRORS_IN_STEPS = 3
 PRIOR_ERRORS = 2.0
 #: Further labels are said to be enough where the test then rejects with this probability, about.
 PLANNED_POWER_Z = 0.84
-_MAX_LABEL_FACTOR = 64
+MAX_LABEL_FACTOR = 64
 _MAX_KNOWN_ERROR_STEPS = 1000
 
 
@@ -249,7 +249,7 @@ def plan_labels_to_pass(curve: RiskCurve, n_labels: int, max_error: float, confi
     100
     """
     share = _planned_error_shares(curve)
-    for factor in np.unique(np.ceil(2 ** np.arange(0.5, np.log2(_MAX_LABEL_FACTOR), 0.5) * n_labels)) / n_labels:
+    for factor in np.unique(np.ceil(2 ** np.arange(0.5, np.log2(MAX_LABEL_FACTOR), 0.5) * n_labels)) / n_labels:
         n = curve.n_labels * factor
         with np.errstate(invalid="ignore"):
             errors = n * share + PLANNED_POWER_Z * np.sqrt(n * share * (1 - share))
