@@ -144,7 +144,7 @@ def _state_audit_estimates_distance_from_truth(
     ]
     whole = len(quoted) == row["n_systems"] and read_confidence(audited_run) == DEFAULT_CONFIDENCE
     yield make_statement(
-        "Here all labels are known: in this one draw these rates are off by {beside.distance:points} points on average"
+        "Here all labels are known: in this draw these rates are off by {beside.distance:points} points on average"
         f"{' (by their intervals about {quoted.expected:points})' * whole}, those of the sampled labels alone by "
         "{labels.distance:points}.",
         beside=by_method[row["quote"]],
