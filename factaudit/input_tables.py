@@ -11,7 +11,11 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets import FORMATS, convert
-from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
+from factaudit.datasets.format_detection import (
+    detect_dataset_format,
+    detect_json_format_of_table,
+    is_annotated_responses_file,
+)
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables import merge_claim_tables, merge_verdict_tables
 from factaudit.tables.annotations import read_annotations
@@ -125,6 +129,10 @@ def _load_collected_input_tables(
             raise InputError(
                 str(source), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")]
             )
+    for source in [one for one in sources if isinstance(one, str | Path) and "claim" not in given.columns]:
+        if (name := detect_json_format_of_table(source)) is not None:
+            message = f"the columns of {name}, whose files are JSON: give that, or write a row for each claim"
+            raise InputError(str(source), [Problem(f"{message} (claim, label), or say --map claim=COLUMN")])
     if not any(formats):
         return load_tables(sources, mapping, report_line)
     by_format: dict[str, list[Any]] = {}

@@ -42,12 +42,30 @@ def detect_dataset_format(path: str | Path) -> str | None:
     if Path(path).is_dir():
         names = (detect_dataset_format(one) for one in list_folder_files(Path(path))[:_MAX_ROWS])
         return next((name for name in names if name is not None), None)
-    paths = list_format_detection_paths(Path(path))
-    found = [name for name, entry in FORMATS.items() if any(_has_mark(paths, mark) for mark in entry.marks)]
+    found = [
+        name
+        for name in _list_marked_formats(Path(path))
+        if not (FORMATS[name].is_json and _is_path_of_table(Path(path)))
+    ]
     if len(found) > 1:
         commands = " or ".join(f"`factaudit convert {name} {path} --out claims.parquet`" for name in found)
         raise InputError(str(path), [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")])
     return found[0] if found else None
+
+
+def detect_json_format_of_table(path: str | Path) -> str | None:
+    """The known format whose keys a CSV or Parquet file has as columns, though files of the format are JSON."""
+    marked = _list_marked_formats(Path(path)) if _is_path_of_table(Path(path)) else []
+    return next((name for name in marked if FORMATS[name].is_json), None)
+
+
+def _is_path_of_table(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet"))
+
+
+def _list_marked_formats(path: Path) -> list[str]:
+    paths = list_format_detection_paths(path)
+    return [name for name, entry in FORMATS.items() if any(_has_mark(paths, mark) for mark in entry.marks)]
 
 
 def is_annotated_responses_file(path: str | Path) -> bool:

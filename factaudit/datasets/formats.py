@@ -19,7 +19,7 @@ class DatasetFormat:
     options as keywords, and returns a `Conversion`.
 
     options: what each option means, by name. module: by default the format's name with underscores.
-    marks: how a file is recognised, see `format_detection`; without any it is not.
+    marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
     """
 
     name: str
@@ -28,6 +28,7 @@ class DatasetFormat:
     options: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     marks: tuple[str, ...] = ()
+    is_json: bool = False
 
     @property
     def converter(self) -> Callable[..., Conversion]:
@@ -110,6 +111,7 @@ FORMATS: dict[str, DatasetFormat] = {
             "the published decisions of Merging Facts: *_factscore_output.json (Chiang & Lee 2024)",
             "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
             marks=("init_global_score decisions global_decisions",),
+            is_json=True,
         ),
         DatasetFormat(
             "factscore-results",
@@ -153,6 +155,7 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",
             {"n_responses": "how many responses a file is about (default: its largest qid)"},
             marks=("citation_rec autoais_log",),
+            is_json=True,
         ),
         DatasetFormat(
             "aggrefact-scores",
@@ -196,12 +199,14 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations people.parquet",
             {"rule": "how annotators' labels become one (default majority)"},
             marks=("model_name summary_sentences summary_sentences_annotations",),
+            is_json=True,
         ),
         DatasetFormat(
             "bump",
             "BUMP: summaries and their minimally changed twins, with metrics' scores (Ma et al. 2023)",
             "factaudit convert bump task1_dataset.json --out claims.parquet --verdicts verdicts.parquet",
             marks=("reference_summary edited_summary article",),
+            is_json=True,
         ),
         DatasetFormat(
             "halueval",
@@ -213,6 +218,7 @@ FORMATS: dict[str, DatasetFormat] = {
                 "right_summary hallucinated_summary",
                 "user_query chatgpt_response hallucination",
             ),
+            is_json=True,
         ),
         DatasetFormat(
             "felm",

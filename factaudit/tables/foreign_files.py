@@ -40,7 +40,7 @@ _AS_TEXT = ("raw", "chunk_scores")
 #: Around the JSON of a model's reply.
 _CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 #: Several words in a cell; a comma alone may be a decimal one.
-_VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30})+")
+_VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30}|,[^\W\d][^;|,]{0,29})+|[01](?:,[01]){2,}")
 #: Fewer keys of an object may be names of fields that few rows have.
 _MIN_IDS = 4
 #: How deep in a JSON document its rows are looked for.

@@ -234,7 +234,10 @@ def _is_summary_row(row: Sequence[Any], above: Sequence[Sequence[Any]]) -> bool:
         at for at, cells in enumerate(columns) if all(isinstance(c, str) and len(c) >= _TEXT_LENGTH for c in cells)
     ]
     if texts and len(above) >= _MIN_ROWS_ABOVE and None not in columns[first]:
-        is_short = all(row[at] is None or len(str(row[at])) < _TEXT_LENGTH for at in texts)
+        is_short = all(
+            row[at] is None or len(str(row[at])) < _TEXT_LENGTH or str(row[at]).lower().split()[0] in _TOTAL_WORDS
+            for at in texts
+        )
         return is_short and any(row[at] is None and None not in columns[at] for at in range(len(row)))
     return None in row and row[first].strip().lower().rstrip(":") in _TOTAL_WORDS
 

@@ -37,6 +37,7 @@ from factaudit.tables.judgement_scales import scale_judgement_numbers
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
 from factaudit.tables.standard_columns import OWN_COLUMNS
+from factaudit.tables.unmapped_tables import describe_unmapped_table
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import normalise_vocabulary_words
 
@@ -82,10 +83,7 @@ def apply_mapping_to_tables(
         one.has_annotations = True
     for one, (_, table) in zip(read, tables, strict=True):
         if not one.has_claims and not one.has_verdicts and not one.has_annotations:
-            expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
-            has = ", ".join(map(str, table.columns[:8])) or "no column"
-            message = f"nothing in it is mapped: expected {expected}; it has {has}: say --map claim=COLUMN"
-            raise InputError(one.name, [Problem(message)])
+            raise InputError(one.name, [Problem(describe_unmapped_table(table))])
     owners = [one for one in read if one.has_claims]
     for told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
         owners = [one for one in owners if not told(one)] or owners

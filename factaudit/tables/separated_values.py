@@ -70,7 +70,7 @@ def _detect_separator(text: str) -> str:
     """The separator of a file: of those that cut most rows into as many cells, the one that cuts into most."""
     head = text[:_HEAD_CHARACTERS]
     best = " " if re.match(r'("[^"\n]*" ){2,}"[^"\n]*"\s*\n', head) else ","  # R's write.table
-    scores: dict[str, tuple[float, int]] = {}
+    scores: dict[str, tuple[float, bool, int]] = {}
     for each in _SEPARATORS:
         try:
             sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
@@ -79,9 +79,9 @@ def _detect_separator(text: str) -> str:
         sizes = sizes[:-1] if len(text) > _HEAD_CHARACTERS and len(sizes) > 1 else sizes
         usual = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
         if usual > 1:
-            scores[each] = (sizes.count(usual) / len(sizes), usual)
+            scores[each] = (sizes.count(usual) / len(sizes), sizes[0] > 1, usual)  # the votes yes|no|yes cut no header
     if scores:
-        best = max(scores, key=lambda each: (round(scores[each][0], 1), scores[each][1], -_SEPARATORS.index(each)))
+        best = max(scores, key=lambda each: (round(scores[each][0], 1), *scores[each][1:], -_SEPARATORS.index(each)))
     return best
 
 
