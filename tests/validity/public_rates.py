@@ -153,19 +153,26 @@ class SystemsWorld:
     far: float | None = None
 
 
-SYSTEM_WORLDS = tuple(
-    SystemsWorld(name, systems, labels, spread)
-    for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
-    for systems, labels in ((5, 50), (20, 100), (20, 400))
-) + tuple(
-    SystemsWorld(f"alike, one {rate:.0%}, {kind} scores", systems, labels, 0.0, SKILLS[kind], rate)
-    for systems, labels, kind, rate in (
-        (5, 100, "good", 0.05),
-        (20, 100, "good", 0.05),
-        (20, 400, "good", 0.05),
-        (20, 400, "weak", 0.05),
-        (20, 400, "useless", 0.05),
-        (20, 400, "good", 0.75),
+SYSTEM_WORLDS = (
+    tuple(
+        SystemsWorld(name, systems, labels, spread)
+        for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
+        for systems, labels in ((5, 50), (20, 100), (20, 400))
+    )
+    + tuple(
+        SystemsWorld("alike, useless scores", systems, labels, 0.0, 0.0)
+        for systems, labels in ((2, 40), (3, 60), (8, 120), (20, 400))
+    )
+    + tuple(
+        SystemsWorld(f"alike, one {rate:.0%}, {kind} scores", systems, labels, 0.0, SKILLS[kind], rate)
+        for systems, labels, kind, rate in (
+            (5, 100, "good", 0.05),
+            (20, 100, "good", 0.05),
+            (20, 400, "good", 0.05),
+            (20, 400, "weak", 0.05),
+            (20, 400, "useless", 0.05),
+            (20, 400, "good", 0.75),
+        )
     )
 )
 PAIR_WORLDS = tuple(
