@@ -74,12 +74,10 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
     '0.193 (0.147 to 0.239)'
     """
     n_systems = draws.shape[1]
-    if n_systems == 1:
-        point, low, high = posterior_interval(draws[:, 0], confidence)
-        return float(point), float(low), float(high)
     error, lowest = 1 - confidence, draws.min(1)
+    low_share = _LOWEST_LOW_SHARE if n_systems > 1 else 0.5
     high_share = np.clip(np.log(n_systems) / 2, *_LOWEST_HIGH_SHARES)
-    low = float(np.quantile(lowest, _LOWEST_LOW_SHARE * error))
+    low = float(np.quantile(lowest, low_share * error))
     high = float(np.quantile(draws, 1 - high_share * error, axis=0).min())
     return min(float(lowest.mean()), high), low, high
 
