@@ -79,7 +79,7 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
     high_share = np.clip(np.log(n_systems) / 2, *_LOWEST_HIGH_SHARES)
     low = float(np.quantile(lowest, low_share * error))
     high = float(np.quantile(draws, 1 - high_share * error, axis=0).min())
-    return min(float(lowest.mean()), high), low, high
+    return float(np.clip(lowest.mean(), low, high)), low, high
 
 
 def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) -> tuple[float, float, float]:
