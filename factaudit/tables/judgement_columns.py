@@ -250,6 +250,18 @@ def extract_evaluator_name(column_name: str) -> str:
     return column_name
 
 
+def find_threshold_beside_score(reading: TableReading, evaluator: str) -> float | None:
+    """The one value of the column ``NAME_threshold``, which says where the scores of NAME are cut."""
+    wanted = normalise_vocabulary_words(evaluator)
+    for column in reading.profiles.values():
+        name, _, last = normalise_vocabulary_words(column.name).rpartition(" ")
+        is_cut = name == wanted and last in ("threshold", "cutoff")
+        if is_cut and column.n_different == 1 and column.low is not None:
+            reading.unread[column.name] = f"where {evaluator}'s scores are cut"
+            return column.low
+    return None
+
+
 def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:
     """What a column says of each row's claim as 1, 0 or NaN: words and numbers as they are read where nothing else is
     said."""

@@ -13,6 +13,7 @@ from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.judgement_words import map_label_words_to_binary
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
+    find_unknown_words,
     find_vocabulary_words_in_column_name,
     is_name_of_doubtful_direction,
     is_reversed_column_name,
@@ -121,28 +122,40 @@ def scale_judgement_numbers(
     return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA), numbers if is_graded else None
 
 
-def ask_about_doubtful_directions(columns: Sequence[ColumnProfile], chosen: Mapping[str, Any]) -> list[OpenQuestion]:
+def ask_about_doubtful_directions(
+    labelled: Sequence[ColumnProfile], judged: Sequence[ColumnProfile], chosen: Mapping[str, Any]
+) -> list[OpenQuestion]:
     """Asks of columns whose names may call an error what they say 1, yes, or a high score, of.
 
-    chosen: the scales that the user said.
+    Words that the names of a label and of an evaluator share (``Weak? (human)``, ``Weak? (model)``) say what was
+    judged: where they are not known, both are asked about at once. chosen: the scales that the user said.
     """
+    turnable = [one for one in (*labelled, *judged) if one.name not in chosen and _can_be_turned(one)]
+    shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(*(one.name for one in judged))
+    alike = [one for one in turnable if find_unknown_words(one.name) & shared]
+    groups = [[one] for one in turnable if one not in alike and is_name_of_doubtful_direction(one.name)]
     questions = []
-    for column in columns:
-        low, high = (0.0, 1.0) if column.low is None or column.kind == "share" else (column.low, column.high or 0.0)
-        turns = column.low is not None or map_label_words_to_binary(column, True) != map_label_words_to_binary(
-            column, False
-        )
-        if column.name in chosen or low == high or not turns or not is_name_of_doubtful_direction(column.name):
-            continue
-        text = f"{column.name!r}: whether 1, yes or a high score means an error is not said"
+    for columns in [*groups, alike] if alike else groups:
+        names = ", ".join(repr(one.name) for one in columns)
+        runs = "runs" if len(columns) == 1 else "run"
+        high = max(1.0 if one.low is None or one.kind == "share" else one.high or 0.0 for one in columns)
+        low = min(0.0 if one.low is None or one.kind == "share" else one.low for one in columns)
         readings = [
             PossibleColumnReading(
-                f"{column.name} runs from {a:g} (not supported) to {b:g} (supported)", {"scales": {column.name: [a, b]}}
+                f"{', '.join(one.name for one in columns)} {runs} from {a:g} (not supported) to {b:g} (supported)",
+                {"scales": {one.name: [a, b] for one in columns}},
             )
             for a, b in ((high, low), (low, high))
         ]
-        questions.append(OpenQuestion(text, readings))
+        questions.append(OpenQuestion(f"{names}: whether 1, yes or a high score means an error is not said", readings))
     return questions
+
+
+def _can_be_turned(column: ColumnProfile) -> bool:
+    """Whether its values say something else where they are read upside down."""
+    if column.low is not None:
+        return column.kind == "share" or column.low != column.high
+    return map_label_words_to_binary(column, True) != map_label_words_to_binary(column, False)
 
 
 def ask_grade_threshold_of_support(

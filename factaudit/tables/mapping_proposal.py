@@ -15,7 +15,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_whether_scores_are_of_support
 from factaudit.tables.foreign_tables import read_foreign_table, read_standard_table
-from factaudit.tables.judgement_columns import TableReading, has_numbers
+from factaudit.tables.judgement_columns import TableReading, find_threshold_beside_score, has_numbers
 from factaudit.tables.judgement_scales import (
     Scale,
     ask_about_doubtful_directions,
@@ -180,7 +180,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
         scored = [
             one.profiles[pair["score"]] for one in readings for pair in one.evaluators.values() if "score" in pair
         ]
-        questions += ask_about_doubtful_directions([*labelled, *predicted, *scored], chosen.scales)
+        questions += ask_about_doubtful_directions(labelled, [*predicted, *scored], chosen.scales)
     questions += ask_meaning_of_judgement_words(worded, chosen.labels) if not questions or chosen.labels else []
     for one in readings:
         for name, pair in _list_scores_with_predictions(one).items():
@@ -307,6 +307,8 @@ def _build_evaluator_mappings(
     for one in readings:
         for name, pair in one.evaluators.items():
             threshold = chosen.thresholds.get(name, chosen.thresholds.get(pair.get("score", "")))
+            if threshold is None and "prediction" not in pair and chosen.threshold is None:
+                threshold = find_threshold_beside_score(one, name)
             found[name] = EvaluatorColumnMapping(**pair, scale=scales.get(name), threshold=threshold)
     return found
 

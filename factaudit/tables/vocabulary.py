@@ -19,6 +19,14 @@ COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
     frozenset(_VOCABULARY[name]) for name in ("attributable", "unattributable", "between", "blank")
 )
+#: Words of columns' names that leave open no question of what 1 means.
+_KNOWN_WORDS = frozenset(
+    word
+    for kind, words in [*COLUMN_NAMES.items(), *_VOCABULARY.items()]
+    if isinstance(words, list) and kind not in ("unattributable", "between", "failures", "scale_not", "scale_bad")
+    for phrase in words
+    for word in str(phrase).split()
+)
 #: What a judge that failed leaves in its column, the likelier first.
 FAILURE_WORDS: tuple[str, ...] = tuple(_VOCABULARY["failures"])
 #: Names of numbers that are no judgement where nothing else says so.
@@ -30,7 +38,10 @@ _REVERSED_COLUMN_PATTERN = re.compile(
     r"halluc|halluz|hallus|\bhalu|\bal+ucin|\bgalluts|галлюцин|幻觉|幻覚|ハルシネ|환각|هلوس|הזי|मतिभ्रम|ao giac"
     r"|ψευδαισθ|παραισθ|\berrad[oa]\b|\bflag(ged|s)?\b|\bunsupported|\bunfaithful|\binconsisten|\brefut|contradict"
     r"|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong|\bfalse\b|\buntrue\b|\binaccura|\bunattribut"
-    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true)|\bunverifi|\bfehler|\bfalsch"
+    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true|mentioned|stated)|\bunverifi"
+    r"|\bnot in (the )?(source|doc|context|article|text|evidence)|\bnicht (belegt|gestutzt|korrekt)"
+    r"|\bunbelegt|\bfehler|\bfalsch|\bfel(aktig)?\b|\bfeil\b|\bfejl\b|\bfout\b|\bvirhe|\bhatal?i?\b|\bblad\b|\bbledn|\bchyb"
+    r"|\bhiba|\bgresk|\bgresea|\berro\b|ошибк|помилк|\bневерн|σφαλμα|λαθος|错误|誤り|エラー|오류|त्रुटि|خطأ|שגיאה"
     r"|\berreur|\berrore\b|\bfaux\b|\bfalso\b|\bmistake|\bmade up\b|\binvented\b|\bmisinform|\bconfabul|\bfalsehood"
     r"|\bseverity"
 )
@@ -175,8 +186,27 @@ def is_name_of_doubtful_direction(column_name: str) -> bool:
     text = unicodedata.normalize("NFKC", column_name).lower()
     if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
         return False
-    kind = "doubtful_denials" if is_reversed_column_name(column_name) else "doubtful_errors"
-    return has_vocabulary_word_in_column_name(kind, column_name)
+    if is_reversed_column_name(column_name):
+        return has_vocabulary_word_in_column_name("doubtful_denials", column_name)
+    is_denied = has_vocabulary_word_in_column_name("denials", column_name)
+    is_known = _UPRIGHT_COLUMN_PATTERN.search(normalise_vocabulary_words(column_name))
+    return has_vocabulary_word_in_column_name("doubtful_errors", column_name) or (is_denied and not is_known)
+
+
+@lru_cache(maxsize=4096)
+def find_unknown_words(*column_names: str) -> frozenset[str]:
+    """Words of columns' names that no list has; none of names that say of what a column says 1.
+
+    >>> find_unknown_words("gpt4_wobbly"), find_unknown_words("human_wrong")
+    (frozenset({'wobbly'}), frozenset())
+    """
+    found: set[str] = set()
+    for name in column_names:
+        if not _says_error(name) and not _UPRIGHT_COLUMN_PATTERN.search(normalise_vocabulary_words(name)):
+            field = strip_column_name_values_hint(name.partition(".")[2] or name)
+            words = _split_into_words(normalise_vocabulary_words(field))
+            found |= {one for one in words if one.isalpha() and (len(one) > 2 or _has_no_blanks(one))}
+    return frozenset(found - _KNOWN_WORDS)
 
 
 def parse_stated_codes(text: str) -> dict[float, int | None]:
