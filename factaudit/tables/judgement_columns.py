@@ -82,8 +82,8 @@ _CALL_WORDS = {
 #: Metrics of overlap, and which of their numbers a column holds: `bertscore_f1`, `rouge2_precision`.
 _OVERLAP_METRICS = frozenset({"bertscore", "rouge", "rouge1", "rouge2", "rougel", "chrf", "meteor"})
 _OVERLAP_METRIC_PARTS = frozenset({"f1", "precision", "recall"})
-#: Words of a column that says of which kind an error is.
-_KIND_WORDS = {"type", "types", "kind", "category", "class", "typ", "art"}
+#: Words of what no person gives, "hallucination_prob".
+_PROBABILITY_WORDS = {"prob", "probability", "proba"}
 #: How often columns must agree to be the same.
 _MIN_SAME_ROWS = 4
 
@@ -186,13 +186,13 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     if any(key in COLUMN_NAMES["score"] or key in COLUMN_NAMES["prediction"] for key in keys):
         return "plain"
     if has_vocabulary_word_in_column_name("labels", name) or any(key in COLUMN_NAMES["label"] for key in keys):
-        risk = column.kind == "share" and has_vocabulary_word_in_column_name("either_way", name)
-        return "judge" if risk and column.is_fine_score else "label"
+        is_of_judge = has_vocabulary_word_in_column_name("either_way", name) or {*keys[-1].split()} & _PROBABILITY_WORDS
+        return "judge" if is_of_judge and column.kind == "share" and column.is_fine_score else "label"
     words = {*normalise_vocabulary_words(name).split()}
     if column.kind == "binary" and is_reversed_column_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
     if column.kind in ("name", "text", "id") and is_reversed_column_name(name):
-        is_kind = bool(words & _KIND_WORDS)  # "error_type": none, EntE, OutE
+        is_kind = has_vocabulary_word_in_column_name("kinds", name)  # "error_type": none, EntE, OutE
         if is_kind or (column.kind == "name" and column.n_different <= 3):
             return "label"
     is_named_score = extract_evaluator_name(name) != name or is_reversed_column_name(name)
@@ -287,7 +287,7 @@ def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) 
 def has_numbers(column: ColumnProfile) -> bool:
     """Whether some of a column's words are numbers: then what is none of them is a mistake."""
     numbers = parse_judgement_numbers(pd.Series(column.words, dtype="object"))
-    return column.is_half_numbers or bool(numbers.notna().any() and not numbers.dropna().isin([0, 1]).all())
+    return column.is_half_numbers or bool(numbers.notna().any() and not numbers.dropna().isin([-1, 0, 1]).all())
 
 
 def are_same(first: np.ndarray, second: np.ndarray) -> bool:

@@ -11,6 +11,7 @@ from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
     FAILURE_WORDS,
+    has_vocabulary_word_in_column_name,
     is_reversed_column_name,
     normalise_label_word,
     normalise_vocabulary_words,
@@ -117,6 +118,8 @@ def _ask_about_unknown_words(column: ColumnProfile, unknown: Sequence[str], has_
             for word in unknown
         ):
             choices = [choices[1], choices[0], choices[2]]  # a judge that failed
+        elif {*known.values()} == {0}:
+            choices = choices[::-1]  # "hallucinated" and "clean"
         readings = [
             PossibleColumnReading(f"{listed}: {text}", {"labels": dict.fromkeys(unknown, value)})
             for text, value in choices
@@ -205,7 +208,8 @@ def ask_about_blank_labels(column: ColumnProfile, chosen_words: Mapping[str, int
     if len(said) > 1 and {*said.values()} not in ({0}, {1}):
         return []
     value = next(iter(said.values()))
-    value = int(not reverse) if value is None else value
+    is_error = reverse or has_vocabulary_word_in_column_name("kinds", column.name)  # "label_type" says of which kind
+    value = int(not is_error) if value is None else value
     blank = "blank is attributable" if value == 0 else "blank is not attributable"
     listed = ", ".join(map(repr, said))
     text = f"{listed} is {'attributable' if value else 'not attributable'}"

@@ -35,6 +35,8 @@ from factaudit.tables.word_scales import is_scale_of_judgement, rank_scale_words
 _DOUBTED_REASONS = {REASONS[kind] for kind in ("measure", "quality", "flag")}
 #: Numbers that go so well with judgements would do so by chance less often than this.
 _LEVEL = 0.001
+#: Words of whether somebody agreed.
+_AGREEMENT_WORDS = {"agree", "agrees", "agreement", "match", "matches"}
 #: More different words are no judgement.
 _MAX_WORDS = 6
 #: Of more columns of a kind it is not asked which one holds the labels.
@@ -54,6 +56,8 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
     for one in readings:
         if one.kind is None and {"claim", "claim_id"} & {*one.roles}:
             free = [column for name, column in one.profiles.items() if name not in mapped]
+            if has_judges and not has_labels:
+                _ask_about_agreement(one, [column for column in free if column.has_both_verdicts])
             if not has_labels:
                 _ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
@@ -113,6 +117,20 @@ def _ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) ->
         ]
         text = f"{name}: {mark!r} or nothing; which of them is attributable is not said"
         reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([name])]))
+
+
+def _ask_about_agreement(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+    """Ask of columns that say whether somebody agreed with a judge, where nobody's labels are there."""
+    for column in columns:
+        words = find_vocabulary_words_in_column_name("measures", column.name)
+        if (
+            words & _AGREEMENT_WORDS
+            and words <= _AGREEMENT_WORDS
+            and reading.unread.get(column.name) in _DOUBTED_REASONS
+        ):
+            text = f"{column.name!r} says by its name whether somebody agreed, not whether the claim is supported"
+            text += ": write the label that follows from it as a column"
+            reading.questions.append(OpenQuestion(text, [leave_columns_unread([column.name])]))
 
 
 def _are_replies(reading: TableReading, column: ColumnProfile) -> bool:
@@ -178,6 +196,8 @@ def _list_readings_of_unknown_columns(names: list[str], kind: str, has_labels: b
     several = len(names) > 1
     by_people, by_judges = read_columns_as_people(names), read_columns_as_evaluators(names)
     nothing = leave_columns_unread(names)
+    if has_labels and has_vocabulary_word_in_column_name("settled", names[0]) and not several:
+        return [by_people, by_judges, nothing]  # "final", beside a column of each rater
     if has_labels:
         return [by_judges, nothing, *([by_people] if several else [])]  # people, beside what they agreed on
     judges = [one for one in names if has_vocabulary_word_in_column_name("judges", one)]
