@@ -10,6 +10,7 @@ import pytest
 import yaml
 from direction_shapes import DIRECTION_SHAPES
 from generated_shapes import SHAPES, FileShape
+from role_shapes import ROLE_SHAPES
 from table_readings import describe_tables
 from table_shapes import TABLE_SHAPES
 from tool_shapes import TOOL_SHAPES
@@ -19,7 +20,7 @@ from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
 from factaudit.tables.open_questions import AmbiguousReadingError, PossibleColumnReading
 
-ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES, *VALUE_SHAPES]
+ALL_SHAPES = [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES, *TABLE_SHAPES, *VALUE_SHAPES, *ROLE_SHAPES]
 
 
 def has_right_reading(path: Path, shape: FileShape, mapping: object = None) -> bool:

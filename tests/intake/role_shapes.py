@@ -1,0 +1,142 @@
+"""What columns, rows and lists are: whose words they hold, and what is asked of a known format with a column more. Each
+with its right reading, written down beforehand."""
+
+from __future__ import annotations
+
+import json
+
+from generated_shapes import (
+    CLAIMS,
+    DOCS,
+    FIRST_SCORES,
+    GPT4,
+    A,
+    B,
+    FileShape,
+    L,
+    N,
+    firsts,
+    labelled,
+    make_csv,
+    make_json_lines,
+    spell,
+    texts,
+)
+
+ROLE_SHAPES: list[FileShape] = []
+_OTHERS = spell(B, "yes", "no")
+
+
+def add_roles(
+    name: str,
+    content: bytes,
+    labels: str = L,
+    judges: dict[str, str] | None = None,
+    ends: str = "right",
+    people: int = 0,
+) -> None:
+    ROLE_SHAPES.append(FileShape(name, content, labels, GPT4 if judges is None else judges, ends, people))
+
+
+def repeat_for(cells: list[object]) -> list[object]:
+    """Each cell once for each of two who judged."""
+    return [cell for cell in cells for _ in range(2)]
+
+
+# A known format with a column more
+halueval = {
+    "document": DOCS,
+    "summary": CLAIMS,
+    "ground_truth": spell(L, "No", "Yes"),
+    "judgement": spell(A, "No", "Yes"),
+}
+halueval_judges = {"judgement": A, "claude": B}
+add_roles(
+    "halueval_two_judges.csv", make_csv({**halueval, "judgement_claude": spell(B, "No", "Yes")}), judges=halueval_judges
+)
+add_roles(
+    "halueval_rater.csv", make_csv({**halueval, "claude": spell(B, "No", "Yes")}), judges=halueval_judges, ends="asked"
+)
+ragas = {"user_input": [f"Q{k}?" for k in range(N)], "retrieved_contexts": [[one] for one in DOCS], "response": CLAIMS}
+ragas_judge = {"faithfulness": A}
+verdicts = spell(L, "accurate", "inaccurate")
+add_roles(
+    "ragas_physician.csv",
+    make_csv({**ragas, "faithfulness": FIRST_SCORES, "physician_view": verdicts}),
+    judges=ragas_judge,
+    ends="asked",
+)
+langsmith = {"id": [f"run{k}" for k in range(N)], "inputs.context": DOCS, "outputs.answer": CLAIMS}
+turned = {"feedback.has_hallucination": spell(A, 0, 1), "feedback.empty": [None] * N}
+add_roles(
+    "langsmith_hallucination.csv",
+    make_csv({**langsmith, **turned, "feedback.human_review": spell(L, 1, 0)}),
+    judges={"has_hallucination": A},
+)
+add_roles(
+    "langsmith_thumbs.csv",
+    make_csv({**langsmith, **turned, "feedback.user_score": spell(L, 1, 0)}),
+    judges={"has_hallucination": A},
+    ends="asked",
+)
+add_roles(
+    "bump.csv", make_csv({"article": DOCS, "reference_summary": CLAIMS, "edited_summary": CLAIMS}), ends="are JSON"
+)
+
+# Who judged, in a column
+rows = {"item": repeat_for([f"c{k}" for k in range(N)]), "claim": repeat_for([*CLAIMS]), "doc": repeat_for([*DOCS])}
+mixed = [word for pair in zip(spell(L, "yes", "no"), spell(A, "yes", "no"), strict=True) for word in pair]
+add_roles(
+    "rater_kind.csv",
+    make_csv({**rows, "rater": ["ada", "gpt4"] * N, "rater_kind": ["HUMAN", "LLM"] * N, "supported": mixed}),
+    people=1,
+)
+add_roles(
+    "score_source.csv",
+    make_csv({**rows, "scoreName": ["Fine?", "gpt4"] * N, "source": ["ANNOTATION", "EVAL"] * N, "value": mixed}),
+    people=1,
+)
+
+# Whose words a column holds
+add_roles("key.csv", make_csv({**texts, "Key": spell(L, "T", "F"), "gpt4": spell(A, "T", "F")}), ends="asked")
+keys = {"answer key": spell(L, "T", "F"), "class majority": spell(B, "T", "F"), "gpt4": spell(A, "T", "F")}
+add_roles("majority_and_key.csv", make_csv({**texts, **keys}), ends="asked")
+add_roles(
+    "analyst.csv", make_csv({**texts, "analyst": spell(L, "ok", "not ok"), "gpt4_score": FIRST_SCORES}), ends="asked"
+)
+add_roles("sure.csv", make_csv({**labelled, "gpt4_pred": firsts, "gpt4_conf": [0.7, 0.8] * 5}))
+final = {**texts, "rater1": _OTHERS, "rater2": spell(L, "yes", "no"), "final": spell(L, "yes", "no")}
+add_roles("final.csv", make_csv({**final, "gpt4": spell(A, "yes", "no")}), ends="asked", people=2)
+codes = {**texts, "human": spell(L, 1, -1), "svm": spell(A, 1, -1), "nn": spell(B, 1, -1)}
+add_roles("minus_one.csv", make_csv(codes), judges={"svm": A, "nn": B}, ends="asked")
+agreed = {**texts, "gpt4": spell(A, "yes", "no"), "sme_agrees": spell(B, "Yes", "No")}
+add_roles("agrees.csv", make_csv(agreed), ends="whether somebody agreed")
+thumbs = {**texts, "user feedback": spell(L, "👍", "👎"), "hallucination_prob": [round(1 - x, 2) for x in FIRST_SCORES]}
+add_roles("users_thumbs.csv", make_csv(thumbs), judges={"hallucination": A}, ends="asked")
+
+# Votes and lists
+votes = ["Y,Y,N" if digit == "1" else "N,N,N" for digit in L]
+add_roles("votes.csv", make_csv({**texts, "votes": votes, "gpt4_score": FIRST_SCORES}), ends="asked", people=3)
+piped = [vote.replace(",", "|") for vote in votes]
+add_roles("piped.csv", make_csv({**texts, "crowd": piped, "gpt4_score": FIRST_SCORES}), ends="asked", people=3)
+pairs = [slice(k, k + 2) for k in range(0, N, 2)]
+parallel = [
+    {"source": DOCS[at.start], "sentences": CLAIMS[at], "human": spell(L, 1, 0)[at], "gpt4": FIRST_SCORES[at]}
+    for at in pairs
+]
+add_roles("parallel.jsonl", "".join(json.dumps(row) + "\n" for row in parallel).encode(), ends="asked")
+reviews = {
+    "reviews": [
+        [{"reviewer": "r0", "grounded": digit == "1"}, {"reviewer": "r1", "grounded": digit == "1"}] for digit in L
+    ]
+}
+judge = {"judge": [{"model": "gpt4", "grounded": digit == "1"} for digit in A]}
+add_roles("reviews.jsonl", make_json_lines({**texts, **reviews, **judge}), ends="asked", people=2)
+spans = {"labels": [[] if digit == "1" else [{"start": 0, "label_type": "Conflict"}] for digit in L]}
+add_roles("spans.jsonl", make_json_lines({**texts, **spans, "gpt4_score": FIRST_SCORES}), ends="asked")
+
+# Tables that lie otherwise
+people = {"person": [f"p{k}" for k in range(4)], **{claim: ["yes", "no", "no", "yes"] for claim in CLAIMS[:6]}}
+add_roles("people_in_rows.csv", make_csv(people), ends="claims seem to stand as columns")
+lying = {"": ["claim", "doc", "label"], **{f"c{k}": [CLAIMS[k], DOCS[k], 1] for k in range(6)}}
+add_roles("on_its_side.csv", make_csv(lying), ends="turn the table round")
