@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
+    normalise_vocabulary_words,
     parse_label_word,
 )
 from factaudit.tables.word_scales import is_scale_of_judgement, rank_scale_words
@@ -84,12 +86,20 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
         return True
-    if not has_labels and column.has_opposite_verdicts and kind == "unknown":
+    if not has_labels and kind == "unknown" and (column.has_opposite_verdicts or _has_word_and_its_denial(column)):
         return True
     is_scale = column.low is None and rank_scale_words(column.words) is not None
     is_few = is_scale or (column.kind == "name" and len(column.words) <= _MAX_WORDS)
     is_called = is_called or (is_scale and not (has_labels and has_judges) and is_scale_of_judgement(column.words))
     return is_called and (is_few or column.kind in ("binary", "share", "grade"))
+
+
+def _has_word_and_its_denial(column: ColumnProfile) -> bool:
+    """Whether a column has two words, of which one denies the other: "sound" and "unsound"."""
+    if column.kind != "name" or len(column.words) != 2:
+        return False
+    word, denial = sorted(map(normalise_vocabulary_words, column.words), key=len)
+    return re.fullmatch(rf"(un|in|im|il|ir|non|not|no|dis|mis|nicht|pas) ?{re.escape(word)}", denial) is not None
 
 
 def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:

@@ -104,6 +104,8 @@ add_roles("majority_and_key.csv", make_csv({**texts, **keys}), ends="asked")
 add_roles(
     "analyst.csv", make_csv({**texts, "analyst": spell(L, "ok", "not ok"), "gpt4_score": FIRST_SCORES}), ends="asked"
 )
+lawyer = {**texts, "lawyer": spell(L, "sound", "unsound"), "gpt4_score": FIRST_SCORES}
+add_roles("lawyer.csv", make_csv(lawyer), ends="asked")
 add_roles("sure.csv", make_csv({**labelled, "gpt4_pred": firsts, "gpt4_conf": [0.7, 0.8] * 5}))
 final = {**texts, "rater1": _OTHERS, "rater2": spell(L, "yes", "no"), "final": spell(L, "yes", "no")}
 add_roles("final.csv", make_csv({**final, "gpt4": spell(A, "yes", "no")}), ends="asked", people=2)
