@@ -18,12 +18,21 @@ from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.tables.vocabulary import COLUMN_NAMES
 from factaudit.yaml_file import parse_plain_yaml
 
+#: Scores that are no numbers on a scale: ``-logit`` are those of hallucination, ``-log`` is high where support is low.
+ScoreTransform = Literal["logit", "-logit", "log", "-log"]
+SCORE_TRANSFORM_NAMES: dict[str, str] = {
+    "logit": "logits",
+    "-logit": "logits of hallucination",
+    "log": "logarithms of probabilities",
+    "-log": "negative logarithms of probabilities",
+}
+
 
 class EvaluatorColumnMapping(BaseModel):
     """One evaluator of a table in the wide form: the columns that hold what it said of the row's claim.
 
     ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``; ``[1, 0]`` where the
-    column tells of hallucination), or ``logit`` (``-logit``: of hallucination). ``threshold``: on that scale; support
+    column tells of hallucination), or one of `SCORE_TRANSFORM_NAMES`. ``threshold``: on that scale; support
     strictly beyond it is prediction 1; by default the middle.
     """
 
@@ -31,7 +40,7 @@ class EvaluatorColumnMapping(BaseModel):
 
     score: str | None = None
     prediction: str | None = None
-    scale: tuple[float, float] | Literal["logit", "-logit"] | None = None
+    scale: tuple[float, float] | ScoreTransform | None = None
     threshold: float | None = None
 
 
@@ -71,7 +80,7 @@ class ColumnMapping(BaseModel):
     label_threshold: float | None = None
     people: list[str] = Field(default_factory=list)
     people_evaluators: list[str] = Field(default_factory=list)
-    scales: dict[str, tuple[float, float] | Literal["logit", "-logit"]] = Field(default_factory=dict)
+    scales: dict[str, tuple[float, float] | ScoreTransform] = Field(default_factory=dict)
     thresholds: dict[str, float] = Field(default_factory=dict)
     unread: list[str] = Field(default_factory=list)
     sheet: str | None = None

@@ -11,10 +11,10 @@ import pandas as pd
 
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.cell_values import parse_judgement_numbers
-from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.judgement_scales import Scale
-from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
@@ -98,9 +98,9 @@ class _EvaluatorScaleOption:
 def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleColumnReading]:
     """The way in which scores are read, and the opposite."""
     if isinstance(scale, str):
-        said = {"logit": "logits of support", "-logit": "logits of hallucination"}
-        order = sorted(said, key=lambda one: one != scale)
-        return [PossibleColumnReading(f"{name} has {said[one]}", {"scales": {key: one}}) for one in order]
+        ways = {"logit": ("logit", "-logit"), "-logit": ("-logit", "logit")}.get(scale, (scale,))
+        kept = [PossibleColumnReading(f"{name} has {SCORE_TRANSFORM_NAMES[w]}", {"scales": {key: w}}) for w in ways]
+        return [*kept, *([leave_columns_unread([key])] if len(ways) < 2 else [])]
     low, high = scale or (0.0, 1.0)
     return [
         PossibleColumnReading(f"{name} runs from {a:g} (not supported) to {b:g} (supported)", {"scales": {key: [a, b]}})
@@ -149,7 +149,7 @@ def ask_whether_scores_are_of_support(
     if not len(ones) or not len(zeros):
         return []
     auc = mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros))
-    auc = 1 - auc if scale == "-logit" or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
+    auc = 1 - auc if scale in ("-logit", "-log") or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
     if auc > _CLOSE_AUC:
         return []
     directions = _list_score_scale_directions(name, score, scale)

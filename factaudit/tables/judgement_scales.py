@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from factaudit.tables.cell_values import is_number_text
+from factaudit.tables.column_mapping import ScoreTransform
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.judgement_words import map_label_words_to_binary
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
@@ -18,15 +20,22 @@ from factaudit.tables.vocabulary import (
     is_name_of_doubtful_direction,
     is_reversed_column_name,
     normalise_vocabulary_words,
+    parse_stated_range,
 )
 
-Scale = tuple[float, float] | Literal["logit", "-logit"]
+Scale = tuple[float, float] | ScoreTransform
 #: Scales that judgements are commonly on, the likelier first.
 _COMMON_SCALES = ((1, 5), (0, 5), (1, 10), (0, 10), (1, 7), (1, 3), (0, 2), (0, 3), (1, 4), (0, 4), (0, 20), (0, 100))
 #: Of these a column that has both ends is on no other.
 _SURE_SCALES = ((1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 #: Of more codes the user says by hand which is which.
 _MAX_CODES = 4
+#: Of grades of more levels not every cut is offered.
+_MAX_LEVELS = 6
+#: Names of judges that say one of three classes: entailment, neutral and contradiction.
+_NLI_WORDS = {"nli", "mnli", "anli", "bert", "roberta", "deberta", "mdeberta", "bart", "entailment"}
+#: Grades of schools: the best is 1 in some countries, and 5 or 6 in others.
+_SCHOOL_GRADE_PATTERN = re.compile(r"\b(schul)?noten?\b|\bznamka|\bocena\b|\bgrades?\b")
 #: A column that goes so high, and no higher than 100, is on the scale to 100.
 _SURELY_PERCENT = 50
 
@@ -59,15 +68,19 @@ def find_score_scale(
         return None, OpenQuestion(text, readings)
     if low >= 0 and high <= 1:
         return ((1.0, 0.0) if reverse else None), None
+    if (stated := find_stated_range(column)) is not None and not is_school_grade(column):
+        return _turn_scale(stated, reverse), None
     if (low, high) in _SURE_SCALES and column.kind == "grade":
         return _turn_scale((low, high), reverse), None
     if low >= 0 and _SURELY_PERCENT < high <= 100:
         return _turn_scale((0, 100), reverse), None
     if low == high:
         return None, None
-    found: list[tuple[float, float]] = [(float(a), float(b)) for a, b in _COMMON_SCALES if a <= low and high <= b][:3]
+    common = _COMMON_SCALES if stated is None else (stated,)
+    found: list[tuple[float, float]] = [(float(a), float(b)) for a, b in common if a <= low and high <= b][:3]
     if column.n_different == 2 and column.kind == "grade" and found:  # two codes of classes
         found = [(low, high), *(one for one in found[:2] if one != (low, high))]
+    reverse = reverse or is_school_grade(column)
     ranges = [(b, a) if reverse else (a, b) for a, b in found]
     ranges = [*ranges, *((b, a) for a, b in ranges[:1])]
     scales: list[tuple[str, Scale]] = [
@@ -80,13 +93,42 @@ def find_score_scale(
             (f"{key} is a logit: below 0 is support", "-logit"),
         ]
         scales = scales[::-1] if reverse else scales
+    if high <= 0 < column.n_different - 2:
+        scales.append((f"{key} is the logarithm of a probability: above log 1/2 is support", "log"))
+    if low >= 0 and reverse and column.kind == "number":
+        scales.append((f"{key} is the negative logarithm of a probability: below -log 1/2 is support", "-log"))
     if not found or column.kind == "number":
         a, b = (high, low) if reverse else (low, high)
         scales.append((f"{key} is on the scale from {a:g} (not supported) to {b:g} (supported)", (a, b)))
     held = f"{low:g} to {high:g}"
     readings = [PossibleColumnReading(text, {"scales": {key: _plain_scale(scale)}}) for text, scale in scales]
+    if {*column.words} == {"0", "1", "2"}:
+        codes = [
+            PossibleColumnReading(
+                f"of {key} only the code {code} is support",
+                {"scales": {key: [2.0 - code, float(code)]}, "thresholds": {key: abs(code - 0.5)}},
+            )
+            for code in (0, 2)
+        ]
+        is_nli = find_vocabulary_words_in_column_name("judges", column.name) & _NLI_WORDS
+        readings = [*codes, *readings] if is_nli else [*readings, *codes]
     text = f"{column.name!r} holds numbers from {held}: the scale is not said"
     return None, OpenQuestion(text, [*readings, leave_columns_unread([column.name])])
+
+
+def find_stated_range(column: ColumnProfile) -> tuple[float, float] | None:
+    """The lowest and highest number that a column's name says that it may hold (``human (0-2)``), where it does."""
+    stated = parse_stated_range(column.name)
+    if stated is None or column.low is None or column.high is None or stated in ((0, 1), (1, 0)):
+        return None
+    return stated if stated[0] <= column.low and column.high <= stated[1] else None
+
+
+def is_school_grade(column: ColumnProfile) -> bool:
+    """Whether a column holds whole numbers from 1 to 5 or 6 and is called the grade of a school, of which the best may
+    be 1 or the highest."""
+    is_range = column.kind == "grade" and column.low is not None and column.low >= 1 and (column.high or 0) <= 6
+    return is_range and bool(_SCHOOL_GRADE_PATTERN.search(normalise_vocabulary_words(column.name)))
 
 
 def _turn_scale(scale: tuple[float, float], reverse: bool) -> Scale:
@@ -103,20 +145,24 @@ def scale_judgement_numbers(
 ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
     """The support in [0, 1] that numbers of a scale stand for, whether each is beyond the limit, and their grades.
 
-    limit: by default the scale's middle. Grades are the numbers themselves, where the scale is not 0 to 1 and more is
-    more support; else None. Numbers outside of the scale have a support outside of [0, 1].
+    limit: by default the scale's middle; of logits and logarithms, where support is 1/2. Grades are the numbers
+    themselves, where the scale is not 0 to 1 and more is more support; else None. Numbers outside of the scale have a
+    support outside of [0, 1].
 
     >>> support, beyond, grades = scale_judgement_numbers(pd.Series([1.0, 4.0]), (1, 5), None)
     >>> support.tolist(), beyond.tolist(), grades.tolist()
     ([0.0, 0.75], [0, 1], [1.0, 4.0])
     """
     if isinstance(scale, str):
-        low, high = (-1.0, 1.0) if scale == "logit" else (1.0, -1.0)
-        support = 1 / (1 + np.exp(-numbers if scale == "logit" else numbers))
+        low, high = (1.0, -1.0) if scale.startswith("-") else (-1.0, 1.0)
+        signed = high * numbers
+        support = np.exp(signed) if scale.endswith("log") else 1 / (1 + np.exp(-signed))
+        middle = high * np.log(0.5) if scale.endswith("log") else 0.0
     else:
         low, high = scale
         support = (numbers - low) / (high - low)
-    limit = (low + high) / 2 if limit is None else limit
+        middle = (low + high) / 2
+    limit = middle if limit is None else limit
     beyond = numbers > limit if high > low else numbers < limit
     is_graded = not isinstance(scale, str) and low < high and (low, high) != (0, 1)
     return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA), numbers if is_graded else None
@@ -186,26 +232,33 @@ def ask_grade_threshold_of_support(
         ]
     if low == high:
         return []  # whoever reads the labels says what was expected
-    is_coded = {0, 1} < {*values} and all(value == round(value) for value in values)
-    if is_coded and len(graded) == 1 and len(values) <= _MAX_CODES:
+    stated = next(filter(None, map(find_stated_range, graded)), None)
+    is_whole = all(value == round(value) for value in values)
+    if {0, 1} < {*values} and is_whole and len(graded) == 1 and len(values) <= _MAX_CODES and stated is None:
         return [_ask_about_label_codes(names, values)]
-    if low >= 0 and high <= 1:
-        limits = [0.5, 0.99]
-    else:
-        near = [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]]
-        scale = next((one for one in near if one == (low, high)), next(iter(near), (low, high)))
-        middle = (scale[0] + scale[1]) / 2
-        limits = [middle, middle - 1 if scale[1] - scale[0] > 2 else scale[0]]
-    text = f"{names} holds grades from {low:g} to {high:g}: from which on a claim is attributable is not said"
-    return [
-        OpenQuestion(
-            text,
-            [
-                PossibleColumnReading(f"above {one:g} is attributable", {"label_threshold": float(one)})
-                for one in limits
-            ],
-        )
+    near = [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]]
+    bottom, top = stated or next((one for one in near if one == (low, high)), next(iter(near), (low, high)))
+    middle = (bottom + top) / 2
+    is_school = any(map(is_school_grade, graded))
+    is_low_good = any(is_reversed_column_name(one.name) for one in graded)
+    ups = [0.5, 0.99] if low >= 0 and high <= 1 else [middle, middle - 1 if top - bottom > 2 else bottom]
+    downs: list[float] = []
+    if is_whole and 1 < top - bottom <= _MAX_LEVELS:
+        levels = [float(one) for one in range(round(bottom), round(top))]
+        ups = sorted(levels, key=lambda one: abs(one - middle))
+        downs = sorted(levels, key=lambda one: abs(one + 1 - middle)) if is_school or is_low_good else []
+    ways: list[tuple[str, dict[str, Any]]] = [
+        (f"above {one:g} is attributable", {"label_threshold": float(one)}) for one in ups
     ]
+    turned: list[tuple[str, dict[str, Any]]] = [
+        (
+            f"up to {one:g} is attributable",
+            {"labels": {f"{value}": int(value <= one) for value in range(round(bottom), round(top) + 1)}},
+        )
+        for one in downs
+    ]
+    text = f"{names} holds grades from {low:g} to {high:g}: from which on a claim is attributable is not said"
+    return [OpenQuestion(text, [PossibleColumnReading(*way) for way in (*turned, *ways)])]
 
 
 def _ask_about_label_codes(names: str, values: Sequence[float]) -> OpenQuestion:

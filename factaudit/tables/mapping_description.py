@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping, EvaluatorColumnMapping
 
 
 def describe_mapping(mapping: ColumnMapping) -> list[str]:
@@ -42,5 +42,5 @@ def _describe_evaluator_mapping(name: str, evaluator: EvaluatorColumnMapping, ma
 
 def _describe_scale(scale: tuple[float, float] | str) -> str:
     if isinstance(scale, str):
-        return "logits" if scale == "logit" else "logits of hallucination"
+        return SCORE_TRANSFORM_NAMES[scale]
     return f"{scale[0]:g} not supported, {scale[1]:g} supported"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.tables.column_mapping import ColumnMapping
+from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
 from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.tables.vocabulary import COLUMN_NAMES
 
@@ -79,13 +79,13 @@ def _parse_label_words(text: str) -> dict[str, int | None]:
 
 
 def _parse_score_scale_option(text: str) -> tuple[str, tuple[float, float] | str]:
-    """``1:5``, ``geval=1:5``, ``nli=logit``, ``nli=-logit``."""
+    """``1:5``, ``geval=1:5``, ``nli=logit``, ``nli=-logit``, ``lm=log``."""
     name, _, ends = text.rpartition("=")
-    if ends in ("logit", "-logit") and name:
+    if ends in SCORE_TRANSFORM_NAMES and name:
         return name, ends
     low, _, high = ends.partition(":")
     try:
         return name, (float(low), float(high))
     except ValueError:
-        expected = "LOW:HIGH (1:5; 1:0 where 1 is hallucinated), EVALUATOR=LOW:HIGH, EVALUATOR=logit or =-logit"
+        expected = "LOW:HIGH (1:5; 1:0 where 1 is hallucinated), EVALUATOR=LOW:HIGH, EVALUATOR=logit, =-logit or =log"
         raise UsageError(f"--scale: expected {expected}, found {text!r}") from None

@@ -99,6 +99,10 @@ _VALUES_HINT_PATTERN = re.compile(
     r"|(?<=[\s?:])(?:y|yes)\s*/\s*(?:n|no)(?:\s*/\s*[\w?]{1,5})*\s*$",
     re.IGNORECASE,
 )
+#: What a name says of the numbers: ``(1-5)``, ``[0 bis 10]``, ``_0_100`` at its end.
+_RANGE_PATTERN = re.compile(
+    r"[(\[]\s*(-?\d{1,3})\s*(?:[-–—/:]|\.\.\.?|to|bis|à|a|al|до)\s*\+?(\d{1,3})\s*[)\]]|[_ ]([01])[_-](\d{2,3}|[3-9])$"
+)
 #: The mark of an option before what it says: ``A)``, ``(2)``, ``b.``.
 _OPTION_PATTERN = re.compile(r"\(?[A-Ea-e1-9](?:\)|[.:](?=\s))\s*(?=[^\W\d_]{2})")
 
@@ -120,6 +124,21 @@ def normalise_vocabulary_words(text: object) -> str:
         words = unicodedata.normalize("NFC", "".join(one for one in parts if not "\u0300" <= one <= "\u036f"))
         words = words.replace("\ufe0f", "").translate(_PLAIN_LETTERS)
     return words if re.fullmatch(r"-?\d*\.\d+", words) else re.sub(r"[\s.]+", " ", words).strip()
+
+
+def parse_stated_range(column_name: str) -> tuple[float, float] | None:
+    """The lowest and the highest number that a name says that its column may hold; None where it says none.
+
+    >>> parse_stated_range("human (0-2)"), parse_stated_range("KI (1 bis 7)"), parse_stated_range("gpt4_score_0_100")
+    ((0.0, 2.0), (1.0, 7.0), (0.0, 100.0))
+    >>> parse_stated_range("rating (1=worst, 5=best)"), parse_stated_range("gpt-4 (2024-05)")
+    ((1.0, 5.0), None)
+    """
+    if match := _RANGE_PATTERN.search(column_name):
+        low, high = float(match[1] or match[3]), float(match[2] or match[4])
+        return (low, high) if low in (-1, 0, 1) and low < high <= 100 else None
+    codes = parse_stated_codes(column_name)
+    return (min(codes), max(codes)) if len(codes) > 1 and max(codes) - min(codes) > 1 else None
 
 
 def strip_column_name_values_hint(column_name: str) -> str:
