@@ -191,7 +191,7 @@ _MAPPING_OPTIONS = (
         "--scale",
         multiple=True,
         metavar="[EVALUATOR=]LOW:HIGH",
-        help="Of scores outside [0, 1]; 1:0: 1 is hallucinated; EVALUATOR=logit, =-logit (of hallucination), =log or =-log.",
+        help="Of scores outside [0, 1]; 1:0: 1 is hallucinated; EVALUATOR=logit, -logit (of hallucination), log, -log.",
     ),
     click.option(
         "--threshold",

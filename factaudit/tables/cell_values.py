@@ -27,7 +27,7 @@ _FIRST_WORDS = re.compile(
 )
 _LAST_WORDS = re.compile(
     rf"(?:\b(?:{_VERDICT_NAMES})\W+(?:is\W+)?|{_CJK_VERDICT_NAMES}\W*)"
-    r"(\w+(?: \w+){0,2})\W*$",
+    r"(\w+(?: \w+){0,2})\W*(?:\[\d+\]\W*)?$",
     re.IGNORECASE,
 )
 #: A verdict in a tag, in a box of LaTeX, in double brackets, or in JSON.
@@ -55,6 +55,13 @@ _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
 #: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of stars.
 #: (Only what begins as a number: texts of any length are looked at, too.)
 _NAMED_NUMBER = re.compile(r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]\w]*\d[^\[\]]{0,40}?)\]{0,2}\.?")
+#: A reply's number out of another: ``Score: 4/5 – mostly right``, ``I would give 2/10``.
+_SCORE_OUT_OF = re.compile(
+    r"(?:\W*(?:final |overall )?(?:score|rating|grade|note|bewertung|puntuación|评分|得分)\W{1,4}"
+    r"(\d+(?:\.\d+)?\s*/\s*\d+)\b.*"
+    r"|[^\d/]{0,60}?(\d+(?:\.\d+)?\s*/\s*\d+)\W*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
@@ -127,7 +134,9 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
 def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
     if stars := _STARS.fullmatch(text):
         return float(len(stars[1]))
-    if not _FAILED_CALL.match(text) and (named := _NAMED_NUMBER.fullmatch(text)):
+    if len(text) <= _MAX_REPLY_PART and (said := _SCORE_OUT_OF.fullmatch(text)):
+        text = said[1] or said[2]
+    elif not _FAILED_CALL.match(text) and (named := _NAMED_NUMBER.fullmatch(text)):
         text = named[1].strip()
     fraction = _FRACTION.fullmatch(text)
     if fraction and float(fraction[2]):

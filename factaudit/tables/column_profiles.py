@@ -11,10 +11,8 @@ import pandas as pd
 from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
-    ATTRIBUTABLE_WORDS,
     BARE_WORDS,
     INTERMEDIATE_WORDS,
-    UNATTRIBUTABLE_WORDS,
     is_reversed_column_name,
     normalise_label_word,
     parse_label_word,
@@ -143,6 +141,7 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         steps = np.diff(numbers)
         counts_up = whole and len(steps) >= _MIN_COUNTED_ROWS - 1 and bool((steps == steps[0]).all()) and steps[0] != 0
         is_id = whole and len(different) == len(texts) and len(texts) > _MAX_SCALE_WORDS
+        is_id = is_id and not (low >= 0 and high <= 100 and high - low + 1 > len(texts))  # scores in percent
         kind = "id" if is_id else "grade" if whole and len(different) <= _MAX_SCALE_WORDS else "number"
         kind = "share" if kind != "id" and low >= 0 and high <= 1 else kind
         is_time = any(a <= low and high < b for a, b in _EPOCHS)
@@ -164,11 +163,8 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
 
 def _can_words_be_read_as_labels(words: tuple[str, ...], reverse: bool) -> bool:
     known = {normalise_label_word(word) for word in words} - ({"none"} if reverse else set())
-    return (
-        bool(known)
-        and known <= ATTRIBUTABLE_WORDS | UNATTRIBUTABLE_WORDS | INTERMEDIATE_WORDS
-        and any(parse_label_word(word) is not None for word in words)
-    )
+    said = {word for word in known if parse_label_word(word) is not None}
+    return bool(said) and known <= said | INTERMEDIATE_WORDS
 
 
 def _are_sentences(texts: list[str]) -> bool:

@@ -34,6 +34,8 @@ _MAX_CODES = 4
 _MAX_LEVELS = 6
 #: Names of judges that say one of three classes: entailment, neutral and contradiction.
 _NLI_WORDS = {"nli", "mnli", "anli", "bert", "roberta", "deberta", "mdeberta", "bart", "entailment"}
+#: Words of a column of negative logarithms of probabilities.
+_NLL_WORDS = {"nll", "loss", "neg", "negative", "surprisal"}
 #: Grades of schools: the best is 1 in some countries, and 5 or 6 in others.
 _SCHOOL_GRADE_PATTERN = re.compile(r"\b(schul)?noten?\b|\bznamka|\bocena\b|\bgrades?\b")
 #: A column that goes so high, and no higher than 100, is on the scale to 100.
@@ -95,8 +97,8 @@ def find_score_scale(
         scales = scales[::-1] if reverse else scales
     if high <= 0 < column.n_different - 2:
         scales.append((f"{key} is the logarithm of a probability: above log 1/2 is support", "log"))
-    if low >= 0 and reverse and column.kind == "number":
-        scales.append((f"{key} is the negative logarithm of a probability: below -log 1/2 is support", "-log"))
+    if low >= 0 and column.kind == "number" and _NLL_WORDS & {*normalise_vocabulary_words(column.name).split()}:
+        scales.insert(0, (f"{key} is the negative logarithm of a probability: below -log 1/2 is support", "-log"))
     if not found or column.kind == "number":
         a, b = (high, low) if reverse else (low, high)
         scales.append((f"{key} is on the scale from {a:g} (not supported) to {b:g} (supported)", (a, b)))
@@ -233,8 +235,9 @@ def ask_grade_threshold_of_support(
     if low == high:
         return []  # whoever reads the labels says what was expected
     stated = next(filter(None, map(find_stated_range, graded)), None)
-    is_whole = all(value == round(value) for value in values)
-    if {0, 1} < {*values} and is_whole and len(graded) == 1 and len(values) <= _MAX_CODES and stated is None:
+    is_whole = bool(values) and high > 1 and all(value == round(value) for value in values)
+    is_coded = {0, 1} < {*values} and all(value == round(value) for value in values)
+    if is_coded and len(graded) == 1 and len(values) <= _MAX_CODES and stated is None:
         return [_ask_about_label_codes(names, values)]
     near = [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]]
     bottom, top = stated or next((one for one in near if one == (low, high)), next(iter(near), (low, high)))

@@ -51,14 +51,17 @@ def list_reading_of_turned_labels(column: ColumnProfile, scales: Mapping[str, An
 
 
 def map_label_words_to_binary(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
-    """Each word of a column as 1 or 0; words that say neither are left out."""
+    """Each word of a column as 1 or 0; words that say neither are left out. Of 1 and -1 alone, -1 is the opposite."""
     found: dict[str, int | None] = {}
-    for word in _list_telling_words(column):
-        value, known = parse_label_word(word), normalise_label_word(word)
+    words = _list_telling_words(column)
+    are_signs = {normalise_label_word(word) for word in words} == {"1", "-1"}
+    for word in words:
+        known = normalise_label_word(word)
+        value = 0 if are_signs and known == "-1" else parse_label_word(word)
         if is_reversed and known == "none":
             found[word] = 1
         elif value is not None:
-            found[word] = 1 - value if is_reversed and known in BARE_WORDS else value
+            found[word] = 1 - value if is_reversed and (known in BARE_WORDS or are_signs) else value
     return found
 
 
@@ -81,7 +84,7 @@ def ask_meaning_of_judgement_words(
     said = {normalise_vocabulary_words(word) for word in chosen_words}
     questions = []
     for column in columns:
-        telling = [word for word in _list_telling_words(column) if parse_label_word(word) is not None]
+        telling = [*map_label_words_to_binary(column, False)]
         telling += [word for word in column.words if normalise_vocabulary_words(word) in said and word not in telling]
         unknown = [word for word in column.words if word not in telling and normalise_vocabulary_words(word) != "none"]
         unknown = [word for word in unknown if find_verdict_in_reply(word) is None]

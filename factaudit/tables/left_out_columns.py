@@ -23,6 +23,7 @@ from factaudit.tables.open_questions import (
     read_columns_as_evaluators,
     read_columns_as_people,
 )
+from factaudit.tables.score_verdict_pairs import leave_out_numbers_against
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
@@ -30,6 +31,7 @@ from factaudit.tables.vocabulary import (
     is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
+    parse_stated_range,
 )
 from factaudit.tables.word_scales import is_scale_of_judgement, rank_scale_words
 
@@ -63,6 +65,9 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
             if not has_labels:
                 _ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
+            before = dict(one.unread)
+            leave_out_numbers_against(one, left)
+            left = [column for column in left if one.unread.get(column.name) == before.get(column.name)]
             ask_about_unknown_columns(one, left, has_labels)
 
 
@@ -80,8 +85,10 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
     if column.is_time or column.counts_up or (column.n_different < 2 and not (by_people and column.kind == "binary")):
         return False
     kind = classify_judgement_column_by_name(column)
+    is_stated = parse_stated_range(column.name) is not None
     if column.kind == "number" and kind in ("unknown", "judge", "plain", "both"):
-        return (not column.is_whole and not has_judges) or _go_with_judgements(reading, column)
+        may_be_score = (not column.is_whole and not has_judges) or is_stated
+        return may_be_score or _go_with_judgements(reading, column)
     if kind in ("measure", "quality") and not _is_doubtful_measure(column):
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):

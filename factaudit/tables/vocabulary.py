@@ -103,6 +103,8 @@ _VALUES_HINT_PATTERN = re.compile(
 _RANGE_PATTERN = re.compile(
     r"[(\[]\s*(-?\d{1,3})\s*(?:[-–—/:]|\.\.\.?|to|bis|à|a|al|до)\s*\+?(\d{1,3})\s*[)\]]|[_ ]([01])[_-](\d{2,3}|[3-9])$"
 )
+#: What denies the word behind it: "not ok", "nicht korrekt".
+_DENIAL_PATTERN = re.compile(r"(?:not|nicht|kein|non|no|nao|niet|nie|не|inte|ikke|ne) ")
 #: The mark of an option before what it says: ``A)``, ``(2)``, ``b.``.
 _OPTION_PATTERN = re.compile(r"\(?[A-Ea-e1-9](?:\)|[.:](?=\s))\s*(?=[^\W\d_]{2})")
 
@@ -162,7 +164,10 @@ def normalise_label_word(word: object) -> str:
 def parse_label_word(word: object) -> int | None:
     """1 or 0 where a word says so; None where it says neither, or something between."""
     known = normalise_label_word(word)
-    return 1 if known in ATTRIBUTABLE_WORDS else 0 if known in UNATTRIBUTABLE_WORDS else None
+    if known in ATTRIBUTABLE_WORDS or known in UNATTRIBUTABLE_WORDS:
+        return int(known in ATTRIBUTABLE_WORDS)
+    denied = _DENIAL_PATTERN.match(known)
+    return 0 if denied and known[denied.end() :] in ATTRIBUTABLE_WORDS - BARE_WORDS else None
 
 
 def is_blank_cell(value: object) -> bool:

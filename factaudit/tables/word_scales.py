@@ -76,6 +76,8 @@ def _rank_word(text: str) -> float | None:
     good = (good or bool(parts & ATTRIBUTABLE_WORDS)) and not bad
     if not (strong or weak or denied or good or bad):
         return None
+    if denied and not (strong or weak or good or bad) and len(text.split()) > 1:
+        return None  # "keine Angabe"
     side = -1 if bad else 1
     side = -side if denied and (good or bad) else -1 if denied else side
     return side * (_WEAK if weak else _STRONG if strong else _PLAIN)

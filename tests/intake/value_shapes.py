@@ -3,10 +3,11 @@ with its right reading, written down beforehand."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from generated_shapes import GPT4, A, FileShape, L, labelled, make_csv, spell, texts
+from generated_shapes import FIRST_SCORES, GPT4, A, FileShape, L, labelled, make_csv, spell, texts
 
 VALUE_SHAPES: list[FileShape] = []
 
@@ -37,10 +38,13 @@ add_judge("reply_sentence.csv", reply("The text supports the claim.", "The claim
 add_judge("reply_zh.csv", reply("是。文中提到了这一点。", "否。文中没有这一点。"), ends="asked")
 add_judge("reply_ja.csv", reply("はい、文書によります。", "いいえ、文書によります。"), ends="asked")
 add_judge("reply_fr.csv", reply("Le texte en parle. Réponse : oui", "Le texte en parle. Réponse : non"), ends="asked")
+add_judge("score_out_of.csv", reply("Score: 4/5, mostly right", "Score: 1/5, the day is off"))
 
 # A judge that failed is no verdict, but one that says "error" of a claim is one
 add_judge("failed.csv", [*spell(A[:9], "yes", "no"), "Error"], A[:9] + "-", "asked")
 add_judge("error_is_verdict.csv", spell(A, "no error", "error"))
+add_judge("signs.csv", spell(A, 1, -1))
+add_judge("codes_of_nli.csv", [*spell(A[:9], 0, 2), 1], ends="asked")
 
 # Scales of words and grades of a school, of which each cut is offered; kinds of errors, and none
 scale = ["stimme voll zu", "stimme eher zu", "stimme eher nicht zu", "stimme gar nicht zu"]
@@ -52,3 +56,10 @@ add_labels("initials.csv", "human", [*spell(L[:9], "e", "n"), "c"], L[:9] + "0")
 add_labels("options.csv", "human", spell(L, "A) Supported", "B) Not supported"), ends="right")
 kinds = [None if x == "1" else ("intrinsic", "extrinsic")[k % 2] for k, x in enumerate(L)]
 add_labels("kinds_or_null.csv", "hallucination_type", kinds)
+add_labels("school_grades.csv", "Schulnote (1-6)", [1, 2, 4, 1, 6, 2, 1, 5, 4, 2])
+add_labels("range_in_name.csv", "human (0-2)", [2, 2, 1, 2, 0, 2, 2, 0, 1, 2])
+add_labels("not_ok.csv", "human", spell(L, "ok", "not ok"), ends="right")
+named = {**labelled, "gpt4 (0-10)": [round(10 * x) for x in FIRST_SCORES]}
+VALUE_SHAPES.append(FileShape("range_of_judge.csv", make_csv(named), L, GPT4))
+logs = {**labelled, "gpt4_logprob": [round(math.log(x), 3) for x in FIRST_SCORES]}
+VALUE_SHAPES.append(FileShape("logprob.csv", make_csv(logs), L, {"gpt4_logprob": A}, "asked"))
