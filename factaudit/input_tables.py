@@ -62,18 +62,25 @@ def load_input_tables(
 
 
 def _ask_about_columns_beside_a_format(
-    sources: Sequence[Any], given: ColumnMapping, names: Sequence[str], n_claims: int
+    sources: Sequence[Any], given: ColumnMapping, columns: Mapping[str, Sequence[str]], n_claims: int
 ) -> None:
     """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
-    mapping says nothing of them: whoever added them wants them read."""
+    mapping says nothing of them: whoever added them wants them read.
+
+    columns: with the words of each whose words are no labels that are known.
+    """
+    names = [*columns]
     if not names or not given.auto or given.unread or "label" in given.columns:
         return
     listed = ", ".join(names)
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
-    for name in names:
-        turned = {"columns": {"label": name}, "labels": {"1": 0, "0": 1}}
-        offers.append(read_columns_as_people([name]))
-        offers.append(PossibleColumnReading(f"{name}: people's labels, 1 is not attributable", turned))
+    for name, words in columns.items():
+        ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
+        offers += [] if words else [read_columns_as_people([name])]
+        offers += [
+            PossibleColumnReading(f"{name}: people's labels, {said}", {"columns": {"label": name}, "labels": labels})
+            for said, labels in ways or [("1 is not attributable", {"1": 0, "0": 1})]
+        ]
     offers += [read_columns_as_evaluators(names), leave_columns_unread(names)]
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
@@ -143,7 +150,7 @@ def _load_collected_input_tables(
     if any(one is None for one in options.values()):
         report_line(f"format    {', '.join(by_format)} by its keys, but read as a table: the mapping says how")
         return load_tables(sources, mapping, report_line)
-    claims, verdicts, annotations, unread = [], [], [], list[str]()
+    claims, verdicts, annotations, unread = [], [], [], dict[str, tuple[str, ...]]()
     for name, paths in by_format.items():
         report_line(f"format    {name}: {FORMATS[name].summary}")
         converted = convert(name, paths, **options[name] or {})
@@ -157,7 +164,7 @@ def _load_collected_input_tables(
             _ask_about_directions_in_a_format(sources, given, converted.claims, judged)
         verdicts += [] if judged is None or judged.empty else [(name, judged)]
         annotations += [] if converted.annotations is None else [converted.annotations]
-        unread += [name for name in converted.unread_judgements if name not in unread and not _is_tools_own_name(name)]
+        unread |= {name: one for name, one in converted.unread_judgements.items() if not _is_tools_own_name(name)}
     _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
     if tables:
         loaded = load_tables(tables, None, report_line)

@@ -259,7 +259,10 @@ def _convert_framework_log_samples(
             next((one for one in (f"{prefix}{name}" for prefix in _JUDGEMENT_FIELDS) if one in present), name)
             for name in by_people
         ]
-        converted.unread_judgements.extend([*unread, *said, *metrics_like_labels])
+        unknown = {name: one.words for name, one in judged.items() if one.kind == "name"}
+        converted.unread_judgements.update(
+            {one: unknown.get(one, ()) for one in [*unread, *said, *metrics_like_labels]}
+        )
     if converted.verdicts is not None:
         without = int(converted.verdicts["prediction"].isna().sum())
         evaluators = ", ".join(converted.verdicts["evaluator"].unique())

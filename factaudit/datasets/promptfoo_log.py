@@ -33,6 +33,10 @@ class _GradingResult(DatasetSourceRow):
     componentResults: list[_PromptfooAssertionResult] | None = None
 
 
+class _PromptfooTestCase(DatasetSourceRow):
+    metadata: dict[str, Any] | None = None
+
+
 class _PromptfooResult(DatasetSourceRow):
     testIdx: int | None = None
     promptIdx: int = 0
@@ -40,6 +44,7 @@ class _PromptfooResult(DatasetSourceRow):
     response: dict[str, Any] | None = None
     provider: dict[str, Any] | None = None
     gradingResult: _GradingResult | None = None
+    testCase: _PromptfooTestCase | None = None
 
 
 @make_framework_log_converter(
@@ -57,7 +62,8 @@ def convert_promptfoo_log(path: Path) -> FrameworkLog:
     samples = []
     for number, result in read_dataset_source_items(path, _PromptfooResult, "results.results").items():
         provider = result.provider or {}
-        fields = {"vars": result.vars, "response": result.response or {}, "provider": provider}
+        metadata = (result.testCase or _PromptfooTestCase()).metadata or {}
+        fields = {"vars": result.vars, "metadata": metadata, "response": result.response or {}, "provider": provider}
         outputs = {}
         for component in (result.gradingResult or _GradingResult()).componentResults or ():
             if component.assertion is not None:

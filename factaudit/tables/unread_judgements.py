@@ -20,18 +20,21 @@ from factaudit.tables.vocabulary import (
 def find_columns_of_judgements(
     columns: Mapping[str, Sequence[Any]], kinds: Sequence[str] = ("people", "judge", "both")
 ) -> dict[str, ColumnProfile]:
-    """The columns, by name, of what people or evaluators said: words for a label, or numbers, that vary; single or in
-    lists. kinds: what `classify_judgement_column_by_name` calls them; of a name that tells nothing those that hold
-    opposite verdicts, too."""
+    """The columns, by name, of what people or evaluators said: words for a label, two words under a name of people's
+    labels, or numbers, that vary; single or in lists. kinds: what `classify_judgement_column_by_name` calls them; of a
+    name that tells nothing those that hold opposite verdicts, too."""
     found = {}
     for name, values in columns.items():
-        if normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "status"):
-            continue  # who judged, as a number; whether a call went well
+        who = (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "status")
+        if normalise_vocabulary_words(name) in (who[-1:] if "label" in kinds else who):
+            continue  # who judged, as a number, unless nothing else is a label; whether a call went well
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
         profile = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
-        if not profile.is_judgement or profile.n_different < 2:
-            continue
         kind = classify_judgement_column_by_name(profile)
+        is_named_label = kind == "people" and has_vocabulary_word_in_column_name("labels", name)
+        is_worded = is_named_label and profile.kind == "name" and profile.n_different == 2  # C and I
+        if not (profile.is_judgement or is_worded) or profile.n_different < 2:
+            continue
         if kind in kinds or (kind == "unknown" and profile.has_opposite_verdicts):
             found[name] = profile
     return found

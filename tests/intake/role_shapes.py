@@ -66,6 +66,10 @@ add_roles(
     judges=ragas_judge,
     ends="asked",
 )
+scored = {**ragas, "faithfulness": FIRST_SCORES}
+add_roles("ragas_annotator.csv", make_csv({**scored, "annotator": spell(L, 1, 0)}), judges=ragas_judge, ends="asked")
+letters = {**scored, "human_label": spell(L, "C", "I")}
+add_roles("ragas_letters.csv", make_csv(letters), judges=ragas_judge, ends="asked")
 langsmith = {"id": [f"run{k}" for k in range(N)], "inputs.context": DOCS, "outputs.answer": CLAIMS}
 turned = {"feedback.has_hallucination": spell(A, 0, 1), "feedback.empty": [None] * N}
 add_roles(

@@ -194,6 +194,9 @@ promptfoo = {
     }
 }
 add("promptfoo_old.json", json.dumps(promptfoo).encode(), L, {"llm-rubric": A})
+for row in promptfoo["results"]["results"]:  # type: ignore[index]
+    row["testCase"] = {"metadata": {"gold": "hallucinated" if row["vars"].pop("human") == 0 else "supported"}}
+add("promptfoo_metadata.json", json.dumps(promptfoo).encode(), L, {"llm-rubric": A}, ends="asked")
 feedback = {"human_label": ones, "faithfulness": FIRST_SCORES}
 queue = make_lines(
     lambda k: {
