@@ -25,9 +25,9 @@ def find_columns_of_judgements(
     name that tells nothing those that hold opposite verdicts, too."""
     found = {}
     for name, values in columns.items():
-        who = (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "status")
-        if normalise_vocabulary_words(name) in (who[-1:] if "label" in kinds else who):
-            continue  # who judged, as a number, unless nothing else is a label; whether a call went well
+        names_judge = normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"])
+        if normalise_vocabulary_words(name) == "status":
+            continue  # whether a call went well
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
         profile = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
         kind = classify_judgement_column_by_name(profile)
@@ -35,6 +35,8 @@ def find_columns_of_judgements(
         is_worded = is_named_label and profile.kind == "name" and profile.n_different == 2  # C and I
         if not (profile.is_judgement or is_worded) or profile.n_different < 2:
             continue
+        if names_judge and not ("label" in kinds and profile.has_both_verdicts):
+            continue  # who judged, as a number; 1 and 0 where nothing else is a label may be what they said
         if kind in kinds or (kind == "unknown" and profile.has_opposite_verdicts):
             found[name] = profile
     return found
