@@ -221,8 +221,8 @@ def is_name_of_doubtful_direction(column_name: str) -> bool:
 def find_unknown_words(*column_names: str) -> frozenset[str]:
     """Words of columns' names that no list has; none of names that say of what a column says 1.
 
-    >>> find_unknown_words("gpt4_wobbly"), find_unknown_words("human_wrong")
-    (frozenset({'wobbly'}), frozenset())
+    >>> find_unknown_words("gpt4_wobbly"), find_unknown_words("human_wrong"), find_unknown_words("Is the claim so?")
+    (frozenset({'wobbly'}), frozenset(), frozenset())
     """
     found: set[str] = set()
     for name in column_names:
