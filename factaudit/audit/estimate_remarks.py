@@ -30,6 +30,7 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     """What is estimated, which method to quote and why, and what the labels achieve."""
     noun = "response" if row["level"] == "response" else "claim"
     of = f"these {noun}s" if row["target"] == "corpus" else "the population that their documents come from"
+    of += ", without what people cannot decide" * _leaves_undecided_claims_out(row)
     used = "; {row.main} leads" + ", with {row.covariates}" * bool(row["covariates"])
     told = [
         make_statement(
@@ -50,13 +51,18 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     return join_statements(told)
 
 
+def _leaves_undecided_claims_out(row: Row) -> bool:
+    return bool(row.get("n_undecided")) and row.get("undecided") == "leave-out"
+
+
 _OF_WIDTHS = ", with undecided claims as in the rates; the table's ratios are of decided claims"
 
 
 def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
     """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
+        has_undecided = bool(row.get("n_undecided")) and not _leaves_undecided_claims_out(row)
         text = "Intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
         text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
-        text += f"all three{_OF_WIDTHS * bool(row.get('n_undecided'))})."
+        text += f"all three{_OF_WIDTHS * has_undecided})."
         yield make_statement(text, row=row)

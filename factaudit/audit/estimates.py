@@ -31,6 +31,8 @@ DISTANCE_PER_WIDTH = (2 / math.pi) ** 0.5 / (2 * 1.96)
 #: With more systems than this, the report shows three methods of each.
 MANY_SYSTEMS = 10
 _METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
+#: Rates of the scored claims, bounded by the unscored ones.
+_PREDICTED_METHODS = ("raw", "pooled-threshold", "rogan-gladen")
 _METHOD_COLUMN = Column(
     "method",
     "text",
@@ -49,8 +51,9 @@ _ESTIMATE_INTERVAL = f"of the hierarchical rates {_POSTERIOR}, of the others by 
 _RATE_COLUMN = Column(
     "error rate",
     "percent",
-    "the share of unattributable claims or responses; bounds: none of the undecided is an error, all are",
-    bounds="claims that people could not decide",
+    "the share of unattributable claims or responses; bounds: none of the undecided (of predicted rates: of the "
+    "unscored) is an error, all are",
+    bounds="claims that people could not decide or, of predicted rates, that were not scored",
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -66,7 +69,8 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
         systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
     shown.sort(key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]]))
     notes = ["The other methods' rates are in tables/estimates.csv."] * (len(shown) < len(rows))
-    if any(row.get("n_undecided") and row["rate_min"] != row["rate_max"] for row in shown):
+    by_labels = [row for row in shown if row["method"] not in _PREDICTED_METHODS]  # unscored claims bound the others
+    if any(row.get("n_undecided") and row["rate_min"] != row["rate_max"] for row in by_labels):
         notes.append(
             "Rates by labels count claims that people could not decide as no errors, as errors, or as the model says, "
             "each with a third of the probability."
@@ -183,13 +187,17 @@ AUDITS = (
         text="What the main evaluator predicts, what the labels alone say, and what a model makes of both. "
         "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated. The "
         "labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
-        formula="Hierarchical: logit P(error) = a + β·z + u_system over the labels, imputed for all others; z: the "
-        "evaluators' standardised logit scores, β and u with normal priors.",
+        formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
+        "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of strata. "
+        "β, γ and u have normal priors; of three systems or more, one may be apart.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
+            "n_unscored": Column(
+                "unscored", "count", "of n: those without a prediction of the main evaluator", shown="any"
+            ),
             "n_labels": Column("labels", "count", "labels of the system's own that are used"),
             "n_undecided": Column(
                 "undecided", "count", "claims of the system that people looked at and could not decide", shown="any"
@@ -203,7 +211,7 @@ AUDITS = (
         plots=(
             ForestPlotSpec(
                 what="Error rates",
-                reading="“As predicted” counts all claims and no label; the other methods use the labels.",
+                reading="“As predicted” counts all that is scored and no label; other methods use the labels.",
                 key="rate",
                 labels=("method",),
                 series="method",
@@ -221,6 +229,12 @@ AUDITS = (
             "main": Column("main evaluator", "text", "the evaluator that leads the sample and the model"),
             "covariates": Column("covariates", "text", "the other evaluators whose scores it uses", shown=False),
             "target": Column("target", "text", "`corpus`: these claims; `population`: what they were drawn from"),
+            "undecided": Column(
+                "undecided claims",
+                "text",
+                "`keep`: rates are of all claims; `leave-out`: of those that people can decide",
+                shown=False,
+            ),
             "n": Column("n", "count", "claims (or responses), those labelled, and systems"),
             "n_labels": Column("labels", "count", "claims (or responses), those labelled, and systems"),
             "n_systems": Column("systems", "count", "claims (or responses), those labelled, and systems"),

@@ -33,7 +33,7 @@ from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
-from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice
+from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice, select_level_of_estimates
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
@@ -118,7 +118,9 @@ def rank_evaluators_for_first_screen(run: AuditedRun) -> list[str]:
 
 def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) -> str:
     """How many evaluators, claims, labels and errors there are, and (has_estimates) what labels estimates rest on."""
-    about, n_estimated = run.about, sum(row["n_labels"] or 0 for row in run.rows("estimate_summary"))
+    about, estimated = run.about, run.rows("estimate_summary")
+    level = select_level_of_estimates(estimated)
+    n_estimated = sum(row["n_labels"] or 0 for row in estimated if row["level"] == level)
     claims, evaluators = (about.get(key) or [] for key in ("claims", "evaluators"))
     overall = find_overall_evaluator_rows(run.rows("rates")).values()
     are_means = any(row["dataset"] == MACRO_MEAN for row in overall)

@@ -18,11 +18,15 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
     if not summary:
         return
     methods = {row["quote"] for row in summary}
-    if len(methods) == 1 and list_first_screen_estimates(run):
-        estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
-        text = "the {method} rates: {summary.n_labels:number label} give intervals {estimated.width:points} points wide"
-        text += " on average." if len(estimated) > 1 else "."
-        yield ("Use", make_statement(text, method=methods.pop(), summary=summary, estimated=estimated))
+    level, has_levels = select_level_of_estimates(summary), len({row["level"] for row in summary}) > 1
+    of_level = [row for row in summary if row["level"] == level]
+    estimated = [row for row in list_first_screen_estimates(run) if row["level"] == level]
+    if len(methods) == 1 and estimated:
+        estimated = add_widths_to_first_screen_estimates(estimated)
+        text = "the {method} rates: {summary.n_labels:number label} "
+        text += f"of {level}s give their rates " if has_levels else "give "
+        text += "intervals {estimated.width:points} points wide" + (" on average." if len(estimated) > 1 else ".")
+        yield ("Use", make_statement(text, method=methods.pop(), summary=of_level, estimated=estimated))
     key = ("dataset", "level", "system")
     raw = {tuple(row[one] for one in key): row["rate"] for row in run.rows("estimates") if row["method"] == "raw"}
     quoted = [row for row in list_first_screen_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
@@ -45,12 +49,17 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
                 predict="predict" if len(mains) > 1 else "predicts",
             ),
         )
-    if undecided := [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]:
-        text = (
-            "people could not decide {undecided.n_undecided:number claim}: the rates count such claims as no errors, "
-        )
-        text += "as errors, or as the model says, each with a third of the probability."
-        yield ("Beware", make_statement(text, undecided=undecided))
+    undecided = [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]
+    if of := [row for row in undecided if row["level"] == select_level_of_estimates(undecided)]:
+        noun = of[0]["level"]
+        text = f"people could not decide {{undecided.n_undecided:number {noun}}}: the rates count such {noun}s as no "
+        text += "errors, as errors, or as the model says, each with a third of the probability."
+        yield ("Beware", make_statement(text, undecided=of))
+    if left_out := [row for row in of_level if row.get("undecided") == "leave-out" and row["n_undecided"]]:
+        seen = [row | {"n_seen": row["n_labels"] + row["n_undecided"]} for row in of_level]
+        text = f"the rates are of the {level}s that people can decide: of {{seen.n_seen:number {level}}} that they "
+        text += "looked at, {left_out.n_undecided:number} are left out."
+        yield ("Beware", make_statement(text, seen=seen, left_out=left_out))
     for row in summary:
         compared = [
             each
@@ -59,9 +68,15 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         ]
         apart = [each for each in compared if each["order"] != "?"]
         if compared and len(apart) < read_decision_limits(run).min_orderable * len(compared):
-            text = "of {compared:count pair} of systems on {row.dataset} the estimates tell "
+            text = "of {compared:count pair} of systems on {row.dataset} the estimates "
+            text += "of {row.level}s " * has_levels + "tell "
             text += "only {apart:count} apart." if apart else "none apart."
             yield ("Beware", make_statement(text, apart=apart, compared=compared, row=row))
+
+
+def select_level_of_estimates(rows: Sequence[Row]) -> str:
+    """The level that is counted: claims where there are any, as labels of responses are these over again."""
+    return "claim" if any(row["level"] == "claim" for row in rows) else "response"
 
 
 def list_first_screen_estimates(run: AuditedRun) -> list[Row]:

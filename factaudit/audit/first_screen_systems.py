@@ -13,7 +13,11 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH
-from factaudit.audit.first_screen_estimates import add_widths_to_first_screen_estimates, list_first_screen_estimates
+from factaudit.audit.first_screen_estimates import (
+    add_widths_to_first_screen_estimates,
+    list_first_screen_estimates,
+    select_level_of_estimates,
+)
 from factaudit.audit.quantification import decide_on_quantification, state_mean_absolute_bias
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
@@ -51,6 +55,7 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
         yield "Beware", make_statement(text, told=told, most=most)
     is_off = bool(far or far_datasets or some or some_datasets)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
+    quoted = [row for row in quoted if row["level"] == select_level_of_estimates(quoted)]
     if quoted:
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
             yield _state_estimate_widths_and_distances(run, quoted, tested.get(evaluators[0], []) if is_off else [])
@@ -104,6 +109,7 @@ def _state_estimate_widths_and_distances(
     estimated = [
         row | {"expected": DISTANCE_PER_WIDTH * row["width"]}
         for row in add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
+        if row["level"] == quoted[0]["level"]
     ]
     known = [
         row | {"distance": row["rate"] - row["labelled_error_rate"]}

@@ -50,6 +50,7 @@ def summarise_estimates(estimation: RateEstimationCase, orders: Sequence[str]) -
         "main": corpus.evaluators[0],
         "covariates": ", ".join(corpus.evaluators[1:]) or None,
         "target": estimation.options.target,
+        "undecided": estimation.options.undecided,
         "n": len(corpus.error),
         "n_labels": len(estimation.labelled_rows),
         "n_systems": len(corpus.systems),
@@ -158,9 +159,8 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
             notes.append(
                 f"the posterior is known roughly only: its draws have {n_effective}, below {MIN_EFFECTIVE_PROPOSALS}"
             )
-    missing = float(np.isnan(corpus.score[0]).mean())
-    if missing:
-        notes.append(f"{main} scored {100 * (1 - missing):.0f} % of the {corpus.level}s")
+    if missing := int(np.isnan(corpus.score[0]).sum()):
+        notes.append(f"{main} did not score {missing:,} of {format_count(len(corpus.error), corpus.level)}")
     known = corpus.score[0][~np.isnan(corpus.score[0])]
     if len(known) and known.min() == known.max():
         notes.append(f"all scores of {main} are equal: they add nothing")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.estimate.estimation_case import RateEstimationCase
+from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.estimate.transferability import explain_transferability
 from factaudit.stats.active_inference import active_inference_mean
 from factaudit.stats.cross_fitting import cross_fit_error_probabilities
@@ -33,7 +34,8 @@ MIN_LABELS = 8
 class RateEstimate:
     """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says why, or flags.
 
-    least, greatest: of the rates were none of the undecided claims an error, and were all; None: as the rate.
+    least, greatest: of the rates were none of the undecided claims an error, and were all; of predicted rates the same
+    of the unscored claims; None: as the rate.
     """
 
     rate: float = np.nan
@@ -132,9 +134,11 @@ def estimate_rates_by_pooled_threshold(estimation: RateEstimationCase) -> list[R
     if np.isnan(threshold):
         return [RateEstimate(reason=f"no labelled {corpus.level} has a score of {corpus.evaluators[0]}")] * len(rates)
     reason = f"one threshold for all systems, {threshold:.3g}; no interval: how far off it is for one is not known"
+    bounds = _bound_rates_by_unscored_claims(corpus, rates, ~np.isnan(corpus.score[0]))
     for at, rate in enumerate(rates):
         if estimation.n_labels[at] or estimation.options.transfer:
-            found[at] = RateEstimate(float(rate), reason=join_reasons([reason, _flag_unscored_claims(estimation, at)]))
+            reasons = join_reasons([reason, _flag_unscored_claims(estimation, at)])
+            found[at] = RateEstimate(float(rate), reason=reasons, least=bounds[0, at], greatest=bounds[1, at])
     return found
 
 
@@ -143,8 +147,14 @@ def estimate_rates_by_raw_predictions(estimation: RateEstimationCase) -> list[Ra
     corpus = estimation.corpus
     rates = pooled_prediction_error_rates(corpus.prediction[0], corpus.system, len(corpus.systems))
     reason = "as predicted; no interval: how far off it is is not known"
+    bounds = _bound_rates_by_unscored_claims(corpus, rates, corpus.prediction[0] >= 0)
     return [
-        RateEstimate(float(rate), reason=join_reasons([reason, _flag_unscored_claims(estimation, at)]))
+        RateEstimate(
+            float(rate),
+            reason=join_reasons([reason, _flag_unscored_claims(estimation, at)]),
+            least=bounds[0, at],
+            greatest=bounds[1, at],
+        )
         if not np.isnan(rate)
         else RateEstimate(reason=f"{corpus.evaluators[0]} scored none of its {corpus.level}s")
         for at, rate in enumerate(rates)
@@ -250,6 +260,7 @@ def estimate_rates_by_rogan_gladen(estimation: RateEstimationCase) -> list[RateE
     found = _refuse_estimate_of_unlabelled_systems(estimation)
     n = np.bincount(corpus.system[prediction >= 0], minlength=len(corpus.systems))
     rates = pooled_prediction_error_rates(prediction, corpus.system, len(corpus.systems))
+    bounds = _bound_rates_by_unscored_claims(corpus, rates, prediction >= 0)
     for at in range(len(corpus.systems)):
         if not (estimation.n_labels[at] or estimation.options.transfer):
             continue
@@ -257,9 +268,11 @@ def estimate_rates_by_rogan_gladen(estimation: RateEstimationCase) -> list[RateE
             reason = f"the labels do not show that {corpus.evaluators[0]} does better than chance: not identified"
             found[at] = RateEstimate(reason=reason)
             continue
-        found[at] = RateEstimate(
-            *rogan_gladen_error_rate(float(rates[at]), int(n[at]), known, estimation.options.confidence)
+        estimate, least, greatest = (
+            rogan_gladen_error_rate(float(rate), int(n[at]), known, estimation.options.confidence)
+            for rate in (rates[at], *bounds[:, at])
         )
+        found[at] = RateEstimate(*estimate, least=least[0], greatest=greatest[0])
     return found
 
 
@@ -305,8 +318,8 @@ def estimate_rates_by_method(name: str, estimation: RateEstimationCase) -> list[
         if reason and estimation.n_undecided[at]:
             reason += "; undecided claims count as labels here"
         interval = float(np.minimum(least.low, most.low)), float(np.maximum(least.high, most.high))
-        bounds = float(np.minimum(least.rate, most.rate)), float(np.maximum(least.rate, most.rate))
-        found.append(RateEstimate(between, *interval, reason, *bounds))
+        ends = [one.rate if end is None else end for one in (least, most) for end in (one.least, one.greatest)]
+        found.append(RateEstimate(between, *interval, reason, float(np.min(ends)), float(np.max(ends))))
     return found
 
 
@@ -331,6 +344,12 @@ def _make_design_based_estimate(rate: float, low: float, high: float, n_labels: 
             float(rate), reason=f"no interval: {format_count(n_labels, 'label')}, fewer than {MIN_INTERVAL_LABELS}"
         )
     return RateEstimate(float(rate), float(low), float(high))
+
+
+def _bound_rates_by_unscored_claims(corpus: ScoredCorpus, rates: np.ndarray, is_scored: np.ndarray) -> np.ndarray:
+    """float64 (2, S): the rates were none of the unscored claims an error, and were all."""
+    share = np.bincount(corpus.system[is_scored], minlength=len(corpus.systems)) / corpus.system_sizes
+    return np.stack([rates * share, rates * share + 1 - share])
 
 
 def _flag_unscored_claims(estimation: RateEstimationCase, system: int) -> str:

@@ -180,15 +180,31 @@ def _count_system_labels_until_look(sequence: LabelSequence, look: int) -> np.nd
 
 
 def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> float | None:
-    """The mean width of the labels' intervals that hold at one look only; None where a system has none."""
+    """The mean width of the labels' intervals that hold at one look only; None where a system has none.
+
+    As at every look, a claim that nobody could decide may be either: none of them an error, then all.
+    """
     corpus, draw = sequence.case.corpus, sequence.case.draw
     part = draw.select(draw.phase <= look)
-    known = np.full(len(corpus.error), np.nan)
-    known[part.rows] = corpus.error[part.rows]
-    alone = estimate_rates_by_labels_alone(
-        RateEstimationCase(replace(corpus, error=known), part, sequence.case.options)
+    none, every = (
+        estimate_rates_by_labels_alone(RateEstimationCase(replace(corpus, error=known), part, sequence.case.options))
+        for known in _fill_labels_until_look(corpus.error, part.rows)
     )
-    return none_if_undefined(float(np.mean([one.high - one.low for one in alone])))
+    return none_if_undefined(
+        float(
+            np.mean(
+                [max(one.high, other.high) - min(one.low, other.low) for one, other in zip(none, every, strict=True)]
+            )
+        )
+    )
+
+
+def _fill_labels_until_look(error: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+    """float64 (N,) twice: the labels of these rows, undecided ones as no errors, then as errors; NaN elsewhere."""
+    for undecided in (0.0, 1.0):
+        known = np.full(len(error), np.nan)
+        known[rows] = np.where(np.isnan(error[rows]), undecided, error[rows])
+        yield known
 
 
 def _list_notes_on_label_looks(sequence: LabelSequence, n_waiting: int) -> Iterator[str]:
