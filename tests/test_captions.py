@@ -55,12 +55,13 @@ def test_a_table_shows_bounds_only_where_they_leave_something_open(greatest: flo
     assert any(cell.notes for line in table.rows for cell in line) == is_shown
 
 
-def test_bounds_of_an_estimate_are_of_claims_that_people_could_not_decide() -> None:
+def test_bounds_of_an_estimate_are_of_undecided_and_unscored_claims() -> None:
     row = {"dataset": "d", "level": "claim", "system": "s", "method": "labels", "n": 9, "n_labels": 8, "n_undecided": 1}
     row |= {"rate": 0.2, "rate_min": 0.1, "rate_max": 0.3}
     notes = build_report_table([row], load_all_audits()["estimates"].columns, "").notes
     assert notes == [
-        "In brackets: the least and the greatest value that the claims that people could not decide leave possible."
+        "In brackets: the least and the greatest value that the undecided or, of predicted rates, unscored claims "
+        "leave possible."
     ]
 
 

@@ -231,7 +231,7 @@ def test_every_method_is_near_the_truth() -> None:
     claims, verdicts, truth = labelled_at_random(400)
     found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert set(found.rates[0]) == {
-        *("dataset", "level", "system", "method", "n", "n_labels", "n_undecided", "reason"),
+        *("dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided", "reason"),
         *("rate", "rate_low", "rate_high", "rate_min", "rate_max"),
     }
     for method in ESTIMATION_METHODS:
@@ -349,7 +349,13 @@ def test_scores_that_are_constant_or_missing() -> None:
     lost = verdicts["claim_id"].isin(wrong.sample(frac=0.8, random_state=0))
     holes = verdicts[~lost].reset_index(drop=True)
     found = estimate_rates(claims, holes, levels=["claim"])
-    assert "scored" in found.summary[0]["reason"]
+    assert "e0 did not score 240 of 1,000 claims" in found.summary[0]["reason"]
+    for method in ("raw", "pooled-threshold"):
+        for row in rate_rows(found, method).itertuples():
+            scored = row.n - row.n_unpredicted
+            assert row.rate_min == pytest.approx(row.rate * scored / row.n)
+            assert row.rate_max == pytest.approx((row.rate * scored + row.n_unpredicted) / row.n)
+    assert sum(row["n_unpredicted"] for row in found.rates if row["method"] == "raw") == 240
     rows = rate_rows(found, "hierarchical")
     assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
 

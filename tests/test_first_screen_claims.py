@@ -189,6 +189,39 @@ def test_what_undecided_claims_count_for_is_said_where_they_are_in_the_rates() -
         )
 
 
+def test_labels_of_claims_are_not_counted_again_as_those_of_responses() -> None:
+    """ "400 labels give intervals 29.7 points wide": 295 labels of claims, and a width that neither rates had."""
+    claims = make_estimates(0.0, 2)
+    audits = {
+        name: rows + [row | {"level": "response", "n_labels": 7} for row in rows] for name, rows in claims.items()
+    }
+    for row in audits["estimates"]:
+        low, high = (0.1, 0.3) if row["level"] == "claim" else (0.0, 0.6)
+        row |= {"n_undecided": 2 if row["level"] == "claim" else 1, "rate_min": 0.1, "rate_max": 0.25}
+        row |= {"rate_low": low, "rate_high": high} if row["method"] == "hierarchical" else {}
+    pair = {"dataset": "d", "order": "?"}
+    audits["estimate_differences"] = [pair | {"level": level} for level in ("claim", "response")]
+    about = {"confidence": 0.95, "claims": [{"n_claims": 100, "n_labelled": 0}]}
+    screen = compose_first_screen({"audits": audits, "about": about})
+    assert screen.size.endswith("estimates rest on 20 labels, all that is labelled.")
+    assert [str(one.sentence) for one in screen.advice] == [
+        "the hierarchical rates: 20 labels of claims give their rates intervals 20.0 points wide on average.",
+        "people could not decide 4 claims: the rates count such claims as no errors, as errors, or as the model says, "
+        "each with a third of the probability.",
+        "of 1 pair of systems on d the estimates of claims tell none apart.",
+        "of 1 pair of systems on d the estimates of responses tell none apart.",
+    ]
+
+
+@pytest.mark.parametrize("undecided", ["leave-out", "keep"])
+def test_rates_of_decidable_claims_alone_are_called_so(undecided: str) -> None:
+    audits = make_estimates(0.0, 2)
+    audits["estimate_summary"][0] |= {"undecided": undecided, "n_undecided": 5}
+    told = [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": {}}).advice]
+    said = "the rates are of the claims that people can decide: of 25 claims that they looked at, 5 are left out."
+    assert (said in told) == (undecided == "leave-out")
+
+
 def test_the_width_that_is_said_is_that_of_all_intervals_to_report() -> None:
     """The summary's width is of the systems whose labels alone give an interval, too."""
     audits = make_estimates(0.0, 3)

@@ -11,6 +11,7 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.audit import load_all_audits
+from factaudit.audit.estimate_remarks import list_estimation_remarks
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
 from factaudit.stats.posterior_comparison import (
     compact_letter_display,
@@ -120,6 +121,9 @@ def test_many_undecided_claims_are_flagged_with_what_they_do() -> None:
         in left.summary[0]["reason"]
     )
     assert "a third of the probability" not in left.summary[0]["reason"]
+    remarks = [list_estimation_remarks(made.summary, [])[0] for made in (kept, left)]
+    assert ["without what people cannot decide" in text for text in remarks] == [False, True]
+    assert ["the table's ratios are of decided claims" in text for text in remarks] == [True, False]
     notes = [load_all_audits()["estimates"].readable(made.rates)[1] for made in (kept, left)]
     assert ["each with a third of the probability" in note for note in notes] == [True, False]
 

@@ -53,7 +53,7 @@ _RATE_COLUMN = Column(
     "percent",
     "the share of unattributable claims or responses; bounds: none of the undecided (of predicted rates: of the "
     "unscored) is an error, all are",
-    bounds="claims that people could not decide or, of predicted rates, that were not scored",
+    bounds="undecided or, of predicted rates, unscored claims",
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -188,14 +188,14 @@ AUDITS = (
         "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated. The "
         "labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
         formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
-        "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of strata. "
-        "β, γ and u have normal priors; of three systems or more, one may be apart.",
+        "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
+        "strata. β, γ and u have normal priors; of three systems or more, one may be apart.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
-            "n_unscored": Column(
+            "n_unpredicted": Column(
                 "unscored", "count", "of n: those without a prediction of the main evaluator", shown="any"
             ),
             "n_labels": Column("labels", "count", "labels of the system's own that are used"),

@@ -76,9 +76,8 @@ def _describe_undecided_claims(
     )
     if not estimation.keeps_undecided:
         return [f"{said}, left out: rates are of the {corpus.level}s that people can decide"]
-    counted_as = (
-        "rates count such claims as no errors, as errors, or as the model says, each with a third of the probability"
-    )
+    counted_as = f"rates count such {corpus.level}s as no errors, as errors, or as the model says, "
+    counted_as += "each with a third of the probability"
     if n <= MAX_UNDECIDED_SHARE * n_looked_at:
         return [f"{said}: {counted_as}"]
     kept = estimates_by_method("hierarchical")
@@ -88,7 +87,7 @@ def _describe_undecided_claims(
     rates = kept[at].least, kept[at].greatest, estimate_rates_by_hierarchical_model(leaves_out)[at].rate
     least, most, without = (f"{100 * (np.nan if rate is None else rate):.1f} %" for rate in rates)
     return [
-        f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no claim "
+        f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no {corpus.level} "
         f"that people cannot decide is an error, {most} if each is, and {without} by a model of the "
         f"labels without them; {counted_as}"
     ]

@@ -52,9 +52,9 @@ UNDECIDED_CHOICES = ("keep", "leave-out")
 class EstimationResults:
     """What `estimate_rates` found, as flat rows.
 
-    rates: dataset, level, system, method, n, n_unscored, n_labels, n_undecided, rate, rate_low, rate_high, rate_min and
-    rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates the unscored claims
-    too), reason; differences, ranks: of the systems by
+    rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low, rate_high, rate_min
+    and rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates of the unscored
+    ones), reason; differences, ranks: of the systems by
     the hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the worth of a label
     with the scores, which method to quote and why; more: rows of further audits,
     looks (`factaudit.estimate.sequential_estimation`) and a rehearsal, where they were asked for.
@@ -318,7 +318,7 @@ def _append_corpus_estimates(
                     f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} standard errors apart"
                 )
             row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
-            row |= {"n_unscored": int((corpus.prediction[0, corpus.system == at] < 0).sum())}
+            row |= {"n_unpredicted": int((corpus.prediction[0, corpus.system == at] < 0).sum())}
             row |= {"n_labels": int(case.n_labels[at]), "n_undecided": int(case.n_undecided[at])}
             row |= {"rate": none_if_undefined(one.rate)}
             row |= {"rate_low": none_if_undefined(one.low), "rate_high": none_if_undefined(one.high)}
