@@ -110,7 +110,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "hierarchical" in said
     assert "quote hierarchical" in said
     rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
-    columns = ["dataset", "level", "system", "method", "n", "n_labels", "n_undecided"]
+    columns = ["dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided"]
     columns += ["rate", "rate_low", "rate_high", "rate_min", "rate_max", "reason"]
     assert rates.columns.tolist() == columns
     truth = pd.read_parquet(folder / "truth.parquet").groupby("system")["label"].mean()
