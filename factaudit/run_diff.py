@@ -91,11 +91,6 @@ class RunDiff:
     n_repeats: Row = field(default_factory=dict)
     examples: list[Row] = field(default_factory=list)
 
-    @property
-    def n_findings_not_tested(self) -> int:
-        """How many findings changed of whose figures no change was tested."""
-        return sum(row["change"] != "restated" and row["n_significant"] is None for row in self.findings)
-
     def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> RunGateVerdict:
         """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
         point is. Raises `UsageError` for a condition that is none.

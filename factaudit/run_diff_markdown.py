@@ -26,7 +26,8 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
     note = "Changes are after − before, in points, of the claims judged in both runs"
     note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
-    note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference."
+    note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference, "
+    note += "each of one change alone."
     if run_diff.n_labels_changed:
         note += f" Labels that differ: {run_diff.n_labels_changed:,}; these figures use those before."
     parts += ["\n".join(lines), note]

@@ -15,14 +15,13 @@ from factaudit.audit.findings import explain_absent_finding
 from factaudit.results import Results, Row
 from factaudit.run_gate import format_points
 
-#: Of a check the figures that its findings rest on, and whether they are of single systems, too.
-_FIGURES_OF_CHECK: dict[str, tuple[tuple[str, ...], bool]] = {
-    "gap": (("tpr", "tnr"), False),
-    "bias": (("bias",), True),
-    "direction": (("bias",), False),
-    "headroom": (("bias",), True),
-    "order": (("bias",), True),
-    "transfer": (("tpr", "tnr"), True),
+#: Of a check the figures that its findings state, and whether by data set and by system; no other figure's test
+#: stands for them (a bias is no headroom).
+_FIGURES_OF_CHECK: dict[str, tuple[tuple[str, ...], dict[bool, str]]] = {
+    "gap": (("tpr", "tnr"), {False: "data set"}),
+    "bias": (("bias",), {False: "data set", True: "system"}),
+    "direction": (("bias",), {False: "data set"}),
+    "transfer": (("tpr", "tnr"), {True: "system"}),
 }
 _FIGURE_WORDS = {"tpr": "TPR", "tnr": "TNR", "bias": "bias"}
 #: So many figures that changed significantly are named.
@@ -35,11 +34,12 @@ def explain_finding_changes_of_runs(
     judgements: Sequence[Judgements],
     names: Mapping[str, str],
 ) -> list[Row]:
-    """The findings, with ``why`` of those that changed: whether the figures that they rest on changed significantly.
+    """The findings, with ``why`` of those that changed: whether the figures that they state changed significantly.
 
     That one run has a finding and the other has not is no such test. n_significant: how many of the figures changed
     significantly, on the claims of both runs (Bonferroni over them); null where no test was made. Of a finding without
-    such a test ``why`` has its figure in both runs, where both have it. names: of evaluators, from before to after.
+    such a test ``why`` says so, and has its figure in both runs, where both have it. names: of evaluators, from before
+    to after.
     """
     old_names = {new: old for old, new in names.items()}
     found = []
@@ -63,8 +63,9 @@ def explain_finding_changes_of_runs(
             said.append(sentence)
         elif row["change"] in ("new", "gone"):
             said.append(_tell_figure_of_both_runs(row, results, (before, after)))
-        if any(said):
-            row["why"] = " ".join(filter(None, said))
+        if row["n_significant"] is None:
+            said.append("(no change tested)")
+        row["why"] = " ".join(filter(None, said))
     return found
 
 
@@ -77,10 +78,10 @@ def _explain_finding_not_checked_before(finding: Row, first: Results) -> str:
 
 def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], evaluator: str) -> tuple[int | None, str]:
     """How many of the figures changed significantly, and a sentence; None where none is defined in both runs."""
-    figures, has_systems = _FIGURES_OF_CHECK[check_id]
+    figures, levels = _FIGURES_OF_CHECK[check_id]
     first = judgements[0]
     predictions = [average_repeated_predictions(one, evaluator) for one in judgements]
-    groupings = [first.make_groups("claim", systems=is_split) for is_split in (False, True)[: 1 + has_systems]]
+    groupings = [first.make_groups("claim", systems=is_split) for is_split in levels]
     n_figures = len(figures) * sum(len(groups.keys) for groups in groupings)
     changed, n = [], 0
     for groups in groupings:
@@ -92,24 +93,26 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
             groups.codes[inside],
             len(groups.keys),
             first.cluster_codes[inside],
-            1 - (1 - DEFAULT_CONFIDENCE) / n_figures,
+            1 - (1 - DEFAULT_CONFIDENCE) / max(n_figures, 1),
         )
         for figure in figures:
             for key, (old, new, _, low, high) in zip(groups.keys, np.transpose(changes[figure]), strict=True):
                 n += not np.isnan([low, high]).any()
                 if low > 0 or high < 0:
                     place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
-                    changed.append(f"{place} ({_format_change_of_figure(figure, old, new)})")
+                    ends = f"change {format_points(low)} to {format_points(high)}"
+                    changed.append(f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})")
     words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
-    words += " by data set and system" if has_systems else " by data set"
+    words += f" by {' and '.join(levels.values())}"
     if not n:
         return None, ""
     if not changed:
-        return 0, f"None of {n} changes of {words} is significant."
+        return 0, f"None of {n} changes of {words} is significant (corrected for {n_figures})."
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
     return len(changed), (
-        f"{len(changed)} of {n} changes of {words} {are} significant: {'; '.join(changed[:_MOST_NAMED])}{more}."
+        f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n_figures}): "
+        f"{'; '.join(changed[:_MOST_NAMED])}{more}."
     )
 
 

@@ -87,8 +87,10 @@ class RunGateVerdict:
 
     @property
     def sentences(self) -> list[str]:
-        """All of them, what the word rests on first."""
-        return [*self.failing, *self.undecided, *self.warnings, *self.others]
+        """All of them, what the word rests on first; what it does not rest on has its own word before it."""
+        told = {"fail": self.failing, "cannot tell": self.undecided, "warn": self.warnings}
+        heads = {word: f"{word}: " * (word != self.word) for word in told}
+        return [heads[word] + sentence for word, each in told.items() for sentence in each] + self.others
 
 
 def judge_run_gate_changes(
@@ -134,8 +136,9 @@ def judge_run_gate_changes(
     word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
     # Below "worse" an evaluator that is as good as before would be read as a worse one.
     named = [row for row in rows if row in moved or any(row is other for other, _ in besides)]
+    n_tested = len(_list_tested_run_gate_changes(rows, {"bacc": "bacc"} | figures_besides))
     told += [
-        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row)
+        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row, n_tested)
         for row in rows
         if row not in moved
     ]
@@ -146,11 +149,15 @@ def judge_run_gate_changes(
 _BACC_SHARE = 0.8
 
 
+def _list_tested_run_gate_changes(rows: Sequence[Row], figures: Mapping[str, str]) -> list[tuple[Row, str]]:
+    return [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
+
+
 def _select_significant_run_gate_changes(
     rows: Sequence[Row], figures: Mapping[str, str], alpha: float
 ) -> list[tuple[Row, str]]:
     """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both."""
-    tested = [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
+    tested = _list_tested_run_gate_changes(rows, figures)
     p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
     adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
     return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]
@@ -165,13 +172,14 @@ def _compute_run_gate_change_p_value(row: Row, key: str) -> float:
     return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
 
 
-def _format_run_gate_change_without_significance(row: Row) -> str:
-    """What stands below a verdict that it had no part in."""
+def _format_run_gate_change_without_significance(row: Row, n_tested: int) -> str:
+    """What stands below a verdict that it had no part in; its interval, of one change alone, may leave out 0."""
     if row.get("n_both") and not row["n_flips"]:
         lost = f"; {format_count(row['lost'], 'verdict')} lost" if row["lost"] else ""
         return f"{row['evaluator']}: none of {format_count(row['n_both'], 'prediction')} changed{lost}"
     known = row["bacc_low"] is not None and row["bacc_high"] is not None
-    return format_run_gate_change(row, "bacc") + ", not significant" * known
+    told = f", not significant after correction for {format_count(n_tested, 'change')}"
+    return format_run_gate_change(row, "bacc") + told * known
 
 
 def _name_run_gate_change_without_conditions(rows: Sequence[Row], moved: Sequence[Row], has_others: bool) -> str:

@@ -18,7 +18,6 @@ from factaudit.results import Row
 from factaudit.run_gate import format_points
 from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.text.display_text import format_count
 
 
 def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list[Row]:
@@ -55,11 +54,12 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
 def list_system_order_sentences(row: Row) -> list[str]:
     """What changed in an evaluator's order of the systems of a dataset: a row of `diff_system_orders_of_runs`."""
     about = f"{row['evaluator']}, {row['dataset']}: "
-    said, n_without = [], 0
+    said, unsure = [], {"in one run alone": 0, "the other way round": 0}
     for pair in row["pairs"]:
         low, high = pair["change_low"], pair["change_high"]
         if low is None or low <= 0 <= high:
-            n_without += 1
+            is_turned = "=" not in (pair["before"], pair["after"])
+            unsure["the other way round" if is_turned else "in one run alone"] += 1
             continue
         ends = f"95 % CI {format_points(low)} to {format_points(high)}"
         ends += f", corrected for {pair['n_pairs']} pairs" * (pair["n_pairs"] > 1)
@@ -68,12 +68,14 @@ def list_system_order_sentences(row: Row) -> list[str]:
             f"{format_points(pair['difference_before'])} → {format_points(pair['difference_after'])}: "
             f"{format_points(pair['change'])} points ({ends})"
         )
-    if n_without:
-        differ = "differ" if n_without > 1 else "differs"
-        said.append(
-            f"{about}{format_count(n_without, 'pair')} of systems {differ} significantly in one run alone, but no "
-            "change of a difference is significant"
-        )
+    more = " more" * bool(said)
+    for how, n in unsure.items():
+        differ, their = ("differ", "their differences") if n > 1 else ("differs", "its difference")
+        if n:
+            said.append(
+                f"{about}{n}{more} {'pairs' if n > 1 else 'pair'} of systems {differ} significantly {how}, but no "
+                f"significant change of {their} is shown"
+            )
     if not said:
         said.append(
             f"{about}systems by predicted error rate {', '.join(row['before'])} → {', '.join(row['after'])}; no pair's "

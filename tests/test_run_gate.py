@@ -56,7 +56,7 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "besides, same: none of 120 predictions changed"
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
-    assert verdict.sentences[-1].endswith(", not significant")
+    assert verdict.sentences[-1].endswith(", not significant after correction for 12 changes")
     assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))
 
 
@@ -65,3 +65,12 @@ def test_a_gate_that_passes_states_the_figures_that_it_tested() -> None:
     verdict = judge_run_gate_changes([make_row("judge", right, make_wrong(*range(10)))], ["bias>0.3"], ["tnr<0"])
     assert verdict.word == "pass"
     assert [sentence.split(" changed")[0] for sentence in verdict.sentences] == ["judge: size of bias", "judge: TNR"]
+
+
+def test_a_warning_beside_a_failure_is_none_itself() -> None:
+    rows = [make_row("judge", make_wrong(), make_wrong(*range(20), *range(80, 95)))]
+    both = judge_run_gate_changes(rows, ["bacc<-0.02"], ["tnr<0"])
+    assert both.word == "fail"
+    assert [one.split(" changed")[0] for one in both.sentences] == ["judge: BAcc", "warn: judge: TNR"]
+    alone = judge_run_gate_changes(rows, [], ["tnr<0"])
+    assert (alone.word, alone.sentences) == ("warn", alone.warnings), "what the word rests on does not repeat it"

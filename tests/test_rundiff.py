@@ -409,14 +409,21 @@ def test_significant_in_one_run_alone_is_no_significant_change(tmp_path: Path) -
     assert (pair["before"], pair["after"]) == (">", "=")
     assert pair["change"] == pytest.approx(-3 / 60)
     assert pair["change_low"] < 0 < pair["change_high"]
-    said = "judge, d: 1 pair of systems differs significantly in one run alone, but no change of a difference is "
-    said += "significant"
+    said = "judge, d: 1 pair of systems differs significantly in one run alone, but no significant change of its "
+    said += "difference is shown"
     assert list_system_order_sentences(row) == [said]
     page = tmp_path / "diff.html"
     output = CliRunner().invoke(cli, ["diff", *map(str, folders), "--out", str(page)], catch_exceptions=False).output
     assert said in output
     assert f"<p>{said}.</p>" in page.read_text()
     assert "significantly fewer" not in output + page.read_text()
+    surely = pair | {"change_low": 0.1, "change_high": 0.3}
+    turned = pair | {"before": "<", "after": ">"}
+    assert list_system_order_sentences(row | {"pairs": [surely, pair, pair, turned]})[1:] == [
+        "judge, d: 2 more pairs of systems differ significantly in one run alone, but no significant change of their "
+        "differences is shown",
+        said.replace("1 pair", "1 more pair").replace("in one run alone", "the other way round"),
+    ]
 
 
 def test_an_order_that_the_first_of_several_repeats_changed_did_not_change_by_their_mean(tmp_path: Path) -> None:
@@ -430,7 +437,7 @@ def test_an_order_that_the_first_of_several_repeats_changed_did_not_change_by_th
         write_table(pd.concat([verdicts, more], ignore_index=True), folders[-1] / "verdicts.parquet")
     (row,) = diff_runs(*folders).systems
     assert [(pair["before"], pair["after"], pair["change"]) for pair in row["pairs"]] == [(">", "=", 0.0)]
-    assert list_system_order_sentences(row)[0].endswith("no change of a difference is significant")
+    assert list_system_order_sentences(row)[0].endswith("no significant change of its difference is shown")
 
 
 def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
@@ -462,12 +469,14 @@ def test_a_finding_that_noise_took_away_is_not_told_as_mended(tmp_path: Path) ->
         for name, one in (("one", before), ("two", noisy), ("three", mended))
     ]
     for after, n, said in (
-        (folders[1], 0, "None of 2 changes of bias by data set is significant."),
-        (folders[2], 1, "1 of 2 changes of bias by data set is significant: d (+6.0 → 0.0)."),
+        (folders[1], 0, "None of 2 changes of bias by data set is significant (corrected for 2)."),
+        (folders[2], 1, "1 of 2 changes of bias by data set is significant (95 % CIs corrected for 2): "),
     ):
         (row,) = (row for row in diff_runs(folders[0], after).findings if row["id"] == "direction")
         assert (row["change"], row["n_significant"]) == ("gone", n)
-        assert row["why"].endswith(said)
+        assert said in row["why"]
+    low, high = map(float, re.findall(r"d \(\+6\.0 → 0\.0, change (\S+) to (\S+)\)", row["why"].replace("−", "-"))[0])
+    assert low < -6 < high < 0
 
 
 def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: Path) -> None:
@@ -490,9 +499,11 @@ def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: P
         ((judge == cls) & (other == cls)).sum() / ((judge == cls) | (other == cls)).sum() for judge in (worse, better)
     ]
     assert row["why"].startswith("Not checked before: ")
-    assert row["why"].endswith(f"IoU {shares[0]:.2f} → {shares[1]:.2f}.")
+    assert row["why"].endswith(f"IoU {shares[0]:.2f} → {shares[1]:.2f}. (no change tested)")
+    for one in (one for one in found.findings if one["change"] != "restated"):
+        assert (one["n_significant"] is None) == one["why"].endswith("(no change tested)")
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert f"findings  for {found.n_findings_not_tested} of these no change of a figure was tested" in output
+    assert row["why"] in output
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_findings_of_two_runs_are_those_of_their_verdicts(tmp_path: Path) -> Non
             # Verdicts changed: why a finding is gone is said; of others which figures changed significantly, at most.
             why = row.get("why", "")
             assert why.startswith(("Not found now", "This is not shown now")) == (row["change"] == "gone"), row
-            for place, rate, *shown in re.findall(r"(\w+) \((TPR|TNR) ([\d.]+) → ([\d.]+)\)", why):
+            for place, rate, *shown in re.findall(r"(\w+) \((TPR|TNR) ([\d.]+) → ([\d.]+),", why):
                 label = float(rate == "TPR")
                 for one, text in zip((judged_before, judged_after), shown, strict=True):
                     mine = one[(one["dataset"] == place) & (one["label"] == label)]

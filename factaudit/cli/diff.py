@@ -222,8 +222,6 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         if row["change"] != "restated":
             before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
             print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
-    if run_diff.n_findings_not_tested:
-        print_line(f"findings  for {run_diff.n_findings_not_tested} of these no change of a figure was tested")
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
         print_line(f"findings  {n_restated} as before, with other figures (--format json lists them)")
     if run_diff.findings_not_compared:
