@@ -53,6 +53,8 @@ def find_column_roles(
     )
     for _, _, ours, name in ranked:
         column = names[name]
+        if ours == "system" and _has_words_of_another_column(column, free):
+            continue  # what the model said of claims, as people did
         if ours not in found and column.name not in used and _can_fill_mapping_role(ours, column):
             found[ours] = column
             used.add(column.name)
@@ -156,6 +158,16 @@ def list_searchable_forms_of_column_name(column_name: str) -> list[str]:
 
 def _has_word_of(column_name: str, words: Collection[str]) -> bool:
     return bool({*normalise_vocabulary_words(column_name).split()} & {*words})
+
+
+def _has_words_of_another_column(column: ColumnProfile, others: Sequence[ColumnProfile]) -> bool:
+    """Whether another column, not of systems or of which is preferred, has the same few words."""
+    return column.n_different > 1 and any(
+        {*one.words} == {*column.words} != set()
+        and not any(has_vocabulary_word_in_column_name(kind, one.name) for kind in ("judges", "qualities"))
+        for one in others
+        if one != column
+    )
 
 
 def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:

@@ -82,6 +82,8 @@ _CALL_WORDS = {
 #: Metrics of overlap, and which of their numbers a column holds: `bertscore_f1`, `rouge2_precision`.
 _OVERLAP_METRICS = frozenset({"bertscore", "rouge", "rouge1", "rouge2", "rougel", "chrf", "meteor"})
 _OVERLAP_METRIC_PARTS = frozenset({"f1", "precision", "recall"})
+#: The number of a form's question.
+_QUESTION_NUMBER_PATTERN = re.compile(r"[Qq]\d+")
 #: Words of what no person gives, "hallucination_prob".
 _PROBABILITY_WORDS = {"prob", "probability", "proba"}
 #: How often columns must agree to be the same.
@@ -147,6 +149,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         find_vocabulary_words_in_column_name("people", name),
         find_vocabulary_words_in_column_name("judges", name),
     )
+    if not column.is_fine_score and _QUESTION_NUMBER_PATTERN.fullmatch(name):
+        judges = frozenset()  # a form's second question, and not the metric of that name
     agrees = column.kind == "binary" and any(normalise_vocabulary_words(one).endswith("agree") for one in column.words)
     parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
     if find_vocabulary_words_in_column_name("measures", name) - parts and not agrees:
