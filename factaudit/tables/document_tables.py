@@ -75,6 +75,13 @@ def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[Name
     shared = [name for name in names if name not in differing]
     if not differing or not any(normalise_vocabulary_words(one) in COLUMN_NAMES["claim"] for one in shared):
         return list(tables), []
+    if any(normalise_vocabulary_words(one) in COLUMN_NAMES["label"] for one in differing):
+        said = [  # in each file what its author did, who may be a person or a judge
+            rows.set_index(rows[ids[0]].astype("str"))[differing].add_prefix(f"{name_table_stem(name)}_")
+            for name, rows in tables
+        ]
+        claims = tables[0][1].set_index(tables[0][1][ids[0]].astype("str").to_numpy())[shared]
+        return [(tables[0][0], pd.concat([claims, *said], axis=1).reset_index(drop=True))], [line]
     parts = [(name, rows[[ids[0], *differing]]) for name, rows in tables]
     return [(f"{tables[0][0]} (claims)", tables[0][1][shared]), *parts], [line]
 

@@ -118,9 +118,9 @@ def read_foreign_table(
         ask_about_annotators_that_judge(reading)
     if "label" not in reading.roles:
         find_label_column(reading, classes, labels_elsewhere or bool(reading.label_evaluators))
-    if not {"score", "prediction"} & set(fixed):
-        ask_about_scores_equal_to_labels(reading)
     _find_evaluators_of_wide_table(reading, classes, mapping, wide, bool(labels_elsewhere))
+    if not chosen and not {"score", "prediction"} & set(fixed):
+        ask_about_scores_equal_to_labels(reading)
     if not labels_elsewhere and not has_others:
         ask_about_lists(reading, mapping.columns)
     explain_unread_number_columns(reading, classes)
@@ -351,6 +351,12 @@ def _find_evaluators_of_wide_table(
         # Grades of nobody beside a judge's scores: people's, if anybody's.
         unnamed = [one for one in judges if classes[one.name] == "plain" and one.kind == "grade"]
         judges = [one for one in judges if one not in unnamed]
+    if not has_labels:  # "rating" beside "model_rating"
+        named = [normalise_vocabulary_words(one.name) for one in judges if classes[one.name] == "judge"]
+        for one in [one for one in judges if classes[one.name] == "plain" and one.name not in chosen]:
+            if any(name.endswith(f" {normalise_vocabulary_words(one.name)}") for name in named):
+                unnamed.append(one)
+                judges.remove(one)
     constant = [one for one in judges if one.n_different == 1 and len(reading.rows) > 1]
     reading.evaluators = pair_score_and_verdict_columns(reading, [one for one in judges if one not in constant])
     join_nameless_score_and_verdict(reading)

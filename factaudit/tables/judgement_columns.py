@@ -153,6 +153,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         judges = frozenset()  # a form's second question, and not the metric of that name
     agrees = column.kind == "binary" and any(normalise_vocabulary_words(one).endswith("agree") for one in column.words)
     parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
+    if "citation recall" in normalise_vocabulary_words(name):
+        parts = _OVERLAP_METRIC_PARTS  # ALCE's: whether what is cited supports the sentence
     if find_vocabulary_words_in_column_name("measures", name) - parts and not agrees:
         return "measure"
     if find_vocabulary_words_in_column_name("qualities", name) - parts:

@@ -367,17 +367,24 @@ def ask_about_judgement_of_own_answer(reading: TableReading) -> None:
 def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
     """Ask of a score or verdict of nobody in particular that says what the labels say."""
     label = reading.roles.get("label")
-    for ours in ("score", "prediction"):
-        column = reading.roles.get(ours)
-        if label is None or column is None or column.kind != "binary" or "evaluator" in reading.roles:
+    unnamed = [(ours, reading.roles[ours]) for ours in ("score", "prediction") if ours in reading.roles]
+    unnamed = [] if "evaluator" in reading.roles else unnamed
+    judged = [reading.profiles[one] for pair in reading.evaluators.values() for one in pair.values()]
+    for column in judged:
+        judges = find_vocabulary_words_in_column_name("judges", column.name)
+        if judges and judges <= LOOSE_JUDGE_WORDS:  # RAGBench's "adherence_score"
+            unnamed.append(("wide", column))
+    for ours, column in unnamed:
+        if label is None or column.kind != "binary":
             continue
         if are_same(
             read_column_as_binary_judgements(reading.rows, label),
             read_column_as_binary_judgements(reading.rows, column),
         ):
             name = column.name
+            kept = {"wide": [name]} if ours == "wide" else {"columns": {ours: name}}
             readings = [
                 PossibleColumnReading(f"{name} is the label once more", {"unread": [name]}),
-                PossibleColumnReading(f"{name} is an evaluator that is always right", {"columns": {ours: name}}),
+                PossibleColumnReading(f"{name} is an evaluator that is always right", kept),
             ]
             reading.questions.append(OpenQuestion(f"{name!r} says the same as {label.name!r} in every row", readings))

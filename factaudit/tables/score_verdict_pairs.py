@@ -40,6 +40,9 @@ def pair_score_and_verdict_columns(
         is_worded = column.kind in ("binary", "name", "text", "id") and not has_numbers(column)
         kind = "prediction" if is_worded else "score"
         stem = extract_evaluator_name(column.name)
+        head, _, last = column.name.rpartition("_")
+        if kind == "score" and parse_label_word(last) is not None and f"{head}_class" in found:
+            stem = f"{head}_class"  # tidymodels' .pred_class and .pred_supported
         other = found.get(stem, {}).get(kind)
         copied = next(
             (one for pair in found.values() for one in pair.values() if _is_duplicate_column(reading, one, column)),
@@ -92,7 +95,9 @@ def leave_out_numbers_against(reading: TableReading, columns: Sequence[ColumnPro
         for other, words in names.items():
             own = names[column.name]
             differing = [pair for pair in zip(words, own, strict=False) if pair[0] != pair[1]]
-            if len(own) == len(words) and [[*map(parse_label_word, pair)] for pair in differing] == [[1, 0]]:
+            if differing == [("1", "0")] and own[:-1] in (["logit"], ["logits"]) and len(words) == 2:
+                reading.unread |= dict.fromkeys((other, column.name), "a class's logit: only the difference is a score")
+            elif len(own) == len(words) and [[*map(parse_label_word, pair)] for pair in differing] == [[1, 0]]:
                 reading.unread[column.name] = f"the opposite of {other}"
 
 

@@ -146,3 +146,13 @@ people = {"person": [f"p{k}" for k in range(4)], **{claim: ["yes", "no", "no", "
 add_roles("people_in_rows.csv", make_csv(people), ends="claims seem to stand as columns")
 lying = {"": ["claim", "doc", "label"], **{f"c{k}": [CLAIMS[k], DOCS[k], 1] for k in range(6)}}
 add_roles("on_its_side.csv", make_csv(lying), ends="turn the table round")
+
+# Whose words they are, by what stands beside
+form = {**texts, "Q2": spell(L, "Yes", "No"), "gpt4_verdict": spell(A, "Supported", "Unsupported")}
+add_roles("form_q2.csv", make_csv(form), ends="asked")
+own_words = {**texts, "human": spell(L, "toka", "muka"), "model": spell(A, "toka", "muka")}
+add_roles("model_of_own_words.csv", make_csv(own_words), judges={"model": A}, ends="asked")
+bare = {**texts, "rating": spell(L, 1, 0), "model_rating": spell(A, 1, 0)}
+add_roles("bare_rating.csv", make_csv(bare), judges={"model": A}, ends="asked")
+logits = {**labelled, "pred": spell(A, 1, 0), "logit_0": [-0.3] * N, "logit_1": [0.4 + k / 50 for k in range(N)]}
+add_roles("class_logits.csv", make_csv(logits), judges={"pred": A})
