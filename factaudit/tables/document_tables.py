@@ -9,7 +9,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem
 from factaudit.tables.claim_keys import join_claim_key_cells, name_table_stem
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
 
 NamedTable = tuple[str, pd.DataFrame]
 #: Columns that no table of documents has.
@@ -75,7 +75,8 @@ def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[Name
     shared = [name for name in names if name not in differing]
     if not differing or not any(normalise_vocabulary_words(one) in COLUMN_NAMES["claim"] for one in shared):
         return list(tables), []
-    if any(normalise_vocabulary_words(one) in COLUMN_NAMES["label"] for one in differing):
+    has_judge = any(has_vocabulary_word_in_column_name("judges", name_table_stem(name)) for name, _ in tables)
+    if has_judge and any(normalise_vocabulary_words(one) in COLUMN_NAMES["label"] for one in differing):
         said = [  # in each file what its author did, who may be a person or a judge
             rows.set_index(rows[ids[0]].astype("str"))[differing].add_prefix(f"{name_table_stem(name)}_")
             for name, rows in tables
