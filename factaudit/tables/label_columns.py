@@ -367,7 +367,9 @@ def ask_about_judgement_of_own_answer(reading: TableReading) -> None:
 def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
     """Ask of a score or verdict of nobody in particular that says what the labels say."""
     label = reading.roles.get("label")
-    unnamed = [(ours, reading.roles[ours]) for ours in ("score", "prediction") if ours in reading.roles]
+    unnamed: list[tuple[str, ColumnProfile]] = [
+        (ours, reading.roles[ours]) for ours in ("score", "prediction") if ours in reading.roles
+    ]
     unnamed = [] if "evaluator" in reading.roles else unnamed
     judged = [reading.profiles[one] for pair in reading.evaluators.values() for one in pair.values()]
     for column in judged:
