@@ -217,7 +217,8 @@ AUDIT = Audit(
     formula="Per pair a test of two proportions at p < 0.05 gives <, = or >: by default one that knows clusters, with "
     "Holm's correction for the pairs. Ordering error: the two differ, mostly because one side alone is "
     "significant; major error (a reversed pair): both are significant and opposite. VC's ordering error is that of the "
-    "options test: z, correction: none. Soft accuracy: 1 − the mean distance between a pair's one-sided p-values "
+    "options test: z, correction: none; its Table 28 leaves out systems with at most 10 labelled errors (min_errors: "
+    "11). Soft accuracy: 1 − the mean distance between a pair's one-sided p-values "
     "by the predictions and by the labels; 100 %: as sure of each order as the labels. τ-b and r are over the systems' "
     "error rates.",
     text="Each pair of systems is compared once with the labels and once with the predictions (VC §3.5).",

@@ -114,13 +114,14 @@ def _find_like_bacc_with_opposite_tpr_tnr_gaps(audited_run: AuditedRun) -> Itera
         name_evaluator_pair(a, b),
         a["dataset"],
         make_statement(
-            "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}. To catch "
+            "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}{unsure}. To catch "
             "errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to keep good "
             "claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
-            + " This holds for {told:count} of {pairs:count} pairs of like BAcc, each on some dataset."
+            + " This holds for {told:count} of {pairs:count} pairs of like mean BAcc, each on some dataset."
             * (len(pairs) > 1),
             a=a,
             b=b,
+            unsure="" if sure else f" ({explain_undecided_decision_limit(a, 'gap')})",
             passes=passes,
             rejects=rejects,
             told=sorted(told),

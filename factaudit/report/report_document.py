@@ -76,9 +76,10 @@ class ReportDocument:
         return CheckFindingsSummary("", found).format_severity_counts()
 
     def describe_headline_choice(self) -> str:
-        """``the gravest of each check``, of the checks that found something."""
+        """``the gravest of each check``, of the checks that found something; of few checks more than that is shown."""
         n_checks, n_shown = len(self.check_warnings), len(self.headline_findings)
-        return f"the gravest of {'each check' if n_checks <= n_shown else f'{n_shown} of {n_checks} checks'}"
+        checks = "each check" if n_checks <= n_shown else f"{n_shown} of {n_checks} checks"
+        return f"the gravest of {checks}" + ", then the next" * (n_checks < n_shown)
 
     def format_ok_counts(self) -> str:
         """``4 findings that are ok, of 1 check``: a check that looked at four evaluators is one."""

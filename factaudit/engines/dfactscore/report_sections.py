@@ -82,8 +82,9 @@ def build_dfactscore_paragraphs_section(responses: Sequence[Row]) -> Row | None:
     text = (
         f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name, by the "
         "verifier and by how facts are grouped (in bold among the facts). On the page a sentence has the colour of the "
-        "person whom most of its facts are of. Shown: the "
-        f"{min(MAX_SHOWN_PARAGRAPHS, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
+        "person whom most of its facts are of. "
+        + f"Shown: the {MAX_SHOWN_PARAGRAPHS} with most of them. " * (len(merged) > MAX_SHOWN_PARAGRAPHS)
+        + "As a file: tables/dfactscore_elsewhere.csv."
     )
     items = [_make_dfactscore_paragraph(row) for row in merged[:MAX_SHOWN_PARAGRAPHS]]
     return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
@@ -164,7 +165,8 @@ def _describe_dfactscore_grouper(grouper_row: Row) -> str:
         told.append(f"{grouper_row['n_failed']:,} responses without a usable reply")
     if grouper_row["same_as_given"] is not None and grouper_row["grouper"] != "given":
         same = _format_share_of_responses(grouper_row["same_as_given"], grouper_row["n_compared_given"])
-        told.append(f"as given for {same} (facts in the right group: {format_percent(grouper_row['agreement_given'])})")
+        right = format_percent(grouper_row["agreement_given"])
+        told.append(f"as given for {same} (facts in the right group: {right} on average over responses)")
     if grouper_row["grouper"] == "heuristic":
         told.append("it may split one person's facts, or miss a second person")
     return f"{grouper_row['grouper']}: {', '.join(told)}" if told else grouper_row["grouper"]
