@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from factaudit.tables.column_profiles import ColumnProfile
@@ -321,15 +321,20 @@ def tell_people_from_judges(reading: TableReading) -> None:
         roles["prediction" if said.kind == "binary" else "score"] = roles.pop("label")
 
 
+def list_annotators_like_models(annotators: Iterable[Any]) -> list[str]:
+    """Of annotators, those whose names are of models or other judges, and of no person."""
+    return [
+        one
+        for one in dict.fromkeys(str(one) for one in annotators if not is_missing_value(one))
+        if has_vocabulary_word_in_column_name("judges", one) and not has_vocabulary_word_in_column_name("people", one)
+    ]
+
+
 def ask_about_annotators_that_judge(reading: TableReading) -> None:
     """Ask where a column of annotators names what looks like a model."""
     column, label = reading.roles["annotator"], reading.roles.get("label")
     values = [*dict.fromkeys(str(one) for one in reading.rows[column.name] if not is_missing_value(one))]
-    models = [
-        one
-        for one in values
-        if has_vocabulary_word_in_column_name("judges", one) and not has_vocabulary_word_in_column_name("people", one)
-    ]
+    models = list_annotators_like_models(values)
     if not models or label is None:
         return
     kind = "prediction" if label.kind == "binary" else "score"

@@ -42,6 +42,7 @@ from factaudit.tables.foreign_files import (
     read_foreign_file,
 )
 from factaudit.tables.judgement_words import list_reading_of_turned_labels
+from factaudit.tables.label_columns import list_annotators_like_models
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
 from factaudit.tables.mapping_proposal import propose_column_mapping
@@ -94,7 +95,10 @@ def load_tables(
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
     inputs = [_LoadedTableSource.open(source, number, given) for number, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
-    kinds = [None if one.has_code_book else kind for one, kind in zip(inputs, kinds, strict=True)]
+    kinds = [
+        None if one.has_code_book or (kind == "annotations" and _names_models(one)) else kind
+        for one, kind in zip(inputs, kinds, strict=True)
+    ]
     if given == ColumnMapping(auto=True) and _can_load_as_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
@@ -260,6 +264,11 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
         for column in table.columns
         if str(column) not in CLAIM_COLUMNS
     )
+
+
+def _names_models(source: _LoadedTableSource) -> bool:
+    """Whether annotators are called like models: then who of them is a person is asked about."""
+    return "annotator" in source.rows and bool(list_annotators_like_models(source.rows["annotator"].unique()))
 
 
 def _may_repeat_claims(source: _LoadedTableSource) -> bool:
