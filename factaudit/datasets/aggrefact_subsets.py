@@ -40,9 +40,8 @@ def find_aggrefact_subset(dataset: str) -> AggreFactSubset | None:
 def find_whole_aggrefact_dataset(dataset: str) -> str:
     """The LLM-AggreFact dataset that ``dataset`` is or is a part of; an unknown name stays as it is.
 
-    >>> find_whole_aggrefact_dataset("RAGTruth-QA"), find_whole_aggrefact_dataset("Lfqa"),
-    ...     find_whole_aggrefact_dataset("mine")
-    ('RAGTruth', 'LFQA', 'mine')
+    >>> [find_whole_aggrefact_dataset(name) for name in ("RAGTruth-QA", "Lfqa", "mine")]
+    ['RAGTruth', 'LFQA', 'mine']
     """
     subset = find_aggrefact_subset(dataset)
     return dataset if subset is None else subset.part_of or subset.dataset

@@ -113,9 +113,8 @@ def normalise_vocabulary_words(text: object) -> str:
     """A name or word in lower case, without accents, with single blanks for ``_``, ``-``, dots and the humps of
     camelCase.
 
-    >>> normalise_vocabulary_words("modelName"), normalise_vocabulary_words("Not_Supported"),
-    ...     normalise_vocabulary_words(1.0), normalise_vocabulary_words("Énoncé")
-    ('model name', 'not supported', '1', 'enonce')
+    >>> [normalise_vocabulary_words(one) for one in ("modelName", "Not_Supported", 1.0, "Énoncé")]
+    ['model name', 'not supported', '1', 'enonce']
     """
     if whole := re.fullmatch(r"(-?\d+)(\.0+|,00?)?", str(text).strip()):
         return whole[1]
