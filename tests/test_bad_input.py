@@ -174,7 +174,7 @@ CASES: list[tuple[str, int, str]] = [
     ("inspect --strict .", 1, ".: this is a folder, expected a file"),
     ("inspect --strict table.xyz", 1, "table.xyz: expected a name that ends in .csv, .tsv, .txt, .json, .jsonl,"),
     ("inspect --strict empty.jsonl", 1, "empty.jsonl: the file is empty"),
-    ("inspect --strict blank.jsonl", 1, "blank.jsonl: nothing in it is mapped: expected a column for 'claim', for"),
+    ("inspect --strict blank.jsonl", 1, "blank.jsonl: nothing in it is mapped: it has no column"),
     ("inspect --strict cut.jsonl", 1, "cut.jsonl: line 2: the last line is cut off (the file was not written to its"),
     ("inspect --strict cut.jsonl.gz", 1, "cut.jsonl.gz: not a whole gzip file"),
     ("inspect --strict cut.csv.gz", 1, "cut.csv.gz: cannot be read"),
