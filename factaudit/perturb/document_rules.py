@@ -113,8 +113,8 @@ RULES = (
     PerturbationRule(
         "aside_added",
         "same",
-        "A sentence on something else stands at the document's beginning or end: claim and document have at most two "
-        "of its content words.",
+        "The document begins or ends with a sentence on something else: claim and document have at most two of its "
+        "content words.",
         ("The mill closed in 1911.", "The mill closed in 1911.\n\n" + _ASIDES[0]),
         _list_documents_with_unrelated_aside,
         changes="doc",

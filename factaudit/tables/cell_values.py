@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -86,16 +85,12 @@ def find_verdict_in_reply(text: Any) -> str | None:
     found = [_FIRST_WORDS.match(text), _LAST_WORDS.search(text)]
     bold = _BOLD_WORDS.findall(text)
     of_claim = [re.sub("(?i)do(es)? not", "not", "".join(groups)) for groups in _SAID_OF_CLAIM.findall(text)]
-    ways = [marked[-1:], [one[1] for one in found if one is not None], bold, of_claim]
-    for words in ways:
+    at_its_ends = [one[1] for one in found if one is not None]
+    for words, must_agree in ((marked[-1:], False), (at_its_ends, False), (bold, True), (of_claim, True)):
         said = [one for one in words if parse_label_word(one) is not None]
         if said:
-            return said[-1] if (words is not bold and words is not of_claim) or _agree(said) else None
+            return None if must_agree and len({*map(parse_label_word, said)}) > 1 else said[-1]
     return None
-
-
-def _agree(words: Sequence[str]) -> bool:
-    return len({parse_label_word(word) for word in words}) == 1
 
 
 def is_number_text(text: Any) -> bool:

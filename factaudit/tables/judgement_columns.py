@@ -256,8 +256,9 @@ def extract_evaluator_name(column_name: str) -> str:
     return column_name
 
 
-def find_threshold_beside_score(reading: TableReading, evaluator: str) -> float | None:
-    """The one value of the column ``NAME_threshold``, which says where the scores of NAME are cut."""
+def take_threshold_beside_score(reading: TableReading, evaluator: str) -> float | None:
+    """The one value of the column ``NAME_threshold``, which says where the scores of NAME are cut; the reading notes
+    that the column is used."""
     wanted = normalise_vocabulary_words(evaluator)
     for column in reading.profiles.values():
         name, _, last = normalise_vocabulary_words(column.name).rpartition(" ")

@@ -176,7 +176,7 @@ def ask_about_doubtful_directions(
     """Asks of columns whose names may call an error what they say 1, yes, or a high score, of.
 
     Words that the names of a label and of an evaluator share (``Weak? (human)``, ``Weak? (model)``) say what was
-    judged: where they are not known, both are asked about at once. chosen: the scales that the user said.
+    judged: where these words are not known, one question is about both columns. chosen: the scales that the user said.
     """
     turnable = [one for one in (*labelled, *judged) if one.name not in chosen and _can_be_turned(one)]
     shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(*(one.name for one in judged))
@@ -185,15 +185,18 @@ def ask_about_doubtful_directions(
     questions = []
     for columns in [*groups, alike] if alike else groups:
         names = ", ".join(repr(one.name) for one in columns)
-        runs = "runs" if len(columns) == 1 else "run"
-        high = max(1.0 if one.low is None or one.kind == "share" else one.high or 0.0 for one in columns)
-        low = min(0.0 if one.low is None or one.kind == "share" else one.low for one in columns)
+        ends = {
+            one.name: [0.0, 1.0] if one.low is None or one.kind == "share" else [one.low, one.high or 0.0]
+            for one in columns
+        }
         readings = [
             PossibleColumnReading(
-                f"{', '.join(one.name for one in columns)} {runs} from {a:g} (not supported) to {b:g} (supported)",
-                {"scales": {one.name: [a, b] for one in columns}},
+                ", ".join(
+                    f"{name} runs from {a:g} (not supported) to {b:g} (supported)" for name, (a, b) in scales.items()
+                ),
+                {"scales": scales},
             )
-            for a, b in ((high, low), (low, high))
+            for scales in ({name: [high, low] for name, (low, high) in ends.items()}, ends)
         ]
         questions.append(OpenQuestion(f"{names}: whether 1, yes or a high score means an error is not said", readings))
     return questions

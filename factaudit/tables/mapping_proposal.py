@@ -15,7 +15,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_whether_scores_are_of_support
 from factaudit.tables.foreign_tables import read_foreign_table, read_standard_table
-from factaudit.tables.judgement_columns import TableReading, find_threshold_beside_score, has_numbers
+from factaudit.tables.judgement_columns import TableReading, has_numbers, take_threshold_beside_score
 from factaudit.tables.judgement_scales import (
     Scale,
     ask_about_doubtful_directions,
@@ -308,7 +308,7 @@ def _build_evaluator_mappings(
         for name, pair in one.evaluators.items():
             threshold = chosen.thresholds.get(name, chosen.thresholds.get(pair.get("score", "")))
             if threshold is None and "prediction" not in pair and chosen.threshold is None:
-                threshold = find_threshold_beside_score(one, name)
+                threshold = take_threshold_beside_score(one, name)
             found[name] = EvaluatorColumnMapping(**pair, scale=scales.get(name), threshold=threshold)
     return found
 

@@ -267,7 +267,7 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
 
 
 def _names_models(source: _LoadedTableSource) -> bool:
-    """Whether annotators are called like models: then who of them is a person is asked about."""
+    """Whether some annotators have names of models, so that the reader must say who is a person."""
     return "annotator" in source.rows and bool(list_annotators_like_models(source.rows["annotator"].unique()))
 
 

@@ -63,3 +63,7 @@ named = {**labelled, "gpt4 (0-10)": [round(10 * x) for x in FIRST_SCORES]}
 VALUE_SHAPES.append(FileShape("range_of_judge.csv", make_csv(named), L, GPT4))
 logs = {**labelled, "gpt4_logprob": [round(math.log(x), 3) for x in FIRST_SCORES]}
 VALUE_SHAPES.append(FileShape("logprob.csv", make_csv(logs), L, {"gpt4_logprob": A}, "asked"))
+
+# What a name that nothing knows says of both, each on a scale of its own
+weak = {**texts, "weak_human": spell(L, "0", "1"), "weak_gpt4": [1, 2, 5, 1, 2, 1, 2, 5, 4, 5]}
+VALUE_SHAPES.append(FileShape("weak.csv", make_csv(weak), L, {"weak_gpt4": A}, "asked"))
