@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -29,17 +30,19 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
     pairs of systems of the evaluators and datasets on which a verdict changed (Bonferroni; ``n_pairs``).
     """
     orders = [_order_systems_of_run(one) for one in judgements_of_runs]
+    average_errors = lru_cache(maxsize=1)(partial(_average_predicted_errors, judgements_of_runs))
+    first = judgements_of_runs[0]
     rows: list[Row] = []
     n_pairs = 0
-    for place, (before, signs_before) in orders[0].items():
-        after, signs_after = orders[1].get(place, (before, signs_before))
+    for (dataset, evaluator), (before, signs_before) in orders[0].items():
+        after, signs_after = orders[1].get((dataset, evaluator), (before, signs_before))
         both = [pair for pair in signs_before if pair in signs_after]
-        steps = _compute_error_steps_of_runs(judgements_of_runs, place[1])
-        inside = judgements_of_runs[0].dataset_codes == judgements_of_runs[0].dataset_names.index(place[0])
-        n_pairs += len(both) * bool((steps[inside] != 0).any())
+        errors_before, errors_after = average_errors(evaluator)
+        inside = first.dataset_codes == first.dataset_names.index(dataset)
+        n_pairs += len(both) * bool((errors_before[inside] != errors_after[inside]).any())
         changed = [pair for pair in both if signs_before[pair] != signs_after[pair]]
         if before != after or changed:
-            about = {"dataset": place[0], "evaluator": place[1], "before": before, "after": after}
+            about = {"dataset": dataset, "evaluator": evaluator, "before": before, "after": after}
             pairs: list[Row] = [
                 {"system_a": a, "system_b": b, "before": signs_before[a, b], "after": signs_after[a, b]}
                 for a, b in changed
@@ -47,7 +50,8 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
             rows.append(about | {"pairs": pairs})
     for row in rows:
         for pair in row["pairs"]:
-            pair |= _compute_pair_change_of_runs(judgements_of_runs, row, pair, n_pairs) | {"n_pairs": n_pairs}
+            errors = average_errors(row["evaluator"])
+            pair |= _compute_pair_change_of_runs(first, errors, row["dataset"], pair, n_pairs) | {"n_pairs": n_pairs}
     return rows
 
 
@@ -84,29 +88,25 @@ def list_system_order_sentences(row: Row) -> list[str]:
     return said
 
 
-def _compute_error_steps_of_runs(judgements_of_runs: Sequence[Judgements], evaluator: str) -> np.ndarray:
-    """float64 (n,): by how much each claim's predicted error rose; NaN where a run has no verdict."""
-    before, after = (average_repeated_predictions(one, evaluator) for one in judgements_of_runs)
-    return before - after
+def _average_predicted_errors(judgements_of_runs: Sequence[Judgements], evaluator: str) -> list[np.ndarray]:
+    """float64 (n,) for each run: the share of repeats that predict an error; NaN where the run has no verdict."""
+    return [1 - average_repeated_predictions(one, evaluator) for one in judgements_of_runs]
 
 
 def _compute_pair_change_of_runs(
-    judgements_of_runs: Sequence[Judgements], row: Row, pair: Row, n_pairs: int
+    first: Judgements, errors: Sequence[np.ndarray], dataset: str, pair: Row, n_pairs: int
 ) -> dict[str, float | None]:
-    first = judgements_of_runs[0]
-    steps = _compute_error_steps_of_runs(judgements_of_runs, row["evaluator"])
+    steps = errors[1] - errors[0]
+    in_dataset = first.dataset_codes == first.dataset_names.index(dataset)
     sides = []
     for system in (pair["system_a"], pair["system_b"]):
-        inside = (first.dataset_codes == first.dataset_names.index(row["dataset"])) & (
-            first.claims["system"] == system
-        ).to_numpy(dtype=bool, na_value=False)
+        inside = in_dataset & (first.claims["system"] == system).to_numpy(dtype=bool, na_value=False)
         is_labelled = inside & (first.label >= 0)
         sides.append((is_labelled if is_labelled.any() else inside) & ~np.isnan(steps))
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(n_pairs, 1)  # none where repeats changed and their mean did not
     ends = compute_paired_change_of_difference(steps, sides[0], sides[1], first.cluster_codes, confidence)
     found = dict(zip(("change", "change_low", "change_high"), map(none_if_undefined, ends), strict=True))
-    for key, one in zip(("difference_before", "difference_after"), judgements_of_runs, strict=True):
-        error = 1 - average_repeated_predictions(one, row["evaluator"])
+    for key, error in zip(("difference_before", "difference_after"), errors, strict=True):
         found[key] = none_if_undefined(error[sides[0]].mean() - error[sides[1]].mean())
     return found
 
