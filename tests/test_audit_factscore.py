@@ -19,7 +19,11 @@ from sklearn.metrics import roc_auc_score
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import has_response_facts
-from factaudit.arrays.response_means import response_length_penalty
+from factaudit.arrays.response_means import (
+    response_change_with_interval,
+    response_length_penalty,
+    response_mean_with_interval,
+)
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.factscore_agreement import (
     classify_factscore_agreement_by_threshold,
@@ -30,7 +34,6 @@ from factaudit.audit.factscore_agreement import (
 )
 from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.errors import UsageError
-from factaudit.stats.bootstrap_means import bootstrap_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -204,13 +207,25 @@ def test_it_applies_where_claims_say_which_fact_or_which_response_abstained() ->
     assert not has_response_facts(table([[1]]))
 
 
-def test_intervals_are_of_a_bootstrap_over_responses() -> None:
-    values = np.array([0.0, 0.5, 1.0, 1.0])
-    low, high = bootstrap_mean_interval(values, ClusterBootstrap(replicates=4000, seed=3))
-    means = [values[[a, b, c, d]].mean() for a in range(4) for b in range(4) for c in range(4) for d in range(4)]
-    assert low == pytest.approx(np.quantile(means, 0.025), abs=0.13)
-    assert high == pytest.approx(np.quantile(means, 0.975), abs=0.13)
-    assert bootstrap_mean_interval(values[:1], ClusterBootstrap()) == (None, None)
+def test_intervals_are_korn_and_graubards_over_responses() -> None:
+    scores = np.array([0.0, 0.5, 1.0, 1.0])
+    row = response_mean_with_interval("score", scores.tolist(), ClusterBootstrap())
+    mean, t = 0.625, stats.t.ppf(0.975, 3)
+    units = mean * (1 - mean) / (scores.var(ddof=1) / 4) * (stats.norm.ppf(0.975) / t) ** 2
+    assert row["score_low"] == pytest.approx(stats.beta.ppf(0.025, mean * units, (1 - mean) * units + 1))
+    assert row["score_high"] == pytest.approx(stats.beta.ppf(0.975, mean * units + 1, (1 - mean) * units))
+    assert response_mean_with_interval("score", [0.5], ClusterBootstrap())["score_low"] is None
+
+
+def test_intervals_of_changes_are_students_at_least() -> None:
+    mixed = [0.2, -0.1, 0.0, 0.1]
+    row = response_change_with_interval("gap", mixed, ClusterBootstrap())
+    found = stats.ttest_1samp(mixed, 0).confidence_interval()
+    assert (row["gap_low"], row["gap_high"]) == (pytest.approx(found.low), pytest.approx(found.high))
+    one_way = [0.0, 0.0, 0.0, 0.0, -0.4]  # the ends of Student's interval: -0.30 and 0.14
+    row = response_change_with_interval("gap", one_way, ClusterBootstrap())
+    assert row["gap_low"] < -0.5
+    assert row["gap_high"] == pytest.approx(stats.ttest_1samp(one_way, 0).confidence_interval().high)
 
 
 # ----------------------------------------------------------------------------------------------------- with people

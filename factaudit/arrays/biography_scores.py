@@ -14,6 +14,8 @@ from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
     explain_missing_mean_intervals,
     mean_of_defined,
+    response_change_with_interval,
+    response_count_with_interval,
     response_length_penalty,
     response_mean_with_interval,
     response_share_with_interval,
@@ -133,7 +135,7 @@ def summarise_biography_scores(
     responses that have the figure; ``_min`` and ``_max`` are over all that answered, an undefined score being anything
     from 0 to 1. A response without candidates (``n_without_candidates``) has no score, and is in none of the other
     figures nor in their bounds. ``gap`` and its interval are paired: over the responses that have both scores.
-    Intervals (``_low``, ``_high``) are percentiles of a bootstrap over responses, of shares Wilson's.
+    Intervals (``_low``, ``_high``) are those of `factaudit.arrays.response_means`.
     ``share_merged`` is of the responses of which the verdicts decide it (``n_undecided``: of which they don't), and so
     are the shares of categories; their bounds are over all. What of it is the verifier's error:
     `factaudit.stats.noise_floor`.
@@ -151,15 +153,16 @@ def summarise_biography_scores(
         "n_ungrouped": sum(row["n_ungrouped"] for row in answered),
         "facts_per_response": mean_of_defined(row["n_facts"] for row in answered),
     }
-    for key in (*AVERAGED_SCORES, "gap"):
+    for key in AVERAGED_SCORES:
         found |= response_mean_with_interval(key, [row[key] for row in answered], intervals)
+    found |= response_change_with_interval("gap", [row["gap"] for row in answered], intervals)
     for key in AVERAGED_SCORES:
         for end in ("min", "max"):
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in answered)
     for end in ("min", "max"):
         found[f"gap_{end}"] = mean_of_defined(row[f"gap_{end}"] for row in seen)
     for key in ("n_biographies", "n_entities"):
-        found |= response_mean_with_interval(key, [row[key] for row in seen], intervals)
+        found |= response_count_with_interval(key, [row[key] for row in seen], intervals)
         for end in ("min", "max"):
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in seen)
     told = mean_of_defined(row["mean_biographies"] for row in seen)

@@ -7,14 +7,15 @@ never raises a score; bounds say what it hides. Where nothing was asked (no page
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from factaudit.errors import UsageError
-from factaudit.stats.bootstrap_means import bootstrap_mean_interval
+from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_means import clustered_positive_mean
 from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.undefined_values import none_if_undefined
 
@@ -40,12 +41,40 @@ def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None
 def response_mean_with_interval(
     key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
 ) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the mean of what is defined, with its interval over responses.
+    """``key``, ``key_low`` and ``key_high``: the mean of the scores, in [0, 1], that are defined, with its interval.
 
     No interval where responses have one value: `explain_missing_mean_intervals`.
     """
+    return _average_with_interval(key, values, intervals, bounded_mean_interval)
+
+
+def response_change_with_interval(
+    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
+) -> dict[str, float | None]:
+    """`response_mean_with_interval` of changes: one score of each response less another, in [-1, 1]."""
+    return _average_with_interval(key, values, intervals, bounded_change_interval)
+
+
+def response_count_with_interval(
+    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
+) -> dict[str, float | None]:
+    """`response_mean_with_interval` of counts, such as how many people a response tells of."""
+    return _average_with_interval(key, values, intervals, _mean_count_interval)
+
+
+def _mean_count_interval(counts: np.ndarray, confidence: float) -> tuple[float | None, float | None]:
+    found = clustered_positive_mean(counts, np.arange(len(counts)), confidence)
+    return none_if_undefined(found.low), none_if_undefined(found.high)
+
+
+def _average_with_interval(
+    key: str,
+    values: Sequence[float | None],
+    intervals: ClusterBootstrap | None,
+    mean_interval: Callable[[np.ndarray, float], tuple[float | None, float | None]],
+) -> dict[str, float | None]:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
-    low, high = bootstrap_mean_interval(known, intervals)
+    low, high = mean_interval(known, intervals.confidence) if intervals is not None else (None, None)
     return {key: float(known.mean()) if len(known) else None, f"{key}_low": low, f"{key}_high": high}
 
 

@@ -20,7 +20,7 @@ from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import make_row_finding
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -200,8 +200,8 @@ AUDIT = Audit(
         "n_citations": Column("citations", "count", _SENTENCES_DESCRIPTION),
         "n_malformed": Column("malformed", "count", "citations that name no document", shown="any"),
         "n_unscored": Column("unscored", "count", "judgements without a verdict", shown="any"),
-        "recall": Column("recall", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
-        "precision": Column("precision", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+        "recall": Column("recall", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
+        "precision": Column("precision", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
         "recall_all": Column("recall, empty as 0", "percent", "recall where empty responses count as 0", shown=False),
         **pick_shared_columns("reason"),
     },

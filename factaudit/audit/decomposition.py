@@ -21,7 +21,7 @@ from factaudit.arrays.decomposition_faults import (
 )
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_facts import has_response_facts, score_response_facts
-from factaudit.arrays.response_means import mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import mean_of_defined, response_change_with_interval, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
@@ -33,7 +33,7 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, WILSON
+from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_MEAN, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
@@ -128,7 +128,7 @@ def compute_decomposition_scores(
                 row |= _build_decomposition_score_figures(
                     f"{name}_score", found, (supported, least, most), left, both, intervals
                 )
-                row |= response_mean_with_interval(f"{name}_change", (mine - whole)[both].tolist(), intervals)
+                row |= response_change_with_interval(f"{name}_change", (mine - whole)[both].tolist(), intervals)
             lacking = [name for name in ("init_score", *(f"{name}_score" for name in kept)) if row[name] is None]
             why = f"no response has such facts that were judged: {', '.join(lacking)}" if lacking else ""
             row["reason"] = join_reasons([why, explain_missing_row_intervals(row, FEW_CLUSTERS)])
@@ -349,7 +349,7 @@ AUDITS = (
             **pick_shared_columns("dataset", "evaluator", "system"),
             "n_scored": Column("responses", "count", "responses of which a fact was put to the evaluator"),
             "n_unscored": Column("unscored", "count", "facts without a verdict", shown="any"),
-            "init_score": Column("all facts", "percent", "over all facts", bounds=True, interval=RESPONSE_BOOTSTRAP),
+            "init_score": Column("all facts", "percent", "over all facts", bounds=True, interval=RESPONSE_MEAN),
             **{
                 key: column
                 for name, (heading, what) in _SCORES_DESCRIPTION.items()
@@ -360,14 +360,12 @@ AUDITS = (
                     ),
                     (
                         f"{name}_score",
-                        Column(
-                            heading, "percent", what, bounds=True, interval=RESPONSE_BOOTSTRAP, counted_in=f"n_{name}"
-                        ),
+                        Column(heading, "percent", what, bounds=True, interval=RESPONSE_MEAN, counted_in=f"n_{name}"),
                     ),
                     (
                         f"{name}_change",
                         Column(
-                            f"change by {heading}", "points", what, interval=RESPONSE_BOOTSTRAP, counted_in=f"n_{name}"
+                            f"change by {heading}", "points", what, interval=RESPONSE_CHANGE, counted_in=f"n_{name}"
                         ),
                     ),
                 )

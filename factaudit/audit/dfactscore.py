@@ -35,7 +35,13 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_WILSON
+from factaudit.audit.core.interval_methods import (
+    RESPONSE_BOOTSTRAP,
+    RESPONSE_CHANGE,
+    RESPONSE_COUNT,
+    RESPONSE_MEAN,
+    RESPONSE_WILSON,
+)
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
@@ -226,20 +232,20 @@ _COUNT_COLUMNS: dict[str, Column] = {
     "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
-    "init_factscore": Column("FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "init_factscore": Column("FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "factscore": Column(
-        "FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, shown=False
+        "FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN, shown=False
     ),
-    "init_dfactscore": Column("D-FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "init_dfactscore": Column("D-FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "dfactscore": Column(
-        "D-FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, shown=False
+        "D-FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN, shown=False
     ),
     "gap": Column(
         "gap",
         "points",
         "FActScore − D-FActScore, without the penalty, paired",
         bounds=True,
-        interval=RESPONSE_BOOTSTRAP,
+        interval=RESPONSE_CHANGE,
     ),
     "n_dfactscore_higher": Column(
         "D-FActScore higher",
@@ -258,10 +264,8 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
     "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
     "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
-    "n_biographies": Column(
-        "# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, digits=2
-    ),
-    "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, digits=2),
+    "n_biographies": Column("# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
+    "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
     "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
     **{
         name: Column(name, "percent", "shares of the categories (MF §2.4)", bounds=True, shown=False)

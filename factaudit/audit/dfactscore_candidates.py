@@ -17,7 +17,7 @@ from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_WILSON
+from factaudit.audit.core.interval_methods import RESPONSE_MEAN, RESPONSE_WILSON
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import join_statements, make_statement
 from factaudit.audit.dfactscore import LinkRule
@@ -167,10 +167,10 @@ AUDIT = Audit(
         "n_candidates": Column("candidates", "number", "candidates a response, on average", digits=1),
         "n_without_candidates": Column("without", "count", "responses left without a candidate", shown="any"),
         "init_factscore": Column(
-            "FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_BOOTSTRAP
+            "FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_MEAN
         ),
         "init_dfactscore": Column(
-            "D-FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_BOOTSTRAP
+            "D-FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_MEAN
         ),
         "share_merged": Column("merged", "percent", "merged responses", bounds=True, interval=RESPONSE_WILSON),
         **pick_shared_columns("reason"),

@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import (
+    explain_missing_mean_intervals,
+    mean_of_defined,
+    response_change_with_interval,
+)
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -87,7 +91,7 @@ def compare_human_and_machine_dfactscores(
     (`factaudit.arrays.biography_scores.score_biography`).
 
     For FActScore, D-FActScore, # bio and # ent.: both means, and Pearson's r over responses with a bootstrap interval;
-    ``gap`` = FActScore - D-FActScore by either, with a paired bootstrap. ``__all__`` also has Kendall's τ-b between the
+    ``gap`` = FActScore - D-FActScore by either, paired. ``__all__`` also has Kendall's τ-b between the
     systems' means, and ``n_unmatched``: annotated responses that the machine did not score.
     """
     annotated = _average_human_dfactscores(human_rows)
@@ -125,7 +129,7 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
         )
     for prefix, side in (("human_", 0), ("", 1)):
         gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
-        row |= response_mean_with_interval(f"{prefix}gap", gaps, intervals)
+        row |= response_change_with_interval(f"{prefix}gap", gaps, intervals)
     undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
     why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
     row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
@@ -184,11 +188,9 @@ for _name, _heading, _unit in (
     )
 _PEOPLE_COLUMNS |= {
     "human_gap": Column(
-        "gap, people", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_BOOTSTRAP
+        "gap, people", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_CHANGE
     ),
-    "gap": Column(
-        "gap", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_BOOTSTRAP
-    ),
+    "gap": Column("gap", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_CHANGE),
     **{
         f"{name}_kendall_tau": Column("τ of systems", "number", "Kendall's τ-b of the systems' means", shown=False)
         for name in ("factscore", "dfactscore")

@@ -19,7 +19,7 @@ from factaudit.arrays.response_means import (
     response_mean_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -120,15 +120,15 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
-    "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
-    "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
+    "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "k": Column("K", "count", "facts wanted of a response: the median of the data set's, unless given", shown=False),
     "f1": Column(
         "F1@K",
         "percent",
         "harmonic mean of the supported share of facts and of K facts, mean over responses",
         bounds=True,
-        interval=RESPONSE_BOOTSTRAP,
+        interval=RESPONSE_MEAN,
     ),
     "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
     "num_facts_per_response": Column("facts per response", "number", "of those that said a fact", digits=1),

@@ -19,14 +19,20 @@ from factaudit.arrays.response_facts import (
     has_human_response_facts,
     score_response_facts,
 )
-from factaudit.arrays.response_means import DEFAULT_GAMMA
+from factaudit.arrays.response_means import (
+    DEFAULT_GAMMA,
+    explain_missing_mean_intervals,
+    response_change_with_interval,
+    response_mean_with_interval,
+)
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import DotPlotSpec, LinePlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.rank_correlation import pearson_r
+from factaudit.text.display_text import join_reasons
 
 IrrelevantFacts = Literal["exclude", "unsupported"]
 #: "Score > t" for these t, as a classifier of responses.
@@ -181,41 +187,35 @@ def compute_factscore_agreement_errors(score_pairs: np.ndarray, intervals: Clust
     n = len(score_pairs)
     if not n:
         return row | {"reason": "no response has both scores"}
-    row |= {
-        key: float(value[0])
-        for key, value in _compute_factscore_error_figures(score_pairs[None]).items()
-        if not np.isnan(value[0])
-    }
+    human, predicted = score_pairs.T
+    error = predicted - human
+    for key, values in (("human", human), ("predicted", predicted), ("mae", np.abs(error)), ("rmse", error**2)):
+        row |= response_mean_with_interval(key, values.tolist(), intervals)
+    row |= response_change_with_interval("bias", error.tolist(), intervals)
+    row |= {key: None if row[key] is None else row[key] ** 0.5 for key in ("rmse", "rmse_low", "rmse_high")}
     varied = n >= 3 and bool(np.all(np.ptp(score_pairs, axis=0) > 0))
-    if varied:
-        row["pearson_p"] = float(stats.pearsonr(score_pairs[:, 0], score_pairs[:, 1]).pvalue)
-        row["spearman_p"] = float(stats.spearmanr(score_pairs[:, 0], score_pairs[:, 1]).pvalue)
-    else:
-        row["pearson_r"] = row["spearman_r"] = None
-    if n > 1 and intervals is not None:
+    why = explain_missing_mean_intervals(row, ("human", "predicted", "bias", "mae", "rmse"), intervals)
+    if not varied:
+        return row | {
+            "reason": join_reasons(["correlations: fewer than three responses, or one score is constant", why])
+        }
+    row["pearson_p"] = float(stats.pearsonr(human, predicted).pvalue)
+    row["spearman_p"] = float(stats.spearmanr(human, predicted).pvalue)
+    row |= {key: float(value[0]) for key, value in _correlate_response_scores(score_pairs[None]).items()}
+    if intervals is not None:
         draws = np.random.default_rng(intervals.seed).integers(0, n, (intervals.replicates, n))
-        for key, values in _compute_factscore_error_figures(score_pairs[draws]).items():
-            if row[key] is not None:
-                row[f"{key}_low"], row[f"{key}_high"] = bootstrap_percentile_interval(values, intervals)
-    return row | {"reason": None if varied else "correlations: fewer than three responses, or one score is constant"}
+        for key, values in _correlate_response_scores(score_pairs[draws]).items():
+            row[f"{key}_low"], row[f"{key}_high"] = bootstrap_percentile_interval(values, intervals)
+    return row | {"reason": why or None}
 
 
-def _compute_factscore_error_figures(score_pairs: np.ndarray) -> dict[str, np.ndarray]:
-    """The figures of each of r sets of pairs (r, n, 2), each (r,); NaN where a correlation does not exist."""
+def _correlate_response_scores(score_pairs: np.ndarray) -> dict[str, np.ndarray]:
+    """The correlations of each of r sets of pairs (r, n, 2), each (r,); NaN where one score is constant."""
     from scipy import stats
 
     human, predicted = score_pairs[..., 0], score_pairs[..., 1]
-    error = predicted - human
     ranks = stats.rankdata(score_pairs, axis=1)
-    return {
-        "human": human.mean(axis=1),
-        "predicted": predicted.mean(axis=1),
-        "bias": error.mean(axis=1),
-        "mae": np.abs(error).mean(axis=1),
-        "rmse": np.sqrt((error**2).mean(axis=1)),
-        "pearson_r": pearson_r(human, predicted),
-        "spearman_r": pearson_r(ranks[..., 0], ranks[..., 1]),
-    }
+    return {"pearson_r": pearson_r(human, predicted), "spearman_r": pearson_r(ranks[..., 0], ranks[..., 1])}
 
 
 # ------------------------------------------------------------------------------------------------------ declaration
@@ -257,13 +257,11 @@ AUDITS = (
             ),
             **pick_shared_columns("n"),
             "n_missing": Column("not predicted", "count", "people's scores without a predicted one", shown="any"),
-            "human": Column("people's", "percent", "mean scores", interval=RESPONSE_BOOTSTRAP),
-            "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_BOOTSTRAP),
-            "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP),
-            "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP, signed=False),
-            "rmse": Column(
-                "RMSE", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP, signed=False
-            ),
+            "human": Column("people's", "percent", "mean scores", interval=RESPONSE_MEAN),
+            "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_MEAN),
+            "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
+            "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
+            "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
             "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
             "pearson_p": Column("Pearson p", "p", "of no correlation", shown=False),

@@ -17,7 +17,7 @@ from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, resp
 from factaudit.arrays.variant_scores import SCORE_KEYS, VariantScores, collect_variant_scores
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
-from factaudit.audit.core.interval_methods import JACKKNIFE, ORDER_BOOTSTRAP, RESPONSE_BOOTSTRAP
+from factaudit.audit.core.interval_methods import JACKKNIFE, ORDER_BOOTSTRAP, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import (
@@ -259,7 +259,7 @@ AUDITS = (
                 "percent",
                 "by the variant, with its length penalty",
                 bounds=True,
-                interval=RESPONSE_BOOTSTRAP,
+                interval=RESPONSE_MEAN,
                 counted_in="n_scored",
             ),
             "change": Column("change", "points", "from the base", bounds=True, interval=JACKKNIFE),

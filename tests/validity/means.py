@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.stats.bootstrap_means import bootstrap_mean_interval
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.clustered_means import clustered_mean_difference
 
 
@@ -99,18 +98,50 @@ def true_difference(regime: Regime) -> float:
 
 #: Of responses: the parameters of the beta distribution by which shares of supported facts differ.
 RESPONSES = {"60 % supported": (3.0, 2.0), "94 % supported": (8.0, 0.5), "any share": (1.0, 1.0), "6 %": (0.5, 8.0)}
+#: Of changes: those shares of supported facts, how many responses lose some, which share of these (beta distributed),
+#: and how many other facts are judged anew, half of them gained.
+CHANGES = {
+    "a quarter loses half": ((3.0, 2.0), 0.25, (2.0, 2.0), 0.0),
+    "a tenth loses half": ((9.0, 1.0), 0.1, (2.0, 2.0), 0.0),
+    "half lose a tenth": ((9.0, 1.0), 0.5, (1.0, 9.0), 0.0),
+    "all lose a tenth": ((8.0, 2.0), 1.0, (1.0, 9.0), 0.0),
+    "judged anew, no change": ((3.0, 2.0), 0.0, (1.0, 9.0), 0.1),
+    "judged anew, half lose a tenth": ((3.0, 2.0), 0.5, (1.0, 9.0), 0.1),
+}
 N_RESPONSES, FACTS = (10, 20, 50, 100, 200, 500), 25
 
 
 def cover_response_mean(shape: tuple[float, float], responses: int, replicates: int, seed: int = 5) -> float:
-    """How often the bootstrap interval of the mean share of supported facts held the true one, where there was one."""
+    """How often the interval of the mean share of supported facts held the true one, where there was one."""
     random, held = np.random.default_rng(seed), []
-    for replicate in range(replicates):
-        share = random.binomial(FACTS, random.beta(*shape, responses)) / FACTS
-        low, high = bootstrap_mean_interval(share, ClusterBootstrap(seed=replicate, replicates=1000))
+    for _ in range(replicates):
+        low, high = bounded_mean_interval(random.binomial(FACTS, random.beta(*shape, responses)) / FACTS)
         if low is not None and high is not None:
             held.append(low <= shape[0] / sum(shape) <= high)
     return float(np.mean(held))
+
+
+def cover_response_change(world: str, responses: int, replicates: int, seed: int = 5) -> float:
+    """How often the interval of the mean change of that share held the true one, where there was one."""
+    random, held = np.random.default_rng(seed), []
+    shape, losers, loss, _ = CHANGES[world]
+    truth = -shape[0] / sum(shape) * losers * loss[0] / sum(loss)
+    for _ in range(replicates):
+        low, high = bounded_change_interval(draw_changes(world, responses, random))
+        if low is not None and high is not None:
+            held.append(low <= truth <= high)
+    return float(np.mean(held))
+
+
+def draw_changes(world: str, responses: int, random: np.random.Generator) -> np.ndarray:
+    """The share of supported facts of each response after, less before: (responses,)."""
+    shape, losers, loss, anew = CHANGES[world]
+    share = random.beta(*shape, responses)
+    before = random.binomial(FACTS, share)
+    lost = random.binomial(before, np.where(random.random(responses) < losers, random.beta(*loss, responses), 0.0))
+    judged_anew = random.binomial(FACTS, anew, responses)
+    moved = random.binomial(judged_anew, share) - random.binomial(judged_anew, share)
+    return (np.clip(before + moved, 0, FACTS) - before - lost) / FACTS
 
 
 if __name__ == "__main__":
@@ -122,3 +153,6 @@ if __name__ == "__main__":
     for name, shape in RESPONSES.items():
         cells = [f"{100 * cover_response_mean(shape, n, size):.1f}" for n in N_RESPONSES]
         print(f"| mean over responses: {name} | {' | '.join(cells)} |")
+    for name in CHANGES:
+        cells = [f"{100 * cover_response_change(name, n, size):.1f}" for n in N_RESPONSES]
+        print(f"| change over responses: {name} | {' | '.join(cells)} |")

@@ -50,10 +50,13 @@ def test_intervals_of_mean_differences_cover(regime):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", means.RESPONSES.values(), ids=means.RESPONSES)
-def test_intervals_of_means_over_responses_cover_from_100_on_and_too_rarely_below_20(shape):
-    assert LOWEST <= means.cover_response_mean(shape, 100, REPLICATES, seed=17) < 1
-    assert means.cover_response_mean(shape, 10, REPLICATES, seed=17) < 0.95
+@pytest.mark.parametrize("responses", [10, 20, 100])
+def test_intervals_of_means_over_responses_and_of_their_changes_cover(responses):
+    shares = {
+        name: means.cover_response_mean(shape, responses, 300, seed=17) for name, shape in means.RESPONSES.items()
+    }
+    shares |= {name: means.cover_response_change(name, responses, 300, seed=17) for name in means.CHANGES}
+    assert {name: share for name, share in shares.items() if not LOWEST <= share < 1} == {}
 
 
 @pytest.mark.slow
