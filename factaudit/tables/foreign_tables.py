@@ -291,6 +291,8 @@ def _find_annotator_labels(reading: TableReading, classes: Mapping[str, str]) ->
         if list_searchable_forms_of_column_name(one.name)[-1] in known or classes[one.name] == "people"
     ]
     chosen = [one for one in named if one.n_different > 1] or named or free
+    if chosen and max(one.n_different for one in chosen) == 1:
+        return  # a label that never varies may be what was asked: `find_label_column` looks for the answer
     if len(chosen) == 1 or named:
         ranked = sorted(
             chosen,
