@@ -14,6 +14,7 @@ from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
+    parse_label_word,
     strip_column_name_values_hint,
 )
 
@@ -25,6 +26,11 @@ LONG_FORM_ROLES = ("evaluator", "status", "raw", "chunk_scores", "repeat")
 _GENERIC_NAME_PARTS = ("text", "content", "value", "page content", "name")
 #: Names of a column that may say who judged, or anything else.
 _LOOSE_EVALUATOR_NAMES = ("name", "key", "feedback key", "score name", "criterion")
+#: Last words of names of columns that say who somebody was; what a person who judges is called.
+_NAME_WORDS = ("name", "names", "by", "email", "initials")
+_ACTING_PEOPLE = ("editor", "reviewer", "rater", "coder", "worker", "annotator", "assessor", "labeler", "labeller")
+#: ``J.``, ``MK``, ``Ana``, ``ana@example.org``.
+_PERSON_PATTERN = re.compile(r"[A-Z]{1,3}\.?|([A-Z]\.)+|[A-Z][a-z]+( [A-Z][a-z]*\.?)?|\S+@\S+")
 #: What a table with an answer key calls it, and what it calls the answer that was given.
 _KEY_NAMES, _GIVEN_NAMES = (
     ("answer", "answers", "answer text"),
@@ -242,6 +248,15 @@ def find_column_naming_the_evaluator(
         if len(rows) > len(times) and (times == column.n_different).all() and not cells.duplicated().any():
             return column
     return None
+
+
+def holds_names_of_people(column: ColumnProfile) -> bool:
+    """Whether a column says by its name that its cells are names of people (``reviewer_name``, ``checked_by``), or may
+    do so (``editor``) and has nothing but names and initials in its cells: who judged, and not what they said."""
+    *first, last = normalise_vocabulary_words(column.name).split() or [""]
+    said = [one for one in column.words if len(one.strip(".")) > 1 and parse_label_word(one) is not None]
+    are_names = not said and bool(column.words) and all(_PERSON_PATTERN.fullmatch(word) for word in column.words)
+    return (bool(first) and last in _NAME_WORDS and not said) or (last in _ACTING_PEOPLE and are_names)
 
 
 def _names_people_and_judges(column: ColumnProfile) -> bool:

@@ -17,6 +17,7 @@ from factaudit.tables.column_roles import (
     find_column_naming_the_evaluator,
     find_column_roles,
     find_repeated_claim_id_column,
+    holds_names_of_people,
     list_searchable_forms_of_column_name,
 )
 from factaudit.tables.judgement_columns import (
@@ -146,7 +147,7 @@ def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
     """The class of each column that could hold judgements and has no other role."""
     found = {}
     for column in reading.list_free_columns():
-        if column.name in taken:
+        if column.name in taken or holds_names_of_people(column):
             continue
         if column.kind in ("binary", "share", "grade", "number") or _has_label_words(column):
             found[column.name] = classify_judgement_column_by_name(column)
@@ -182,8 +183,10 @@ def _has_label_words(column: ColumnProfile) -> bool:
     ):
         return False
     called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges", "labels"))
-    called = called or normalise_vocabulary_words(column.name) in ("label", "verdict", "prediction", "grade")
+    called = called or normalise_vocabulary_words(column.name) in (*COLUMN_NAMES["label"], "verdict", "prediction")
     is_error = is_reversed_column_name(column.name)
+    if is_error and not known and column.n_missing and not marks:
+        return False  # of which kind an error is, where there is one
     called = called or (is_error and (known or 1 < column.n_different <= 3))  # an error's kind, or none
     short = column.mean_length <= 30 and len(column.words) <= _MAX_LABEL_WORDS
     repeated = column.n_different < 0.6 * _count_present(column) or known

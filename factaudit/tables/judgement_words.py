@@ -17,7 +17,7 @@ from factaudit.tables.vocabulary import (
     normalise_vocabulary_words,
     parse_label_word,
 )
-from factaudit.tables.word_scales import is_scale_of_judgement, list_cuts_of_scale, rank_scale_words
+from factaudit.tables.word_scales import is_scale_of_judgement, is_word_and_denial, list_cuts_of_scale, rank_scale_words
 
 #: Of more unknown words the user says by hand which is which.
 _MAX_WORD_READINGS = 4
@@ -128,11 +128,12 @@ def _ask_about_unknown_words(column: ColumnProfile, unknown: Sequence[str], has_
             for text, value in choices
         ]
     else:
+        first = sorted(unknown, key=len) if is_word_and_denial(unknown) else unknown
         readings = [
             PossibleColumnReading(
                 f"{one!r} is attributable, the rest not", {"labels": {w: int(w == one) for w in unknown}}
             )
-            for one in unknown[:_MAX_WORD_READINGS]
+            for one in first[:_MAX_WORD_READINGS]
         ]
     return OpenQuestion(f"{column.name!r} has {listed}: attributable or not", readings)
 
@@ -149,8 +150,10 @@ def _list_readings_of_word_scale(column: ColumnProfile, unknown: Sequence[str]) 
     if ranks is not None and is_reversed_column_name(column.name) and not is_scale_of_judgement(words):
         ranks = {word: -rank for word, rank in ranks.items()}  # a low risk
     middle = [word for word in words if ranks and not ranks[word]]
-    if ranks is None or {*unknown} <= {*middle, *failures}:
-        return []
+    parts = [{*normalise_vocabulary_words(word).split()} for word in words]
+    says_of_what = len(parts) == 2 and bool(parts[0] & parts[1]) and parts[0] ^ parts[1] <= BARE_WORDS
+    if ranks is None or says_of_what or {*unknown} <= {*middle, *failures}:
+        return []  # "error there" and "error not there" are no grades
     ways: list[dict[str, int | None]] = [
         {word: int(word in cut) for word in words} for cut in list_cuts_of_scale(ranks)[:_MAX_CUTS]
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
+from factaudit.tables.column_roles import holds_names_of_people
 from factaudit.tables.judgement_columns import (
     REASONS,
     TableReading,
@@ -33,7 +33,7 @@ from factaudit.tables.vocabulary import (
     parse_label_word,
     parse_stated_range,
 )
-from factaudit.tables.word_scales import is_scale_of_judgement, rank_scale_words
+from factaudit.tables.word_scales import is_scale_of_judgement, is_word_and_denial, rank_scale_words
 
 #: What a name says that a column is, and may be wrong in.
 _DOUBTED_REASONS = {REASONS[kind] for kind in ("measure", "quality", "flag")}
@@ -62,18 +62,20 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
             free = [column for name, column in one.profiles.items() if name not in mapped]
             if has_judges and not has_labels:
                 _ask_about_agreement(one, [column for column in free if column.has_both_verdicts])
-            if not has_labels:
-                _ask_about_marks(one, [column for column in free if _may_mark_claims(one, column)])
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
             before = dict(one.unread)
             leave_out_numbers_against(one, left)
             left = [column for column in left if one.unread.get(column.name) == before.get(column.name)]
+            marks = [] if has_labels else [column for column in free if _may_mark_claims(one, column)]
+            left = [column for column in left if column not in marks]
+            # The kinds of errors are labels where nothing else is.
+            _ask_about_marks(one, [column for column in marks if column.n_different == 1 or not left])
             ask_about_unknown_columns(one, left, has_labels)
 
 
 def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, has_judges: bool) -> bool:
     reason = reading.unread.get(column.name)
-    if not reading.is_free(column.name) and reason not in _DOUBTED_REASONS:
+    if (not reading.is_free(column.name) and reason not in _DOUBTED_REASONS) or holds_names_of_people(column):
         return False
     by_people = has_vocabulary_word_in_column_name("people", column.name)
     by_judges = has_vocabulary_word_in_column_name("judges", column.name)
@@ -93,7 +95,7 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
         return True
-    if not has_labels and kind == "unknown" and (column.has_opposite_verdicts or _has_word_and_its_denial(column)):
+    if not has_labels and kind == "unknown" and (column.has_opposite_verdicts or is_word_and_denial(column.words)):
         return True
     is_scale = column.low is None and rank_scale_words(column.words) is not None
     is_few = is_scale or (column.kind == "name" and len(column.words) <= _MAX_WORDS)
@@ -101,38 +103,35 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
     return is_called and (is_few or column.kind in ("binary", "share", "grade"))
 
 
-def _has_word_and_its_denial(column: ColumnProfile) -> bool:
-    """Whether a column has two words, of which one denies the other: "sound" and "unsound"."""
-    if column.kind != "name" or len(column.words) != 2:
-        return False
-    word, denial = sorted(map(normalise_vocabulary_words, column.words), key=len)
-    return re.fullmatch(rf"(un|in|im|il|ir|non|not|no|dis|mis|nicht|pas) ?{re.escape(word)}", denial) is not None
-
-
 def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:
-    """Whether a column has one word in some rows and nothing in the others, under a name of a label."""
-    is_mark = column.kind in ("binary", "name") and column.n_different == 1 and column.n_missing > 0
+    """Whether a column has one word in some rows and nothing in the others, under a name of a label; or the kinds of
+    errors in some."""
+    is_error = is_reversed_column_name(column.name)
+    is_mark = column.kind in ("binary", "name") and column.n_different == 1
+    is_mark = column.n_missing > 0 and (is_mark or (column.kind in ("name", "text") and is_error and bool(column.words)))
     reason = reading.unread.get(column.name)
     is_open = reading.is_free(column.name) or reason in _DOUBTED_REASONS or reason == REASONS["constant"]
     kinds = ("doubtful_labels", "labels", "people")
     is_called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in kinds)
-    return is_mark and is_open and (is_called or is_reversed_column_name(column.name))
+    return is_mark and is_open and (is_called or is_error)
 
 
 def _ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
     """Ask whether marked claims are the errors, or those that are not marked."""
     for column in columns:
-        name, (mark,) = column.name, column.words
+        name, marks = column.name, column.words
+        listed = ", ".join(map(repr, marks))
         may_be_error = is_reversed_column_name(name) or has_vocabulary_word_in_column_name("doubtful_errors", name)
         ways = [
             PossibleColumnReading(
-                f"{name}: people's labels, {mark!r} is {'not ' * (not said)}attributable, and what is not marked is"
+                f"{name}: people's labels, {listed} is {'not ' * (not said)}attributable, and what is not marked is"
                 f"{' not' * said}",
-                {"columns": {"label": name}, "labels": {mark: said, "": 1 - said}},
+                {"columns": {"label": name}, "labels": {**dict.fromkeys(marks, said), "": 1 - said}},
             )
             for said in ((0, 1) if may_be_error else (1, 0))
+            if said == 0 or len(marks) == 1
         ]
-        text = f"{name}: {mark!r} or nothing; which of them is attributable is not said"
+        text = f"{name}: {listed} or nothing; which of them is attributable is not said"
         reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([name])]))
 
 

@@ -16,6 +16,8 @@ from factaudit.tables.vocabulary import (
 
 #: Grades of a school, A the best, with a sign behind.
 _LETTER_GRADE = re.compile(r"([A-F])\s*([+-]?)", re.IGNORECASE)
+#: A word that denies the rest of it.
+_DENIED = re.compile(r"(un|in|im|il|ir|non|not|no|dis|mis|nicht|pas|nao|niet|nie|не|inte|ikke|ne)[ ]?\w.*")
 #: What a word says of support, by how strong it is.
 _STRONG, _PLAIN, _WEAK = 3.0, 2.0, 1.0
 
@@ -61,6 +63,12 @@ def list_cuts_of_scale(ranks: Mapping[str, float]) -> list[tuple[str, ...]]:
     middle = next((cut for cut, upper in zip(cuts, levels, strict=False) if upper > 0 >= 2 * cut - upper), 0.0)
     cuts.sort(key=lambda cut: abs(cut - middle))
     return [tuple(sorted((one for one in ranks if ranks[one] > cut), key=lambda one: -ranks[one])) for cut in cuts]
+
+
+def is_word_and_denial(words: Sequence[str]) -> bool:
+    """Whether two words are one and its denial: "sound" and "unsound", "backed" and "not backed"."""
+    word, denial = sorted(map(normalise_vocabulary_words, words), key=len) if len(words) == 2 else ("", "")
+    return bool(word) and _DENIED.fullmatch(denial) is not None and denial.endswith(word)
 
 
 @lru_cache(maxsize=4096)
