@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -31,7 +32,12 @@ from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import parse_json_file_text
 from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
-from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name, normalise_vocabulary_words, parse_label_word
+from factaudit.tables.vocabulary import (
+    find_vocabulary_words_in_column_name,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+    parse_label_word,
+)
 from factaudit.text.display_text import format_count
 
 
@@ -62,6 +68,8 @@ _COMMON_OPTIONS: dict[str, Any] = {
 }
 
 
+#: The letter of a choice, as multiple-choice solvers have models answer: ``ANSWER: A``.
+_CHOICE = re.compile(r"(answer:?\s*)?\(?[A-E]", re.IGNORECASE)
 #: What begins the names of fields that hold what somebody said of a sample.
 _JUDGEMENT_FIELDS = ("scores.", "feedback.")
 
@@ -119,11 +127,19 @@ def _is_said_by_people(name: str, kinds: Sequence[str] = ("people",)) -> bool:
     return not by_judges and any(has_vocabulary_word_in_column_name(kind, name) for kind in kinds)
 
 
+def _is_metric_like_label(name: str, outputs: Sequence[FrameworkLogMetric]) -> bool:
+    """Whether people may have said what a metric called ``is_supported`` or ``checked`` says."""
+    words = find_vocabulary_words_in_column_name("doubtful_labels", name)
+    is_coarse = all(one.value in (0, 1, None) for one in outputs)
+    may_be_said = is_coarse and bool(words) and not has_vocabulary_word_in_column_name("judges", name)
+    return name.lower().startswith("is_") or may_be_said
+
+
 def _check_claims_are_no_verdicts(samples: Sequence[FrameworkLogSample], field: str, source: str) -> None:
-    """Raise `InputError` where the model's answers are words of verdicts: it is a judge, and its scorer says whether it
-    agreed with somebody."""
-    texts = {str(sample.fields.get(field)).strip(" .!*") for sample in samples}
-    if len(texts) > 1 and all(parse_label_word(text) is not None for text in texts):
+    """Raise `InputError` where the model's answers are words of verdicts or letters of choices: it is a judge, and its
+    scorer says whether it agreed with somebody."""
+    texts = {str(sample.fields.get(field)).strip(" .!*()") for sample in samples}
+    if len(texts) > 1 and all(parse_label_word(text) is not None or _CHOICE.fullmatch(text) for text in texts):
         listed = ", ".join(map(repr, sorted(texts)[:3]))
         message = f"the answers in {field} are verdicts ({listed}), no claims: the model under test is the judge"
         raise InputError(source, [Problem(f"{message}; write a table of claim, label and prediction from the log")])
@@ -238,7 +254,7 @@ def _convert_framework_log_samples(
         )
     if agreeing:
         notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
-    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
+    metrics_like_labels = [name for name in wanted if _is_metric_like_label(name, outputs_by_metric[name])]
     if metrics_like_labels and "label" not in fields:
         notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
     if unread:
@@ -350,6 +366,7 @@ def _parse_framework_log_labels(
     if isinstance(told, str):
         told = _parse_framework_log_label_option(told)
     known = {normalise_vocabulary_words(word): value for word, value in (told or {}).items()}
+    known = {yes: known[one] for one, yes in (("1", "true"), ("0", "false")) if one in known} | known
     values = {str(value): value for sample in samples if (value := sample.fields.get(field_name or "")) is not None}
     meanings: dict[str, int | None] = {"None": None, "": None}
     for text in values.keys() - meanings.keys():

@@ -65,10 +65,14 @@ def convert_promptfoo_log(path: Path) -> FrameworkLog:
         metadata = (result.testCase or _PromptfooTestCase()).metadata or {}
         fields = {"vars": result.vars, "metadata": metadata, "response": result.response or {}, "provider": provider}
         outputs = {}
+        ratings = {}
         for component in (result.gradingResult or _GradingResult()).componentResults or ():
             if component.assertion is not None:
                 name = component.assertion.metric or component.assertion.type
                 outputs[name] = FrameworkLogMetric(component.score, component.reason, prediction=component.passed)
+                if component.assertion.type == "human":  # the thumbs of promptfoo's viewer
+                    ratings[name] = component.passed
+        fields |= {"scores": ratings} if ratings else {}
         test = number if result.testIdx is None else result.testIdx  # older versions do not number the tests
         sample_id = f"{test}-{result.promptIdx}-{provider.get('id', '')}"
         samples.append(FrameworkLogSample(sample_id, flatten_framework_log_fields(fields), outputs))

@@ -30,7 +30,7 @@ _LOOSE_EVALUATOR_NAMES = ("name", "key", "feedback key", "score name", "criterio
 _NAME_WORDS = ("name", "names", "by", "email", "initials")
 _ACTING_PEOPLE = ("editor", "reviewer", "rater", "coder", "worker", "annotator", "assessor", "labeler", "labeller")
 #: ``J.``, ``MK``, ``Ana``, ``ana@example.org``.
-_PERSON_PATTERN = re.compile(r"[A-Z]{1,3}\.?|([A-Z]\.)+|[A-Z][a-z]+( [A-Z][a-z]*\.?)?|\S+@\S+")
+_PERSON_PATTERN = re.compile(r"[A-Z]{2,3}|([A-Z]\.)+|[A-Z][a-z]+( [A-Z][a-z]*\.?)?|\S+@\S+")
 #: What a table with an answer key calls it, and what it calls the answer that was given.
 _KEY_NAMES, _GIVEN_NAMES = (
     ("answer", "answers", "answer text"),
@@ -256,7 +256,8 @@ def holds_names_of_people(column: ColumnProfile) -> bool:
     *first, last = normalise_vocabulary_words(column.name).split() or [""]
     said = [one for one in column.words if len(one.strip(".")) > 1 and parse_label_word(one) is not None]
     are_names = not said and bool(column.words) and all(_PERSON_PATTERN.fullmatch(word) for word in column.words)
-    return (bool(first) and last in _NAME_WORDS and not said) or (last in _ACTING_PEOPLE and are_names)
+    is_worded = column.kind in ("name", "text", "id") and not said
+    return (bool(first) and last in _NAME_WORDS and is_worded) or (last in _ACTING_PEOPLE and are_names)
 
 
 def _names_people_and_judges(column: ColumnProfile) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from factaudit.tables.annotator_columns import ask_about_annotators_that_judge, tell_people_from_judges
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.column_roles import (
@@ -29,12 +30,10 @@ from factaudit.tables.judgement_columns import (
     is_name_of_person,
 )
 from factaudit.tables.label_columns import (
-    ask_about_annotators_that_judge,
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
     find_annotator_label_columns,
     find_label_column,
-    tell_people_from_judges,
 )
 from factaudit.tables.left_out_columns import ask_about_unknown_columns
 from factaudit.tables.list_columns import ask_about_lists

@@ -169,9 +169,9 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     is_label_field = field != name and any(
         has_vocabulary_word_in_column_name(kind, field) for kind in ("people", "labels")
     )
-    is_key = name.startswith("GOLDEN:")  # Toloka's answers of control tasks
-    if is_key or has_vocabulary_word_in_column_name("answers", name) and not (is_label_field and column.kind == "binary"):
-        return "answer"
+    is_label_field = is_label_field and column.kind == "binary"
+    if name.startswith("GOLDEN:") or (has_vocabulary_word_in_column_name("answers", name) and not is_label_field):
+        return "answer"  # GOLDEN: Toloka's control tasks
     keys = list_searchable_forms_of_column_name(name)
     if len(keys) > 1 and keys[-1] in SOFT_MEASURES:
         return "measure"  # "feedback_stats.human.n"

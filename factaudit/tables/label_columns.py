@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.column_roles import find_column_telling_people_from_judges, list_searchable_forms_of_column_name
+from factaudit.tables.column_roles import list_searchable_forms_of_column_name
 from factaudit.tables.judgement_columns import (
     LOOSE_JUDGE_WORDS,
     REASONS,
@@ -15,7 +14,6 @@ from factaudit.tables.judgement_columns import (
     are_same,
     detect_direction_of_threshold_between_columns,
     drop_columns_of_agreement_with_labels,
-    is_name_of_person,
     read_column_as_binary_judgements,
 )
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
@@ -173,7 +171,7 @@ def _ask_about_possible_label_column(
     elif (
         len(plain) == 1
         and "evaluator" not in reading.roles
-        and (loose or not _has_verdicts_besides(free, plain[0], classes))
+        and (loose or _may_be_of_nobody_beside(reading, free, plain[0], classes))
     ):
         name = plain[0].name
         reading.questions.append(
@@ -210,8 +208,20 @@ def _parse_last_word(column_name: str) -> int | None:
     return parse_label_word(words[-1]) if words else None
 
 
-def _has_verdicts_besides(free: Sequence[ColumnProfile], column: ColumnProfile, classes: Mapping[str, str]) -> bool:
-    return any(one != column and classes[one.name] in ("judge", "plain") for one in free)
+def _may_be_of_nobody_beside(
+    reading: TableReading, free: Sequence[ColumnProfile], column: ColumnProfile, classes: Mapping[str, str]
+) -> bool:
+    """Whether no evaluator stands beside a column of verdicts, or one stands there, and people may say what the column
+    is called ("verdict", "rating"), which does not follow from the evaluator's scores."""
+    others = [one for one in free if one != column and classes[one.name] in ("judge", "plain")]
+    if not others:
+        return True
+    said = read_column_as_binary_judgements(reading.rows, column)
+    return (
+        column.kind == "binary"
+        and has_vocabulary_word_in_column_name("doubtful_labels", column.name)
+        and not any(detect_direction_of_threshold_between_columns(reading.rows, one, said) for one in others)
+    )
 
 
 def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence[ColumnProfile]) -> list[ColumnProfile]:
@@ -299,58 +309,6 @@ def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQue
             PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]}),
             PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}, "unread": [label]}),
         ],
-    )
-
-
-def tell_people_from_judges(reading: TableReading) -> None:
-    """Where a column says of each annotator or evaluator whether it is a person, take what people said for labels."""
-    roles = reading.roles
-    who = roles.get("annotator", roles.get("evaluator"))
-    said = roles.get("label") if "annotator" in roles else roles.get("score", roles.get("prediction"))
-    if who is None or said is None:
-        return
-    kinds = [one for name, one in reading.profiles.items() if reading.is_free(name) or one == roles.get("label")]
-    column = find_column_telling_people_from_judges(reading.rows, who, [one for one in kinds if one != said])
-    if column is None:
-        return
-    by_name = dict(zip(reading.rows[who.name].astype("str"), reading.rows[column.name].astype("str"), strict=True))
-    reading.label_evaluators = [name for name, kind in by_name.items() if is_name_of_person(kind)]
-    reading.unread[column.name] = "says who is a person"
-    if "annotator" in roles:
-        roles["evaluator"] = roles.pop("annotator")
-        roles["prediction" if said.kind == "binary" else "score"] = roles.pop("label")
-
-
-def list_annotators_like_models(annotators: Iterable[Any]) -> list[str]:
-    """Of annotators, those whose names are of models or other judges, and of no person."""
-    return [
-        one
-        for one in dict.fromkeys(str(one) for one in annotators if not is_missing_value(one))
-        if has_vocabulary_word_in_column_name("judges", one) and not has_vocabulary_word_in_column_name("people", one)
-    ]
-
-
-def ask_about_annotators_that_judge(reading: TableReading) -> None:
-    """Ask where a column of annotators names what looks like a model."""
-    column, label = reading.roles["annotator"], reading.roles.get("label")
-    values = [*dict.fromkeys(str(one) for one in reading.rows[column.name] if not is_missing_value(one))]
-    models = list_annotators_like_models(values)
-    if not models or label is None:
-        return
-    kind = "prediction" if label.kind == "binary" else "score"
-    apart: dict[str, Any] = {"columns": {"evaluator": column.name, kind: label.name}}
-    people = [one for one in values if one not in models]
-    who = f", {', '.join(people)} people" if people else ""
-    reading.questions.append(
-        OpenQuestion(
-            f"{column.name!r} names {', '.join(map(repr, models))}: a model, or a person",
-            [
-                PossibleColumnReading(
-                    f"{', '.join(models)}: evaluators{who}", apart | ({"people": people} if people else {})
-                ),
-                PossibleColumnReading("all are people", {"columns": {"annotator": column.name, "label": label.name}}),
-            ],
-        )
     )
 
 

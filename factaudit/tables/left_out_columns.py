@@ -29,7 +29,6 @@ from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
-    normalise_vocabulary_words,
     parse_label_word,
     parse_stated_range,
 )
@@ -108,7 +107,9 @@ def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:
     errors in some."""
     is_error = is_reversed_column_name(column.name)
     is_mark = column.kind in ("binary", "name") and column.n_different == 1
-    is_mark = column.n_missing > 0 and (is_mark or (column.kind in ("name", "text") and is_error and bool(column.words)))
+    is_mark = column.n_missing > 0 and (
+        is_mark or (column.kind in ("name", "text") and is_error and bool(column.words))
+    )
     reason = reading.unread.get(column.name)
     is_open = reading.is_free(column.name) or reason in _DOUBTED_REASONS or reason == REASONS["constant"]
     kinds = ("doubtful_labels", "labels", "people")

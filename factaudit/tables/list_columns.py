@@ -18,9 +18,14 @@ from factaudit.tables.vocabulary import (
 )
 
 #: In lists of objects, further names of who judged.
-_LIST_OWNERS = {"annotator": ("by", "reviewer", "user", "user id", "name", "id"), "evaluator": ("name", "key", "id")}
+_LIST_OWNERS = {
+    "annotator": ("by", "reviewer", "user", "user id", "name", "id"),
+    "evaluator": ("name", "key", "model version", "id"),
+}
 #: Whose words name a list of objects of a kind.
 _SIDES = {"label": ("people", "labels"), "score": ("judges",), "prediction": ("judges",)}
+#: What platforms call where a score came from: their page, a program.
+_SOURCES = {"people": ("ui", "annotation"), "judges": ("sdk", "api", "eval", "code", "online_scoring")}
 #: What a list may hold, by the column of ours that its values are.
 _LIST_CONTENTS = {
     "label": "labels of people",
@@ -43,7 +48,8 @@ def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Se
         if any(path.startswith(f"{column.name}[]") for path in paths):
             continue
         lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
-        question = None if "claim" in known else _ask_about_parallel_lists(reading.rows, column.name, lists)
+        may_be_claims = "claim" not in known or _is_named_claims(column.name)
+        question = _ask_about_parallel_lists(reading.rows, column.name, lists) if may_be_claims else None
         question = question or _ask_about_lists_of_words(column.name, lists, wanted)
         question = question or _ask_about_lists_of_objects(column.name, [*map(flatten_nested_objects, lists)], wanted)
         if question is None:
@@ -52,6 +58,12 @@ def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Se
             reading.questions = []
         reading.questions.append(question)
         return
+
+
+def _is_named_claims(list_name: str) -> bool:
+    """Whether a list is called by a name of claims in the plural: ``response_claims``, ``facts``."""
+    last = normalise_vocabulary_words(list_name.rpartition(".")[2]).split()[-1:]
+    return any(word.endswith("s") and word.removesuffix("s") in COLUMN_NAMES["claim"] for word in last)
 
 
 def _ask_about_parallel_lists(rows: pd.DataFrame, name: str, lists: Sequence[Sequence[Any]]) -> OpenQuestion | None:
@@ -97,14 +109,52 @@ def _ask_about_lists_of_objects(
             named[ours] = _find_key_of_judgements(objects, is_called or ours != "label") or named[ours]
         if named[ours] is None:
             continue
+        if ours == "score" and (worded := _find_key_of_judgements(objects, False)) is not None:
+            ours, named = "prediction", {"prediction": worded, owner: named[owner]}  # the score says how sure it is
         paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}
         readings = [PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": paths})]
+        if "label" in wanted and (apart := _read_people_and_judges_of_lists(name, keys, lists)) is not None:
+            readings.insert(0, apart)
         if (claim := _find_claim_key_of_list_objects(keys, lists)) is not None:
             path = {"columns": {"claim": f"{name}[].{claim}"}}
             readings.insert(0, PossibleColumnReading(f"each of {name} is a claim, its text in {claim!r}", path))
         readings.append(leave_columns_unread([name]))
         return OpenQuestion(f"{name!r} is a list of objects with {named[ours]!r}", readings)
     return None
+
+
+def _read_people_and_judges_of_lists(
+    name: str, keys: Sequence[str], lists: Sequence[Sequence[Any]]
+) -> PossibleColumnReading | None:
+    """The reading by which some objects hold what people said, others what evaluators did, where a key says so of each
+    (Phoenix's ``annotator_kind``, Opik's ``source``); None where no key does."""
+    objects = [one for cell in lists for one in cell if isinstance(one, Mapping)]
+    said = _find_key_of_judgements(objects, True)
+    for key in keys if said is not None else ():
+        kinds = {str(one.get(key)) for one in objects}
+        people = {kind for kind in kinds if _names_a_side("people", kind)}
+        if not people or not kinds - people or any(not _names_a_side("judges", kind) for kind in kinds - people):
+            continue
+        owner = key
+        if (called := _find_object_key(keys, ["name", "key", *COLUMN_NAMES["annotator"]])) is not None:
+            by_people, by_judges = (
+                {str(one.get(called)) for one in objects if (str(one.get(key)) in people) is is_person}
+                for is_person in (True, False)
+            )
+            owner, people = (called, by_people) if by_people.isdisjoint(by_judges) else (key, people)
+        if any(len({str(one.get(owner)) for one in cell}) < len(cell) for cell in lists):
+            continue  # several of a kind, of whom nothing says who they are
+        kind = "prediction" if any(isinstance(one.get(said), str) for one in objects) else "score"
+        listed, others = ", ".join(sorted(people)), ", ".join(sorted({str(one.get(owner)) for one in objects} - people))
+        return PossibleColumnReading(
+            f"{name} has what people ({listed}) and what evaluators ({others}) said",
+            {"columns": {"evaluator": f"{name}[].{owner}", kind: f"{name}[].{said}"}, "people": sorted(people)},
+        )
+    return None
+
+
+def _names_a_side(side: str, kind: str) -> bool:
+    return kind.lower() in _SOURCES[side] or has_vocabulary_word_in_column_name(side, kind)
 
 
 def _find_claim_key_of_list_objects(keys: Sequence[str], lists: Sequence[Sequence[Any]]) -> str | None:

@@ -7,13 +7,13 @@ else the place in the list. Where a path gives the claims (``statements[].text``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.judgement_columns import find_measure_named_evaluators, is_name_of_person
 
 _LIST_MARK = "[]"
@@ -21,9 +21,9 @@ _LIST_MARK = "[]"
 _OWNERS = {"label": "annotator", "score": "evaluator", "prediction": "evaluator"}
 
 
-def has_nested_paths(mapping: ColumnMapping) -> bool:
-    """Whether a mapping takes columns from lists."""
-    return bool(_list_nested_paths(mapping))
+def has_nested_paths(mapping: ColumnMapping, columns: Iterable[str] = ()) -> bool:
+    """Whether a mapping takes columns from lists. columns: of a table, whose lists may have become rows already."""
+    return bool({*_list_nested_paths(mapping).values()} - {*columns})
 
 
 def is_nested_path(path: str) -> bool:
@@ -79,7 +79,7 @@ def spread_nested_lists(
                     continue
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
                 cells[at] = one.get(key)
-                if ours == "label" or is_name_of_person(name):
+                if ours == "label" or is_name_of_person(name) or match_column_patterns([name], mapping.people):
                     annotators[name] = f"{paths[ours]} of {name}"
                 else:
                     known = evaluators.get(name, EvaluatorColumnMapping())

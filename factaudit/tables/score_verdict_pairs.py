@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from factaudit.tables.cell_values import parse_judgement_numbers
 from factaudit.tables.column_profiles import ColumnProfile
@@ -109,6 +109,8 @@ def join_nameless_score_and_verdict(reading: TableReading) -> None:
         for name, pair in reading.evaluators.items()
         if len(pair) == 1 and {*normalise_vocabulary_words(next(iter(pair.values()))).split()} <= _NAMELESS_WORDS
     }
+    _leave_out_copies(reading, nameless)
+    nameless = {name: pair for name, pair in nameless.items() if name in reading.evaluators}
     scores, verdicts = ([name for name, pair in nameless.items() if kind in pair] for kind in ("score", "prediction"))
     if len(scores) != 1 or len(verdicts) != 1:
         return
@@ -127,6 +129,20 @@ def join_nameless_score_and_verdict(reading: TableReading) -> None:
     readings.append(leave_columns_unread([both["score"]]))
     text = f"{columns[0]!r} does not follow from {columns[1]!r} by a threshold: of one evaluator, or of two"
     reading.questions.append(OpenQuestion(text, readings))
+
+
+def _leave_out_copies(reading: TableReading, nameless: Container[str]) -> None:
+    """Leave out evaluators without a name that say in each row what one with a name does ("score", "lynx_8b")."""
+    columns = {name: pair.get("prediction", pair.get("score", "")) for name, pair in reading.evaluators.items()}
+    said = {
+        name: read_column_as_binary_judgements(reading.rows, reading.profiles[column])
+        for name, column in columns.items()
+        if reading.profiles[column].kind == "binary"
+    }
+    for name in [one for one in said if one in nameless]:
+        if same := [one for one in said if one not in nameless and are_same(said[name], said[one])]:
+            del reading.evaluators[name]
+            reading.unread[columns[name]] = f"the same as {same[0]}"
 
 
 def ask_about_repeated_claims(reading: TableReading) -> None:

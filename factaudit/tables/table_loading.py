@@ -25,6 +25,7 @@ from factaudit.tables import (
     validate_verdicts,
 )
 from factaudit.tables.annotations import read_annotations, validate_annotations
+from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.class_labels import (
     list_class_names_of_features,
     list_class_names_of_huggingface_schema,
@@ -42,7 +43,6 @@ from factaudit.tables.foreign_files import (
     read_foreign_file,
 )
 from factaudit.tables.judgement_words import list_reading_of_turned_labels
-from factaudit.tables.label_columns import list_annotators_like_models
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
 from factaudit.tables.mapping_proposal import propose_column_mapping
@@ -153,7 +153,7 @@ def _read_tables_by_proposed_mapping(
 
     def ask_again(settled: dict[str, Any]) -> Sequence[OpenQuestion]:
         chosen = ColumnMapping.from_source(settled)
-        if not has_nested_paths(chosen) or len(tables) > 1:
+        if len(tables) > 1 or not has_nested_paths(chosen, tables[0][1].columns):
             return propose_column_mapping(tables, own_kinds, chosen).questions
         spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
         left = propose_column_mapping([(source, spread)], own_kinds, chosen).questions
@@ -162,7 +162,7 @@ def _read_tables_by_proposed_mapping(
 
     def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
         chosen, others, kinds = ColumnMapping.from_source(settled), tables, own_kinds
-        if has_nested_paths(chosen) and len(tables) == 1:
+        if len(tables) == 1 and has_nested_paths(chosen, tables[0][1].columns):
             spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
             others, kinds = [(source, spread)], [None]
         return _read_tables_by_proposed_mapping(others, kinds, chosen, lambda line: None, is_trial=True)
