@@ -156,3 +156,56 @@ bare = {**texts, "rating": spell(L, 1, 0), "model_rating": spell(A, 1, 0)}
 add_roles("bare_rating.csv", make_csv(bare), judges={"model": A}, ends="asked")
 logits = {**labelled, "pred": spell(A, 1, 0), "logit_0": [-0.3] * N, "logit_1": [0.4 + k / 50 for k in range(N)]}
 add_roles("class_logits.csv", make_csv(logits), judges={"pred": A})
+
+# Whether a person accepted what is shown, who that was, and of which kind an error is
+shown = {**texts, "label": ["SUPPORTED"] * N, "answer": [*spell(L[:-1], "accept", "reject"), "ignore"]}
+prodigy = {**shown, "_annotator_id": ["ada"] * N, "hhem": FIRST_SCORES}
+add_roles("prodigy.jsonl", make_json_lines(prodigy), L[:-1] + "-", {"hhem": A}, "asked", 1)
+tasks = {f"INPUT:{name}": [cell for cell in cells for _ in range(3)] for name, cells in texts.items()}
+answers = [word for word in spell(L, "SUPPORTED", "NOT_SUPPORTED") for _ in range(3)]
+golden = [word if k < 3 else None for k, word in enumerate(answers)]
+workers = {"OUTPUT:result": answers, "GOLDEN:result": golden, "ASSIGNMENT:worker_id": ["w1", "w2", "w3"] * N}
+add_roles("toloka.csv", make_csv({**tasks, **workers}), judges={}, people=3)
+reviewed = {**texts, "Review": spell(L, "verified", "not verified"), "gpt4": spell(A, "verified", "not verified")}
+named = {"reviewer_name": ["Ana", "Ben"] * 5, "error_type": spell(L, "", "number"), "editor": ["J."] * N}
+add_roles("reviewed.csv", make_csv({**reviewed, **named}), ends="asked")
+noted = {**texts, "error_note": [*spell(L[:-2], "", "wrong date"), "wrong name", ""], "gpt4_score": FIRST_SCORES}
+add_roles("error_notes.csv", make_csv(noted), L[:-2] + "01", ends="asked")
+backed = {**texts, "Teacher": spell(L, "backed", "not backed"), "gpt4": spell(A, "backed", "not backed")}
+add_roles("backed.csv", make_csv(backed), ends="asked")
+add_roles(
+    "verdict.csv", make_csv({**texts, "verdict": spell(L, "OK", "Wrong"), "gpt4_score": FIRST_SCORES}), ends="asked"
+)
+same = {**labelled, "score": firsts, "lynx_8b": spell(A, "PASS", "FAIL")}
+add_roles("score_of_lynx.csv", make_csv(same), judges={"lynx_8b": A})
+
+# Lists of what people and what programs said
+kinds = {
+    "annotations": [
+        [
+            {"name": "support", "annotator_kind": "LLM", "result": {"label": a, "score": 1.0}},
+            {"name": "support", "annotator_kind": "HUMAN", "result": {"label": b, "score": None}},
+        ]
+        for a, b in zip(spell(A, "grounded", "ungrounded"), spell(L, "grounded", "ungrounded"), strict=True)
+    ]
+}
+add_roles("annotator_kinds.jsonl", make_json_lines({**texts, **kinds}), judges={"LLM": A}, ends="asked", people=1)
+sources = {
+    "feedback_scores": [
+        [{"name": "metric", "value": x, "source": "sdk"}, {"name": "Fine?", "value": float(y), "source": "ui"}]
+        for x, y in zip(FIRST_SCORES, L, strict=True)
+    ]
+}
+add_roles("score_sources.jsonl", make_json_lines({**texts, **sources}), judges={"metric": A}, ends="asked", people=1)
+of_responses = [
+    {
+        "context": DOCS[at.start],
+        "response": " ".join(CLAIMS[at]),
+        "claims": [{"text": CLAIMS[k], "human_label": L[k], "verifier": A[k]} for k in range(at.start, at.start + 2)],
+    }
+    for at in pairs
+]
+lines = "".join(json.dumps(row) + "\n" for row in of_responses).encode()
+add_roles("claims_of_responses.jsonl", lines, judges={"claims[].verifier": A}, ends="asked")
+checked = {**scored, "checked": [digit == "1" for digit in L]}
+add_roles("ragas_checked.jsonl", make_json_lines(checked), judges=ragas_judge, ends="asked")
