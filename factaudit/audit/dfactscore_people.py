@@ -20,10 +20,10 @@ from factaudit.arrays.response_means import (
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
+from factaudit.stats.bootstrap_means import bootstrap_pearson_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.rank_correlation import kendall_tau, pearson_r
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: Of each figure, its key in a machine's response row.
@@ -124,9 +124,8 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
         both = _keep_complete_pairs([(human[name], machine[name]) for human, machine in score_pairs])
         row[f"human_{name}"], row[name] = both.mean(axis=0).tolist() if len(both) else (None, None)
         row[f"{name}_pearson_r"] = _correlate_score_pairs(pearson_r, both)
-        row[f"{name}_pearson_r_low"], row[f"{name}_pearson_r_high"] = _human_dfactscore_pearson_interval(
-            both, intervals
-        )
+        ends = (np.nan, np.nan) if intervals is None else bootstrap_pearson_interval(both[:, 0], both[:, 1], intervals)
+        row |= name_ends(f"{name}_pearson_r", ends)
     for prefix, side in (("human_", 0), ("", 1)):
         gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
         row |= response_change_with_interval(f"{prefix}gap", gaps, intervals)
@@ -134,17 +133,6 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
     why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
     row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
     return row
-
-
-def _human_dfactscore_pearson_interval(
-    score_pairs: np.ndarray, intervals: ClusterBootstrap | None
-) -> tuple[float | None, float | None]:
-    if len(score_pairs) < 3 or intervals is None:
-        return None, None
-    random = np.random.default_rng(intervals.seed)
-    draws = score_pairs[random.integers(0, len(score_pairs), (intervals.replicates, len(score_pairs)))]
-    replicates = pearson_r(draws[..., 0], draws[..., 1])  # NaN where one score is constant in a draw
-    return bootstrap_percentile_interval(replicates, intervals) if np.isnan(replicates).mean() <= 0.5 else (None, None)
 
 
 def _keep_complete_pairs(score_pairs: Sequence[tuple[float | None, float | None]]) -> np.ndarray:

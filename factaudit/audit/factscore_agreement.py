@@ -26,12 +26,20 @@ from factaudit.arrays.response_means import (
     response_mean_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE, RESPONSE_MEAN
+from factaudit.audit.core.interval_methods import (
+    RESPONSE_BOOTSTRAP,
+    RESPONSE_CHANGE,
+    RESPONSE_INFLUENCE,
+    RESPONSE_MEAN,
+)
 from factaudit.audit.core.plot_specs import DotPlotSpec, LinePlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
+from factaudit.stats.bootstrap_means import bootstrap_pearson_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
+from factaudit.stats.grade_agreement import correlation_influence_interval, spearman_rank_correlation
 from factaudit.stats.rank_correlation import pearson_r
+from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 IrrelevantFacts = Literal["exclude", "unsupported"]
@@ -201,21 +209,14 @@ def compute_factscore_agreement_errors(score_pairs: np.ndarray, intervals: Clust
         }
     row["pearson_p"] = float(stats.pearsonr(human, predicted).pvalue)
     row["spearman_p"] = float(stats.spearmanr(human, predicted).pvalue)
-    row |= {key: float(value[0]) for key, value in _correlate_response_scores(score_pairs[None]).items()}
+    ranks = spearman_rank_correlation(human, predicted)
+    row |= {"pearson_r": float(pearson_r(human, predicted)), "spearman_r": ranks.point}
     if intervals is not None:
-        draws = np.random.default_rng(intervals.seed).integers(0, n, (intervals.replicates, n))
-        for key, values in _correlate_response_scores(score_pairs[draws]).items():
-            row[f"{key}_low"], row[f"{key}_high"] = bootstrap_percentile_interval(values, intervals)
-    return row | {"reason": why or None}
-
-
-def _correlate_response_scores(score_pairs: np.ndarray) -> dict[str, np.ndarray]:
-    """The correlations of each of r sets of pairs (r, n, 2), each (r,); NaN where one score is constant."""
-    from scipy import stats
-
-    human, predicted = score_pairs[..., 0], score_pairs[..., 1]
-    ranks = stats.rankdata(score_pairs, axis=1)
-    return {"pearson_r": pearson_r(human, predicted), "spearman_r": pearson_r(ranks[..., 0], ranks[..., 1])}
+        row |= name_ends("pearson_r", bootstrap_pearson_interval(human, predicted, intervals))
+        row |= name_ends("spearman_r", correlation_influence_interval(ranks, np.arange(n), intervals.confidence))
+    few = intervals is not None and n < MIN_JACKKNIFE_CLUSTERS
+    lacking = f"no interval of correlations: fewer than {MIN_JACKKNIFE_CLUSTERS} responses" * few
+    return row | {"reason": join_reasons([why, lacking])}
 
 
 # ------------------------------------------------------------------------------------------------------ declaration
@@ -263,7 +264,7 @@ AUDITS = (
             "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
-            "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
+            "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
             "pearson_p": Column("Pearson p", "p", "of no correlation", shown=False),
             "spearman_p": Column("Spearman p", "p", "of no correlation", shown=False),
             "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),

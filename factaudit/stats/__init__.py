@@ -23,7 +23,7 @@ _NAMES = {
     ),
     "annotator_errors": "count_overlapping_claims draw_true_errors",
     "bacc_threshold": "CrossValidatedThreshold cross_validate_threshold find_best_bacc_threshold",
-    "bootstrap_means": "bootstrap_percentile_interval",
+    "bootstrap_means": "bootstrap_percentile_interval bootstrap_pearson_interval",
     "bounded_means": "bounded_mean_interval bounded_change_interval",
     "budget_interpolation": "interpolate_budget",
     "cluster_bootstrap": "ClusterBootstrap",
