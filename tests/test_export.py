@@ -73,7 +73,7 @@ def test_latex_has_every_figure_and_bold_only_where_it_is_clear(run_dir):
     assert "240 claims of 2 data sets" in methods
     assert escape_latex(results.signature.split("|")[0]) in methods
     assert results.signature in methods.splitlines()[0]
-    assert "1 verdicts could not be read" in methods
+    assert "Verdicts without a prediction (1 refused) count neither as right nor as wrong." in methods
 
 
 def test_nobody_is_best_where_differences_are_within_chance(run_dir):
@@ -179,7 +179,7 @@ def test_a_run_of_printed_rates_is_exported_without_numbers_of_claims(run_dir, t
         row |= {key: None for key in row if key.startswith("n_") or key == "n" or key.endswith(("_low", "_high"))}
     (folder / "results.json").write_text(json.dumps(stored), encoding="utf-8")
     texts = {path.stem: path.read_text(encoding="utf-8") for path in export_run(folder, "latex", tmp_path / "tex")}
-    assert "denominators" not in texts["methods"]
+    assert "without a prediction" not in texts["methods"]
     assert "Intervals" not in texts["methods"]
     assert "intervals" not in texts["rates"]
     assert "claims of" not in texts["methods"]

@@ -11,6 +11,8 @@ from factaudit.audit.input_description import FLOOR_EVALUATORS
 from factaudit.export.checked_rates import read_checked_rates_for_export
 from factaudit.files import write_text
 from factaudit.results import Results, Row
+from factaudit.tables import STATUSES
+from factaudit.text.display_text import format_count
 
 _RATE_HEADINGS = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "ppr": "PPR"}
 _LATEX_ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
@@ -159,10 +161,13 @@ def compose_latex_methods_paragraph(results: Results) -> str:
     n, labelled = (sum(row[key] for row in claims) for key in ("n_claims", "n_labelled"))
     names = [row["name"] for row in about.get("evaluators", [])]
     level = f"{100 * about.get('confidence', 0.95):.4g}"
-    unscored = sum((row.get("n_verdicts") or 0) - (row.get("n_ok") or 0) for row in about.get("evaluators", []))
-    size = f" on {n:,} claims of {len(claims)} data sets, {labelled:,} of them labelled" if claims else ""
+    told = about.get("evaluators", [])
+    missing = {each: sum(row.get(f"n_{each}") or 0 for row in told) for each in STATUSES if each != "ok"}
+    size = (
+        f" on {n:,} claims of {format_count(len(claims), 'data set')}, {labelled:,} of them labelled" if claims else ""
+    )
     text = (
-        rf"We audited {len(names)} evaluators ({escape_latex(', '.join(names))}) with factaudit "
+        rf"We audited {format_count(len(names), 'evaluator')} ({escape_latex(', '.join(names))}) with factaudit "
         rf"{escape_latex(str(about.get('factaudit', '')))}{size}. TPR and TNR are the shares of attributable and of "
         rf"unattributable claims that an evaluator recognises, BAcc is their mean."
     )
@@ -171,7 +176,8 @@ def compose_latex_methods_paragraph(results: Results) -> str:
             rf" Intervals ({level}\,\%) take the claims of a document as one cluster; bootstraps have "
             f"{about['replicates']:,} replicates (seed {about.get('seed')})."
         )
-    if unscored:
-        text += f" {unscored:,} verdicts could not be read or had failed; they are in no denominator of a rate."
+    if any(missing.values()):
+        kinds = ", ".join(f"{number:,} {status}" for status, number in missing.items() if number)
+        text += f" Verdicts without a prediction ({kinds}) count neither as right nor as wrong."
     wrapped = re.sub(r"([|:,])", r"\1\\allowbreak{}", escape_latex(results.signature))
     return rf"{text} Signature: \texttt{{{wrapped}}}."
