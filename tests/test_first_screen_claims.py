@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.core.audit_declaration import AuditedRun
@@ -88,6 +89,27 @@ def test_few_documents_are_no_sign_of_small_biases() -> None:
     assert "1 of 12 is farther off" in decide(rows)
     rows = [make_bias_row(f"s{at}", 0.04, 0.1, 0.4) for at in range(12)]
     assert "no rate is significantly farther off, and not every one is significantly within" in decide(rows)
+
+
+@pytest.mark.parametrize(("bias", "p", "may"), [(0.5, 2**-9, "no"), (0.02, 0.4, "cannot tell")])
+def test_a_data_set_is_tested_where_its_systems_have_too_few_documents(bias: float, p: float, may: str) -> None:
+    """Of ten documents, six for a system, all systems together can be shown to be off after Holm, and no single one."""
+    whole = make_bias_row(ALL_TOGETHER, bias, 0.15, p)
+    run = {"quantification": [*(make_bias_row(f"s{at}", 0.5, 0.2, 2**-5, 6) for at in range(24)), whole]}
+    answer = QUANTIFICATION.decides[0].answer(AuditedRun(run), "e")
+    assert answer is not None
+    assert answer.may == may
+    is_open = (
+        "by the intervals of single rates 24 of 24 are farther off. Sign tests of so few clusters (6 a rate) cannot "
+    )
+    assert (is_open in str(answer.sentence)) == (may == "cannot tell")
+    found = [one["statement"] for one in run_audit_checks(run)[0] if one["id"] == "bias"]
+    if may == "no":
+        assert "at worst +50.0 (on d): not every system is within. Which ones are not is open." in str(answer.sentence)
+        assert "off for all systems together by over 5 points." in found[0]
+        assert "Single systems have too few documents for tests of their 24 rates." in found[0]
+    else:
+        assert not found
 
 
 @pytest.mark.parametrize(("n", "is_checked"), [(2, False), (8, False), (9, True), (20, True)])

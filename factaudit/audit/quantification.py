@@ -43,9 +43,9 @@ from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
+    list_system_bias_rows_to_test,
     list_testable_biases,
     select_biases_beyond_limit_by_interval,
-    select_biases_that_can_be_significant,
     select_significant_biases,
     select_single_system_bias_rows,
 )
@@ -207,8 +207,9 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
         return AuditDecision("no", figure, _state_error_rates_far_from_labels(audited_run, far, rows))
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
+        text += "(on {worst.dataset}): not every system is within. Which ones are not is open."
         worst = max(far_datasets, key=lambda row: abs(row["bias"]))
-        return AuditDecision("no", figure, make_statement(f"{text}(on {{worst.dataset}}).", most=most, worst=worst))
+        return AuditDecision("no", figure, make_statement(text, most=most, worst=worst))
     return AuditDecision(
         "cannot tell",
         figure,
@@ -240,13 +241,14 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
     beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
-    rejectable = select_biases_that_can_be_significant(audited_run)
-    can_reject = any(row in rejectable for row in unsettled)
+    tested = list_testable_biases(audited_run)
+    if not any(row in tested for row in unsettled):
+        tested = []  # by this evaluator's single rates; the correction is for all of the run
     if beyond:
-        return _explain_rates_beyond_limit_alone(audited_run, beyond, rows, max_bias, can_reject)
-    if not can_reject:
+        return _explain_rates_beyond_limit_alone(audited_run, beyond, rows, max_bias, tested)
+    if not tested:
         text = "not checked: too few documents for tests of these rates to reject after the correction for "
-        return make_statement(text + "{tested:count test}", tested=list_testable_biases(audited_run))
+        return make_statement(text + "{every:count test}", every=list_system_bias_rows_to_test(audited_run))
     more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
     return make_statement(
         f"open: no rate is significantly farther off, and not every one is significantly within{more}"
@@ -254,25 +256,27 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
 
 
 def _explain_rates_beyond_limit_alone(
-    audited_run: AuditedRun, beyond: Sequence[Row], rows: Sequence[Row], max_bias: float, can_reject: bool
+    audited_run: AuditedRun, beyond: Sequence[Row], rows: Sequence[Row], max_bias: float, tested: Sequence[Row]
 ) -> Statement:
-    """Which test lets none of the rates be significantly too far off that are so by their own intervals."""
+    """Which test lets none of the rates be significantly too far off that are so by their own intervals; tested: all
+    of the run that were tested, none where none of these could be.
+    """
     by_interval = select_biases_beyond_limit_by_interval(audited_run, max_bias)
     text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off"
     fewest, most = (pick(beyond, key=lambda row: row.get("n_clusters") or 0) for pick in (min, max))
-    if not can_reject:
+    if not tested:
         sizes = "{fewest.n_clusters:number}"
         sizes += " to {most.n_clusters:number}" * (fewest["n_clusters"] != most["n_clusters"])
         text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after the correction for "
-        text += "{tested:count test}"
+        text += "{every:count test}"
     elif any(row in by_interval for row in beyond):
         text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
         text += "{tested:count test}, none is"
     else:
         text += ", but none is after the correction for {tested:count test}"
     alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
-    tested = list_testable_biases(audited_run)
-    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested)
+    every = list_system_bias_rows_to_test(audited_run)
+    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested, every=every)
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:

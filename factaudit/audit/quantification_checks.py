@@ -34,7 +34,7 @@ from factaudit.audit.core.significance import (
     significance_degrees_of_freedom,
 )
 from factaudit.audit.core.statements import make_statement
-from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
+from factaudit.stats.multiplicity import p_value_of_interval, select_rejectable_tests, sign_test_p
 from factaudit.text.display_text import format_count
 
 _BIAS_EVIDENCE = ("bias", "bias_low", "bias_high", "bias_min", "bias_max")
@@ -55,9 +55,9 @@ def select_single_system_bias_rows(rows: Sequence[Row]) -> list[Row]:
 def select_significant_biases(audited_run: AuditedRun, limit: float = 0.0) -> tuple[list[Row], list[Row]]:
     """Those of `list_quantification_bias_rows` that are off by more than a limit; and the rates of whole data sets.
 
-    Holm over both (`list_system_bias_rows_to_test`): many rates that are each a little off show in the whole first.
+    Holm over both (`list_testable_biases`): many rates that are each a little off show in the whole first.
     """
-    biased = select_rows_beyond_limit(audited_run, list_system_bias_rows_to_test(audited_run), "bias", limit)
+    biased = select_rows_beyond_limit(audited_run, list_testable_biases(audited_run), "bias", limit)
     single = {id(row) for row in list_quantification_bias_rows(audited_run)}
     return [row for row in biased if id(row) in single], [row for row in biased if row["system"] == ALL_TOGETHER]
 
@@ -72,46 +72,48 @@ def list_system_bias_rows_to_test(audited_run: AuditedRun) -> list[Row]:
     return [row for row in rows if row["system"] != ALL_TOGETHER or systems[row["dataset"], row["evaluator"]] != 1]
 
 
-def select_biases_that_can_be_significant(audited_run: AuditedRun) -> list[Row]:
-    """Those of `list_system_bias_rows_to_test` that could be significant, were each p-value the least that it can be.
-
-    Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
+def list_testable_biases(audited_run: AuditedRun) -> list[Row]:
+    """Those of `list_system_bias_rows_to_test` that could be significant beside each other (`select_rejectable_tests`):
+    systems of few documents leave the test of the whole data set its power.
     """
     rows = list_system_bias_rows_to_test(audited_run)
-    least = [_least_bias_p_value(row) if has_interval(row, "bias") else float("nan") for row in rows]
-    return select_significant_rows(replace(audited_run, test_counts=[]), rows, least)
+    least = np.array([_least_bias_p_value(row) for row in rows])
+    can_reject = select_rejectable_tests(least, 1 - read_confidence(audited_run))
+    return [row for row, is_tested in zip(rows, can_reject, strict=True) if is_tested]
 
 
 def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float) -> list[Row]:
     """Those that would be off by more than the limit were there no sign test of few clusters: by the intervals alone,
     corrected for the same tests.
     """
-    rows = list_system_bias_rows_to_test(audited_run)
+    rows = list_testable_biases(audited_run)
     p_values = [p_beyond_limit(audited_run, row | {"p_bias": None}, "bias", limit) for row in rows]
     return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
 
 
-def list_testable_biases(audited_run: AuditedRun) -> list[Row]:
-    """Those of `list_system_bias_rows_to_test` that have an interval."""
-    return [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
-
-
 def _least_bias_p_value(row: Row) -> float:
-    if (row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) >= FEWEST_CLUSTERS_FOR_T_TEST:
+    """Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
+
+    A rate without an interval is not tested, and counts in the correction: whether it has one, its outcome may say.
+    """
+    if (
+        not has_interval(row, "bias")
+        or (row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) >= FEWEST_CLUSTERS_FOR_T_TEST
+    ):
         return 0.0
     return float(sign_test_p(np.array(row["n_clusters"]), np.array(0)))
 
 
 def explain_too_few_documents_for_bias_test(audited_run: AuditedRun) -> str:
-    tested = list_testable_biases(audited_run)
-    if not tested or select_biases_that_can_be_significant(audited_run):
+    rows = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
+    if not rows or any(has_interval(row, "bias") for row in list_testable_biases(audited_run)):
         return ""
-    return f"too few documents: after the correction for {format_count(len(tested), 'test')} none could reject"
+    return f"too few documents: after the correction for {format_count(len(rows), 'test')} none could reject"
 
 
 def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
     """Systems, or whole data sets, whose predicted error rate is significantly off; by over the limit, it fails."""
-    max_bias = read_decision_limits(audited_run).max_bias
+    max_bias, tested = read_decision_limits(audited_run).max_bias, list_testable_biases(audited_run)
     biased = select_significant_biases(audited_run)
     # The same tests at the limit: of what is off, some is significantly farther off.
     beyond = select_significant_biases(replace(audited_run, test_counts=[]), max_bias)
@@ -147,10 +149,14 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         else:
             where = format_how_many_datasets(whole, mine)
             text = "{worst.evaluator} is significantly off for all systems together{where}"
-            text += " by over {most:limit} points" if far_whole else f", not {how_far}"
+            on_some = ", on {far_whole_rows:count}" * (len(far_whole) < len(whole))
+            text += f"{on_some} by over {{most:limit}} points" if far_whole else f", not {how_far}"
             text += ". On {worst.dataset} it puts their error rate at "
             text += "{worst.predicted_error_rate:percent} where the labels say {worst.labelled_error_rate:percent}. "
-            text += "None of {usable:count rate} of single systems is significantly off alone."
+            if any(row in tested for row in usable):
+                text += "None of {usable:count rate} of single systems is significantly off alone."
+            else:
+                text += "Single systems have too few documents for tests of their {usable:count rate}."
         is_far = bool(far or far_whole)
         text += " Do not report the rates that it predicts as they are." * is_far
         said = make_statement(
@@ -159,12 +165,13 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             off=off,
             far=far,
             far_whole=max(far_whole, key=lambda row: abs(row["bias"]), default={}),
+            far_whole_rows=far_whole,
             usable=usable,
             where=where,
             most=max_bias,
         )
         keys = ("labelled_error_rate", "predicted_error_rate", *_BIAS_EVIDENCE, "n", "n_unscored")
-        evidence = {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)}
+        evidence = {"n_off": len(off), "n_far": len(far), "n_rates": len(usable)} if off else {}
         evidence |= pick_finding_evidence(worst, *["system"] * (worst["system"] != ALL_TOGETHER), *keys)
         yield Finding("fail" if is_far else "warn", evaluator, worst["dataset"], said, evidence)
 
@@ -260,7 +267,8 @@ def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
 
 
 _OVER_ALL_RATES = (
-    "Holm over all evaluators' error rates of systems and of all claims together (claim level)[ on all datasets]"
+    "Holm over all evaluators' error rates of systems and of all claims together (claim level)[ on all datasets], of "
+    "few clusters those that could be significant (Tarone 1990)"
 )
 _OVER_ALL_DATASETS = "Holm over all evaluators[ on all datasets]"
 QUANTIFICATION_CHECKS = (

@@ -60,8 +60,8 @@ _NAMES = {
         "error_balance_interval"
     ),
     "multiplicity": (
-        "benjamini_hochberg_adjusted_p cauchy_combined_p holm_adjusted_p p_value_of_interval sign_test_p "
-        "share_confidence_over_looks"
+        "benjamini_hochberg_adjusted_p cauchy_combined_p holm_adjusted_p p_value_of_interval "
+        "select_rejectable_tests share_confidence_over_looks sign_test_p"
     ),
     "noise_floor": "NoiseFloor estimate_noise_floor",
     "nominal_agreement": "AgreementCoefficient nominal_agreement",

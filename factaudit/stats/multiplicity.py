@@ -31,6 +31,20 @@ def holm_adjusted_p(p_values: np.ndarray) -> np.ndarray:
     return out
 
 
+def select_rejectable_tests(least_p_values: np.ndarray, level: float) -> np.ndarray:
+    """Which of many discrete tests to make, by the least p-value that each can have (Tarone 1990); booleans.
+
+    The smallest number k such that no more than k tests can have a p-value below ``level`` / k: these tests. The choice
+    rests on no outcome, so a correction for their number alone holds the level.
+
+    >>> select_rejectable_tests(np.array([0.03, 0.03, 0.03, 0.002]), 0.05).tolist()
+    [False, False, False, True]
+    """
+    can_reject = least_p_values[:, None] < level / np.arange(1, len(least_p_values) + 1)
+    fits = can_reject.sum(0) <= np.arange(1, len(least_p_values) + 1)
+    return can_reject[:, np.argmax(fits)] if len(fits) else np.zeros(0, dtype=bool)
+
+
 def benjamini_hochberg_adjusted_p(p_values: np.ndarray) -> np.ndarray:
     """Benjamini and Hochberg's adjusted p-values along the last axis (1995), for lists of which a share may be false.
 
