@@ -32,16 +32,17 @@ Row = dict[str, Any]
 # ---------------------------------------------------------------------------------- TPR and TNR apart, on average
 
 
-def make_rate_row(dataset: str, gap: float, half: float, n_datasets: int = 1) -> Row:
+def make_rate_row(dataset: str, gap: float, half: float | None, n_datasets: int = 1) -> Row:
     row: Row = {"dataset": dataset, "evaluator": "e", "n": 100, "n_datasets": n_datasets, "tpr": 0.9, "tnr": 0.9 - gap}
-    row |= {"gap": gap, "gap_min": gap, "gap_max": gap, "gap_low": gap - half, "gap_high": gap + half}
-    return row
+    ends = (None, None) if half is None else (gap - half, gap + half)
+    return row | {"gap": gap, "gap_min": gap, "gap_max": gap, "gap_low": ends[0], "gap_high": ends[1]}
 
 
-def find_gap(gaps: list[float], half: float, n_datasets: int | None = None) -> list[Any]:
+def find_gap(gaps: list[float], half: float | None, n_datasets: int | None = None) -> list[Any]:
     """What the check finds of gaps by data set, and of their mean; half: of each interval."""
     rows = [make_rate_row(f"d{at}", gap, half) for at, gap in enumerate(gaps)]
-    mean = make_rate_row("__macro__", float(np.mean(gaps)), half / len(gaps) ** 0.5, n_datasets or len(gaps))
+    of_mean = None if half is None else half / len(gaps) ** 0.5
+    mean = make_rate_row("__macro__", float(np.mean(gaps)), of_mean, n_datasets or len(gaps))
     return list(RATES_CHECKS[0].run(AuditedRun({"rates": [*rows, mean]})))
 
 
@@ -75,6 +76,29 @@ def test_a_rate_without_an_interval_is_no_warning_beside_others_that_have_one() 
     assert list(RATES_CHECKS[0].run(AuditedRun({"rates": [alone, other]}))) == []
     (finding,) = RATES_CHECKS[0].run(AuditedRun({"rates": [alone]}))
     assert finding.severity == "warn"
+
+
+_APART, _MIXED = " Its TPR and TNR are {how}over 20 points apart", " Its TPR is {how}over its TNR by over 20 points"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "scope"),
+    [
+        ([0.5, 0.3, 0.1, 0.1], "{check}" + _APART + " on 2 of 4 datasets."),
+        ([0.5, 0.3, -0.3], _MIXED + " on 2 of 3 datasets, under it on 1."),
+        ([0.5, -0.19, -0.19, -0.19], _APART + " on 1 of 4 datasets."),
+        ([0.5], "{check}"),
+    ],
+)
+@pytest.mark.parametrize("half", [None, 0.05])
+def test_what_to_check_is_not_said_by_the_worst_data_set_alone(
+    gaps: list[float], scope: str, half: float | None
+) -> None:
+    """ "Check a sample of what it passes" came of 1 of 14 data sets; on 3 it rejects too much, and so on average."""
+    (finding,) = find_gap(gaps, half)
+    how, unsure = ("", " (no interval was computed)") if half is None else ("significantly ", "")
+    told = scope.format(how=how, check=" Check a sample of what it passes before you rely on it.")
+    assert str(finding.statement).endswith(f"claims on d0{unsure}.{told}")
 
 
 # ------------------------------------------------------------------------------------------------- what was checked

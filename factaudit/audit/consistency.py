@@ -9,7 +9,7 @@ import numpy as np
 from factaudit.arrays.count_source import CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_without_intervals
+from factaudit.audit.core.decision_limits import can_warn_without_intervals, explain_undecided_decision_limit
 from factaudit.audit.core.evaluator_comparison import (
     explain_absence_of_evaluators_of_like_accuracy,
     list_evaluators_alike_by_bacc,
@@ -153,18 +153,21 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     pairs = {frozenset((row["evaluator_a"], row["evaluator_b"])) for row in sure}
     mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
     where = format_how_many_datasets([row for row in mine if row in sure], rows)
+    has_several_datasets = len({row["dataset"] for row in rows}) > 1
+    alike = "like mean BAcc" if has_several_datasets else "like BAcc"
     yield Finding(
         "fail" if sure else "warn",
         pair,
         worst["dataset"],
         make_statement(
-            "{worst.evaluator_a} and {worst.evaluator_b} have like BAcc but share only {worst.iou:percent} of the "
-            "claims that either finds {worst.class} on {worst.dataset}"
+            f"{{worst.evaluator_a}} and {{worst.evaluator_b}} have {alike} but share only {{worst.iou:percent}} of the "
+            "claims that either finds {worst.class} on {worst.dataset}{unsure}"
             + ", significantly less than half{where}" * bool(where)
             + ". One cannot stand in for the other: look at claims, not only at rates."
-            + " This holds significantly for {pairs:count} of {like:count} pairs of like BAcc, each on some dataset."
-            * (bool(sure) and len(like) > 1),
+            + f" This holds significantly for {{pairs:count}} of {{like:count}} pairs of {alike}"
+            f"{', each on some dataset' * has_several_datasets}." * (bool(sure) and len(like) > 1),
             worst=worst,
+            unsure="" if sure else f" ({explain_undecided_decision_limit(worst, 'iou')})",
             where=where,
             pairs=sorted(map(sorted, pairs)),
             like=sorted(map(sorted, like)),

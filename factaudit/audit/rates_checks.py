@@ -45,26 +45,36 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
             worst = max(sure or mine or far, key=lambda row: abs(row["gap"]))
             passes = worst["gap"] > 0
             worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
-            where = format_how_many_datasets(sure, rows)
-            total = (
-                " Its TPR and TNR are significantly over {limit:limit} points apart{where}." if where and sure else ""
-            )
-            place = "on {worst.dataset}"
-            if mine and not sure:
+            place, total = "on {worst.dataset}", ""
+            cells = sure or [row for row in far if not mine]
+            over, under = ([row for row in cells if row["gap"] * side > 0] for side in (1, -1))
+            leaning = sum(row["gap"] for row in rows) * (1 if passes else -1)
+            how = "significantly " * bool(sure)
+            where = format_how_many_datasets(cells, rows)
+            if over and under:
+                total = f" Its TPR is {how}over its TNR by over {{limit:limit}} points on {{over:count}} of "
+                total += "{rows:count dataset}, under it on {under:count}."
+            elif cells and where:
+                total = f" Its TPR and TNR are {how}over {{limit:limit}} points apart{{where}}."
+            elif mine and not sure:
                 place = "as the mean over {rows:count dataset}"
                 total = " That mean is significantly over {limit:limit} points; no dataset alone is."
             unsure = "" if mine else f" ({explain_undecided_decision_limit(worst, 'gap')})"
             high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
             few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
+            advice = f" Check a sample of what it {'passes' if passes else 'rejects'} before you rely on it."
+            # The worst data set says what to check only where the others do not say the opposite.
+            advice *= leaning > 0 and not (over and under)
             said = make_statement(
                 f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims "
-                f"{place}{{unsure}}. Check a sample of what it {'passes' if passes else 'rejects'} "
-                f"before you rely on it.{total}",
+                f"{place}{{unsure}}.{advice}{total}",
                 worst=worst,
                 rows=rows,
                 unsure=unsure,
                 limit=MAX_TPR_TNR_GAP,
                 where=where,
+                over=over,
+                under=under,
             )
             keys = ("tpr", "tnr", "gap", "gap_low", "gap_high", *["n"] * (worst.get("n") is not None))
             yield make_row_finding("fail" if mine else "warn", worst, said, *keys)
@@ -109,16 +119,18 @@ def _find_like_bacc_with_opposite_tpr_tnr_gaps(audited_run: AuditedRun) -> Itera
     sure, _, a, b = max(found, key=lambda each: each[:2])
     passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
     told = {name_evaluator_pair(each[2], each[3]) for each in found}
+    has_several_datasets = len({dataset for dataset, _ in rows}) > 1
+    alike = "like mean BAcc" if has_several_datasets else "like BAcc"
     yield Finding(
         "warn",
         name_evaluator_pair(a, b),
         a["dataset"],
         make_statement(
-            "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}{unsure}. To catch "
-            "errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to keep good "
-            "claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
-            + " This holds for {told:count} of {pairs:count} pairs of like mean BAcc, each on some dataset."
-            * (len(pairs) > 1),
+            f"{{a.evaluator}} and {{b.evaluator}} have {alike} but opposite habits on {{a.dataset}}{{unsure}}. "
+            "To catch errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to "
+            "keep good claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
+            + f" This holds for {{told:count}} of {{pairs:count}} pairs of {alike}"
+            f"{', each on some dataset' * has_several_datasets}." * (len(pairs) > 1),
             a=a,
             b=b,
             unsure="" if sure else f" ({explain_undecided_decision_limit(a, 'gap')})",
