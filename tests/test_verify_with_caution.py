@@ -36,6 +36,7 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     STATEMENTS,
     build_reproduction_rows,
     compare_running_text_with_tables,
+    describe_orders_beside_printed_ones,
 )
 from factaudit.errors import InputError
 from factaudit.report.report_document import build_report_document
@@ -242,6 +243,32 @@ def test_orders_of_systems_are_said_to_rest_on_recovered_numbers(ran: tuple[Path
     noted = {name for name, text in said.items() if "rest on recovered ones" in text}
     assert noted == {"ranking", "ranking-pairs", "adjustment"}
     assert "some <, = and > may differ" in said["ranking-pairs"]
+
+
+def test_what_was_chosen_to_fit_and_what_is_counted_otherwise_is_said(
+    printed: PrintedTables, ran: tuple[Path, Results, list[str]]
+) -> None:
+    """Table 28's ordering errors are of 6 pairs on three data sets, ours of 15; on two others it chose our numbers."""
+    rows, ranking = (pd.read_csv(ran[0] / "tables" / f"{name}.csv") for name in ("reproduction", "ranking"))
+    mine = ranking[ranking["level"] == "claim"].merge(
+        rows[(rows["table"] == 28) & (rows["quantity"] == "order_error_rate")].drop_duplicates(
+            ["dataset", "evaluator"]
+        ),
+        on=["dataset", "evaluator"],
+    )
+    others = mine[(100 * mine["error_rate"] - mine["published"]).abs() > 0.051]
+    notes = ran[1].about["notes"]
+    assert f": {len(others)} of {len(mine)} of its ordering errors are other ones here" in notes["ranking"]
+    assert set(notes["ranking"].rpartition("(")[2].rstrip(").").split(", ")) == set(others["dataset"])
+    alike = mine.assign(error_rate=mine["published"] / 100).to_dict("records")
+    assert describe_orders_beside_printed_ones(printed, alike) == ""
+    chosen = rows[rows["dataset"].isin(["RAGTruth-MARCO", "RAGTruth-Yelp"]) & rows["table"].isin([6, 28, 31])]
+    chosen = chosen[chosen["within_rounding"].notna() & chosen["note"].str.contains("some that give")]
+    assert set(chosen["dataset"]) == {"RAGTruth-MARCO", "RAGTruth-Yelp"}
+    assert "On RAGTruth-MARCO and RAGTruth-Yelp the numbers" in notes["reproduction_agreement"]
+    told = f"that {chosen['within_rounding'].sum():.0f} of {len(chosen)} comparisons"
+    assert told in notes["reproduction_agreement"]
+    assert any(f", {chosen['within_rounding'].sum():.0f} of these with numbers chosen" in text for text in ran[2])
 
 
 def test_what_the_text_gets_wrong_is_told_with_both_figures(

@@ -35,8 +35,7 @@ AUDITS = (
         formula="A cell agrees where values that round to the printed inputs give one that rounds to the printed cell.",
         text="Each printed figure that can be computed from other printed figures, by the audits that compute it on "
         "claims. What goes into a computation is not compared. Numbers of claims that are not printed are chosen to "
-        "fit; where a cell's note says that they were chosen to give its own table, agreement shows only that such "
-        "numbers exist.",
+        "fit.",
         columns={
             "table": _TABLE_COLUMN,
             "evaluator": Column("evaluator", "text", "as the paper prints it", key=True),

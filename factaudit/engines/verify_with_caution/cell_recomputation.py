@@ -54,6 +54,11 @@ _THOUSAND, _MANY = 1000, 100_000
 RATE_TABLES = (*range(9, 12), 13, 14, *range(16, 22), 23, 24, 26, 27, 29)
 ORDER_TABLES = {12: 11, 15: 14, 22: 21, 25: 24, 28: 27}
 CORRELATION_TABLES = {6: "claim", 7: "response"}
+TABLES_GIVEN_BY_CHOICE = (6, 28, 31)
+COUNTS_CHOSEN_TO_FIT = (
+    "numbers of claims recovered: of those that fit the printed rates and biases, some that give Tables 6, 28 and 31; "
+    "several do, so the agreement is of existence"
+)
 CALIBRATION_METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 
 
@@ -361,10 +366,7 @@ def _recompute_calibration_means(printed: PrintedTables, datasets: Sequence[str]
 
 def _describe_recovered_counts(recovered: RecoveredClaimCounts, dataset: str, level: str) -> str:
     if level == "claim" and dataset in recovered.adapted_datasets:
-        return (
-            "numbers of claims recovered: of those that fit the printed rates and biases, some that give Tables 6, 28 "
-            "and 31; several do, so the agreement is of existence"
-        )
+        return COUNTS_CHOSEN_TO_FIT
     rule = "numbers of claims recovered: the smallest that fit the system's printed rates and biases"
     several = level == "claim" and dataset.startswith("RAGTruth")
     return f"{rule} (several fit: the agreement is of existence)" if several else rule

@@ -32,6 +32,8 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     build_reproduction_rows,
     compare_running_text_with_tables,
     count_reproduced_cells,
+    describe_cells_given_by_choice,
+    describe_orders_beside_printed_ones,
     describe_reproduction_agreement,
 )
 from factaudit.results import Results, compare_counts
@@ -125,8 +127,10 @@ def run_verify_with_caution_experiment(
         notes = dict.fromkeys(("ranking", "ranking_pairs", "adjustment"), RECOVERED_COUNTS_NOTE)
         notes["rates"] = RECOVERED_RATES_NOTE
         notes["adjustment"] += " " + REFUSED_CALIBRATIONS_NOTE
-        results.about["notes"] = notes
         rows = build_reproduction_rows(printed, recompute_printed_cells(printed, recovered))
+        notes["ranking"] += " " + describe_orders_beside_printed_ones(printed, results.rows("ranking"))
+        notes["reproduction_agreement"] = describe_cells_given_by_choice(rows)
+        results.about["notes"] = notes
         results.audits.update(
             {
                 "reproduction_agreement": count_reproduced_cells(rows),

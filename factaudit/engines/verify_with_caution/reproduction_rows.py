@@ -11,12 +11,18 @@ import numpy as np
 from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
 from factaudit.engines.verify_with_caution.cell_recomputation import (
+    COUNTS_CHOSEN_TO_FIT,
     ORDER_TABLES,
+    TABLES_GIVEN_BY_CHOICE,
     CellKey,
     RecomputedCell,
     recompute_audit_of_counts,
 )
-from factaudit.engines.verify_with_caution.claim_count_recovery import SYSTEM_SIZE_GROUPS, RecoveredClaimCounts
+from factaudit.engines.verify_with_caution.claim_count_recovery import (
+    MAX_FEW_ERRORS,
+    SYSTEM_SIZE_GROUPS,
+    RecoveredClaimCounts,
+)
 from factaudit.engines.verify_with_caution.printed_tables import (
     HEADROOM,
     LABELS_EVALUATOR,
@@ -28,7 +34,7 @@ from factaudit.engines.verify_with_caution.printed_tables import (
 from factaudit.errors import InputError, Problem
 
 #: What floating point may add, and how little beside the rounding is at its edge.
-_EPSILON, _ROUNDING_EDGE = 1e-6, 0.002
+_EPSILON, _RATE_ROUNDING, _ROUNDING_EDGE = 1e-6, 0.05, 0.002
 
 
 def build_reproduction_rows(
@@ -62,9 +68,41 @@ def describe_reproduction_agreement(rows: Sequence[Row]) -> str:
             cells.setdefault(key, []).append(row)
     agree = [mine for mine in cells.values() if all(row["within_rounding"] for row in mine)]
     existence = sum(any(_EXISTENCE in row["note"] for row in mine) for mine in agree)
+    chosen = len([mine for mine in agree if _is_given_by_choice(mine[0])])
     return (
         f"{len(agree):,} of {len(cells):,} published cells agree; {existence:,} of them agree with some numbers of "
-        "claims, which are not printed"
+        f"claims, which are not printed, {chosen:,} of these with numbers chosen to give them"
+    )
+
+
+def describe_cells_given_by_choice(rows: Sequence[Row]) -> str:
+    """Which tables of which data sets went into the numbers of claims that they are compared with, and what follows."""
+    chosen = [row for row in rows if row["within_rounding"] is not None and _is_given_by_choice(row)]
+    datasets = " and ".join(dict.fromkeys(row["dataset"] for row in chosen))
+    *most, last = map(str, TABLES_GIVEN_BY_CHOICE)
+    return (
+        f"On {datasets} the numbers of claims were chosen to give Tables {', '.join(most)} and {last}: that "
+        f"{sum(row['within_rounding'] for row in chosen)} of {len(chosen)} comparisons of these agree shows only that "
+        "such numbers exist."
+    )
+
+
+def _is_given_by_choice(row: Row) -> bool:
+    return row["table"] in TABLES_GIVEN_BY_CHOICE and COUNTS_CHOSEN_TO_FIT in row["note"]
+
+
+def describe_orders_beside_printed_ones(printed: PrintedTables, ranking_rows: Sequence[Row]) -> str:
+    """How many ordering errors of Table 28, which leaves systems out, are others in the report, which compares all."""
+    found = {(row["dataset"], row["evaluator"]): row for row in ranking_rows if row["level"] == "claim"}
+    cells = printed.select_cells(28, quantity="order_error_rate")
+    beside = [(cell, found[key]) for cell in cells if (key := (cell.dataset, cell.evaluator)) in found]
+    others = [cell for cell, row in beside if abs(100 * row["error_rate"] - cell.value) > _RATE_ROUNDING + _EPSILON]
+    if not others:
+        return ""
+    datasets = list(dict.fromkeys(cell.dataset for cell in others))
+    return (
+        f"Table 28 leaves out systems with at most {MAX_FEW_ERRORS} labelled errors, which are compared here: "
+        f"{len(others)} of {len(beside)} of its ordering errors are other ones here ({', '.join(datasets)})."
     )
 
 
@@ -260,7 +298,10 @@ _HEADROOM = (
     "On RAGTruth-News gpt-4-turbo misses the headroom of the {} systems by {{printed}} points in the text, by "
     "{{found}} from Table 27."
 )
-_ORDERS = "{} orders {{printed}} % of the pairs of systems wrongly in the text, {{found}} % over the eight data sets."
+_ORDERS = (
+    "{} orders {{printed}} % of the pairs of systems wrongly in the text, {{found}} % over the eight data sets of "
+    "Tables 12 to 28, as printed."
+)
 _MEAN_BIAS = (
     "The mean |bias| of {} on RAGTruth-Yelp is {{printed}} points in the text, {{found}} over the six systems of "
     "Table 27: the text's comes out with the headroom row averaged in as a seventh."
