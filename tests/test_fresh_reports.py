@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from factaudit.audit import find_audit_declaration
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.findings import collect_findings, list_audit_check_outcomes, list_checks
 from factaudit.audit.first_screen import compose_first_screen
@@ -99,6 +100,28 @@ def test_what_to_check_is_not_said_by_the_worst_data_set_alone(
     how, unsure = ("", " (no interval was computed)") if half is None else ("significantly ", "")
     told = scope.format(how=how, check=" Check a sample of what it passes before you rely on it.")
     assert str(finding.statement).endswith(f"claims on d0{unsure}.{told}")
+
+
+@pytest.mark.parametrize(
+    ("tpr_low", "half", "why"),
+    [
+        (0.91, 0.2, "TNR: not significant either way"),
+        (0.70, 0.2, "TPR and TNR: not significant either way"),
+        (None, None, "No interval was computed"),
+    ],
+)
+def test_the_rate_that_is_open_is_named(tpr_low: float | None, half: float | None, why: str) -> None:
+    """ "Not significant either way" stood behind two rates, of which one was over the limit by its interval."""
+    row = make_rate_row("d", 0.1, None) | {
+        "tpr": 0.985,
+        "tnr": 0.885,
+        "tpr_low": tpr_low,
+        "tpr_high": tpr_low and 0.999,
+    }
+    row |= {"tnr_low": half and 0.885 - half, "tnr_high": half and 0.98, "n_unscored": 0}
+    answer = find_audit_declaration("rates").decides[0].answer(AuditedRun({"rates": [row]}), "e")
+    assert answer is not None
+    assert (answer.may, answer.sentence) == ("cannot tell", f"{why}; required: 80 % of both classes.")
 
 
 # ------------------------------------------------------------------------------------------------- what was checked

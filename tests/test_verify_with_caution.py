@@ -260,7 +260,7 @@ def test_what_was_chosen_to_fit_and_what_is_counted_otherwise_is_said(
     notes = ran[1].about["notes"]
     assert f": {len(others)} of {len(mine)} of its ordering errors are other ones here" in notes["ranking"]
     assert set(notes["ranking"].rpartition("(")[2].rstrip(").").split(", ")) == set(others["dataset"])
-    alike = mine.assign(error_rate=mine["published"] / 100).to_dict("records")
+    alike = mine.assign(level="claim", error_rate=mine["published"] / 100).to_dict("records")
     assert describe_orders_beside_printed_ones(printed, alike) == ""
     chosen = rows[rows["dataset"].isin(["RAGTruth-MARCO", "RAGTruth-Yelp"]) & rows["table"].isin([6, 28, 31])]
     chosen = chosen[chosen["within_rounding"].notna() & chosen["note"].str.contains("some that give")]
