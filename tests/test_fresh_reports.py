@@ -261,6 +261,20 @@ def test_the_first_line_says_what_rates_are_means_of(datasets: int) -> None:
     assert ("data sets (rates are their means), all labelled" in size) == (datasets == 2)
 
 
+@pytest.mark.parametrize(
+    ("tnr", "audit", "n_passed"), [(6 / 33, "dfactscore", 27), (1.0, "dfactscore", 0), (0.5, "e", 0)]
+)
+def test_an_error_of_d_factscore_may_be_true_of_somebody(tnr: float, audit: str, n_passed: int) -> None:
+    """ "It misses 82 of 100 errors": 27 of 33 were true of another person of the name, which is what it counts."""
+    row = make_rate_row("d", 0.1, None) | {"evaluator": "FActScore", "tnr": tnr, "n_unattributable": 33}
+    advise = find_audit_declaration("dfactscore").advice
+    assert advise is not None
+    told = [str(text) for _, text in advise(AuditedRun({"rates": [row], audit: [{}]}), [])]
+    assert [text.partition(" are true of somebody")[0] for text in told] == [f"{n_passed} of 33 errors"] * (
+        n_passed > 0
+    )
+
+
 # ------------------------------------------------------------------------------------------- how grades became labels
 
 

@@ -45,7 +45,7 @@ from factaudit.audit.core.interval_methods import (
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 LinkRule = Literal["argmax", "hungarian", "given"]
@@ -297,6 +297,21 @@ _DFACTSCORE_OPTIONS = {
     "narrow": "a link whose margin is at most this is counted as narrow",
     "false_positives": "how often the verifier finds a false cell supported, where that is known from elsewhere",
 }
+
+
+def _list_advice_on_errors_true_of_others(
+    audited_run: AuditedRun, evaluators: Sequence[str]
+) -> Iterator[tuple[str, Statement]]:
+    """How many labelled errors FActScore passes: facts that some person's page supports, and not of whom they tell."""
+    rates = audited_run.per_dataset("rates", "tnr") if audited_run.rows("dfactscore") else ()
+    mine = [row for row in rates if row["evaluator"] == "FActScore"]
+    passed = [row | {"n_passed": round((1 - row["tnr"]) * row["n_unattributable"])} for row in mine]
+    if any(row["n_passed"] for row in passed):
+        text = "{passed.n_passed:number} of {passed.n_unattributable:number error} are true of somebody of the name, "
+        text += "though not of the person told of: FActScore counts them as supported."
+        yield "Beware", make_statement(text, passed=passed)
+
+
 _DFACTSCORE_FORMULA = (
     "Of a response, FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of "
     "the one entity supports to which their group is linked / facts. Of a system: the mean over its responses. A fact "
@@ -331,6 +346,7 @@ AUDITS = (
                 groups=("system",),
             ),
         ),
+        advice=_list_advice_on_errors_true_of_others,
         checks=(
             Check(
                 "merged_facts",

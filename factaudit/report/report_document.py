@@ -246,10 +246,16 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     claims = about.get("claims") or []
     if not claims:
         return []
-    claim = "a row of the claims table"
+    text = (
+        "A claim is a row of the claims table. Label and prediction 1: attributable, its document supports it; 0: an "
+    )
+    text += "error."
     if results["audits"].get("dfactscore"):
-        claim = "a fact of a response: the claims table has a row for it and each person of the name"
-    text = f"A claim is {claim}. Label and prediction 1: attributable, its document supports it; 0: an error."
+        text = (
+            "A claim is a fact of a response: the claims table has a row for it and each person of the name. Label 1: "
+            "true of the person told of; 0: an error, which may be true of another person of the name. Prediction 1: "
+            "a page supports it, of any person (FActScore) or of the linked one (D-FActScore)."
+        )
     single = [row["dataset"] for row in claims if row.get("n_responses") and row["n_responses"] == row["n_claims"]]
     if single:
         text += f" A claim is a whole response in {', '.join(single)}."
