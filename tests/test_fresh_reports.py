@@ -19,7 +19,12 @@ from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.datasets import convert
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import compose_report_summary_paragraphs
+from factaudit.report.summary import (
+    build_report_evaluator_overview,
+    compose_report_summary_paragraphs,
+    format_report_summary_finding_evidence,
+    group_report_summary_findings_by_check,
+)
 from factaudit.results import Results, compare
 from factaudit.run_matching import compare_findings_of_runs
 from factaudit.run_reuse import describe_run_audit_rows
@@ -273,6 +278,43 @@ def test_an_error_of_d_factscore_may_be_true_of_somebody(tnr: float, audit: str,
     assert [text.partition(" are true of somebody")[0] for text in told] == [f"{n_passed} of 33 errors"] * (
         n_passed > 0
     )
+
+
+@pytest.mark.parametrize(
+    ("n_systems", "told"), [((3, 3), ""), ((3, 2), "over 5 system rates of 2)"), ((3, 0), "over 3")]
+)
+def test_over_what_the_mean_bias_is_is_said_where_data_sets_weigh_unequally(
+    n_systems: tuple[int, int], told: str
+) -> None:
+    """ "Rates are means over data sets" stood over a mean of 61 system rates of 12 of the 14 data sets."""
+    claims, verdicts = make_tables({"e": (0.9, 0.8)}, datasets=2)
+    number = claims["dataset"].map({"set0": n_systems[0], "set1": n_systems[1]})
+    at = claims["system"].map({"ant": 0, "bee": 1, "cow": 2}) % number.replace(0, 1)
+    claims["system"] = ("s" + at.astype(str)).where(number > 0, None)
+    results = compare(validate_claims(claims), verdicts, audits=["rates", "quantification"], replicates=20).to_dict()
+    size = compose_first_screen(results).size
+    assert ("“off by” is the mean" in size) == bool(told)
+    assert told in size
+    table = build_report_evaluator_overview(results)
+    assert table is not None
+    n_rates, n_datasets = sum(n_systems), sum(n > 0 for n in n_systems)
+    assert (f"are off, over {n_rates} rates of {n_datasets} datasets." in table.caption) == (n_datasets > 1)
+
+
+def test_the_gravest_of_rates_that_differ_is_the_surest_and_says_where() -> None:
+    """ "Lowest 0.0 %, highest 100.0 %" was of one of four data sets, and stood so for all three evaluators."""
+    ps = {"good": [0.004, 0.004, 0.02], "better": [0.0005, 0.001, 0.0005]}
+    about = {"level": "claim", "rate": "tpr", "lowest": 0.0, "highest": 1.0, "n_systems": 6, "transfers": "no"}
+    rows = [
+        about | {"dataset": f"d{at}", "evaluator": name, "p": p}
+        for name, each in ps.items()
+        for at, p in enumerate(each)
+    ]
+    found = [one for one in collect_findings({"transfer": rows}) if one["id"] == "transfer"]
+    rates = [{"dataset": "d0", "evaluator": name, "bacc": bacc} for name, bacc in (("good", 0.9), ("better", 0.8))]
+    ((group,), _) = group_report_summary_findings_by_check({"audits": {"rates": rates}, "findings": found})
+    assert [one["evaluator"] for one in group.findings] == ["better", "good"]
+    assert [format_report_summary_finding_evidence(one).split(",")[0] for one in group.findings] == ["dataset d0"] * 2
 
 
 # ------------------------------------------------------------------------------------------- how grades became labels

@@ -6,7 +6,8 @@ is not said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, Literal
@@ -43,6 +44,7 @@ from factaudit.audit.first_screen_table import (
 )
 from factaudit.audit.input_description import list_advice_on_sealed_test_openings, uses_trial_model
 from factaudit.audit.invariance import list_invariance_advice
+from factaudit.audit.quantification import list_error_rate_bias_rows
 from factaudit.text.display_text import format_count
 
 #: The title of a run that has none of its own.
@@ -124,9 +126,10 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     claims, evaluators = (about.get(key) or [] for key in ("claims", "evaluators"))
     overall = find_overall_evaluator_rows(run.rows("rates")).values()
     are_means = any(row["dataset"] == MACRO_MEAN for row in overall)
+    of_systems = _describe_systems_of_mean_bias(run, overall) if are_means else ""
     if about.get("counts"):
         text = f"{format_count(len(evaluators), 'evaluator')}: {about['counts']}, so that there are no intervals."
-        return text + " Rates are means over data sets." * are_means
+        return text + f" Rates are means over data sets{of_systems}." * are_means
     if not claims:
         return ""
     labelled, attributable, total = (
@@ -136,7 +139,7 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     text = format_count(len(evaluators) - floors, "evaluator") if evaluators else ""
     text += f" and {format_count(floors, 'floor')}" * bool(floors)
     text = ", ".join(filter(None, [text, f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"]))
-    text += " (rates are their means)" * are_means
+    text += f" (rates are their means{of_systems})" * are_means
     if not labelled and n_estimated:
         return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
     if not labelled:
@@ -147,6 +150,16 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     if has_estimates and 0 < n_estimated < labelled:
         found += f". Estimates rest on {n_estimated:,} of the labels"
     return f"{text}, {share}: {found}."
+
+
+def _describe_systems_of_mean_bias(run: AuditedRun, overall: Collection[Row]) -> str:
+    """Over how many rates the mean |bias| is, where that is not the mean of the data sets' means."""
+    of_evaluators = [list_error_rate_bias_rows(run.rows("quantification"), row["evaluator"]) for row in overall]
+    systems = Counter(row["dataset"] for row in max(of_evaluators, key=len, default=[]))
+    n_datasets = max(row.get("n_datasets") or 0 for row in overall)
+    if not systems or (len(systems) == n_datasets and len(set(systems.values())) == 1):
+        return ""
+    return f"; “off by” is the mean over {format_count(systems.total(), 'system rate')} of {len(systems):,}"
 
 
 # ---------------------------------------------------------------------------------------------------------- the advice

@@ -150,6 +150,7 @@ def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | Non
     if not mine:
         return None
     row: Row = {"mean_abs_bias": sum(abs(each["bias"]) for each in mine) / len(mine)}
+    row |= {"n_rates": len(mine), "n_datasets": len({each["dataset"] for each in mine})}
     if all(each.get("bias_min") is not None for each in mine):
         ends = [_bound_absolute_bias(each) for each in mine]
         row |= {
@@ -157,6 +158,11 @@ def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | Non
             for end, some in zip(("min", "max"), zip(*ends, strict=True), strict=True)
         }
     return row
+
+
+def _format_mean_bias_note(row: Row) -> str:
+    averaged = f", over {format_count(row['n_rates'], 'rate')} of {format_count(row['n_datasets'], 'dataset')}"
+    return f"System |bias|: how far predicted error rates of systems are off{averaged * (row['n_datasets'] > 1)}."
 
 
 def _bound_absolute_bias(row: Row) -> tuple[float, float]:
@@ -362,6 +368,6 @@ AUDIT = Audit(
     glance=AuditOverviewColumns(
         {"mean_abs_bias": _MEAN_BIAS_COLUMN},
         compute_mean_absolute_bias,
-        lambda row: "System |bias|: how far predicted error rates of systems are off.",
+        _format_mean_bias_note,
     ),
 )

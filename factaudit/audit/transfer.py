@@ -128,7 +128,7 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 mine=mine,
                 rows=rows,
             )
-            keys = ("rate", "lowest", "highest", "p", "n_systems")
+            keys = ("dataset", "rate", "lowest", "highest", "p", "n_systems")
             yield make_row_finding("fail", worst, said, *keys, p_together=together["p_together"])
         elif alone:
             worst = min(alone, key=_read_p)
@@ -225,7 +225,7 @@ AUDIT = Audit(
             controls="the Cauchy combination of an evaluator's tests of both rates[ on all datasets], Holm over "
             "evaluators; for a single rate Holm over both rates of all evaluators[ on all datasets]",
             figure="p",
-            gravity=lambda evidence: evidence.get("highest", 0.0) - evidence.get("lowest", 0.0),
+            gravity=lambda evidence: -evidence.get("p_together", 1.0),
             warns_if_unknown=True,
         ),
     ),
