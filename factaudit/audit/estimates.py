@@ -211,7 +211,7 @@ AUDITS = (
         plots=(
             ForestPlotSpec(
                 what="Error rates",
-                reading="“As predicted” counts all that is scored and no label; other methods use the labels.",
+                reading="“As predicted” counts all that is scored, and no label.",
                 key="rate",
                 labels=("method",),
                 series="method",

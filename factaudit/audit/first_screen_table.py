@@ -41,7 +41,7 @@ def build_first_screen_evaluator_table(
         ("misses, of", of_errors),
         ("false alarms", of_others),
         ("system error", "rates off by"),
-        ("orders", "reversed"),
+        ("reversed,", "of ranked"),
         ("misses, of", "100 changes"),
         ("flips, of", "100 rewordings"),
     ]
