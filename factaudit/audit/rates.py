@@ -183,10 +183,10 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
         text = f"It finds {found} of {rates[key]}; {required}"
         return AuditDecision("no", figure, make_statement(text, row=row, least=least))
     undecided = [key for key in rates if not is_significantly_above(row, key, least)]
-    why = explain_undecided_decision_limit(row, *undecided)
+    open_question = explain_undecided_decision_limit(row, *undecided)
     if all(has_interval(row, key) for key in undecided):
-        why = f"{' and '.join(key.upper() for key in undecided)}: {why}"
-    told = make_statement("{why}; " + required, why=why[0].upper() + why[1:], least=least)
+        open_question = f"{' and '.join(key.upper() for key in undecided)}: {open_question}"
+    told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
     return AuditDecision("cannot tell", figure, told)
 
 
