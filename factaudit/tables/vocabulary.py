@@ -95,10 +95,12 @@ ANNOTATOR_COLUMN_PATTERN = re.compile(
 NUMBERED_PERSON_PATTERN = re.compile(r"\((annotator|rater|coder|worker|reviewer|expert|person) ?(\d+|[a-z])\)$")
 #: What a name says of the values: ``(Y/N)``, ``(0-1)``, ``(1 to 5)``, ``Y/N/NA`` at its end.
 _VALUES_HINT_PATTERN = re.compile(
-    r"\(\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}(?:\s*[/,]\s*[\w?]{1,5})*\s*\)"
+    r"\((?!\s*[^\W\d]+[–-]\d)\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}(?:\s*[/,]\s*[\w?]{1,5})*\s*\)"
     r"|(?<=[\s?:])(?:y|yes)\s*/\s*(?:n|no)(?:\s*/\s*[\w?]{1,5})*\s*$",
     re.IGNORECASE,
 )
+#: A model's name with its version behind: gpt4o, qwen72b, hhemv1.
+_MODEL_VERSION_PATTERN = re.compile(r"([a-z]{3,}?)v?\d\w*")
 #: What a name says of the numbers: ``(1-5)``, ``[0 bis 10]``, ``_0_100`` at its end.
 _RANGE_PATTERN = re.compile(
     r"[(\[]\s*(-?\d{1,3})\s*(?:[-–—/:]|\.\.\.?|to|bis|à|a|al|до)\s*\+?(\d{1,3})\s*[)\]]|[_ ]([01])[_-](\d{2,3}|[3-9])$"
@@ -304,6 +306,8 @@ def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozens
     name = " ".join(_split_into_words(name))
     single |= {word.lower() for word in re.findall(r"[^\W_]*[a-z][A-Z][^\W_]*", column_name)}  # MiniCheck
     single |= {stem for word in single if (stem := word.rstrip("0123456789"))}
+    if kind == "judges":
+        single |= {match[1] for word in single if (match := _MODEL_VERSION_PATTERN.fullmatch(word))}
     return _find_vocabulary_words(kind, name, single)
 
 
