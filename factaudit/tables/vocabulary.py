@@ -23,7 +23,7 @@ ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
 _KNOWN_WORDS = frozenset(
     word
     for kind, words in [*COLUMN_NAMES.items(), *_VOCABULARY.items()]
-    if isinstance(words, list) and kind not in ("unattributable", "between", "failures", "scale_not", "scale_bad")
+    if isinstance(words, list) and kind not in ("unattributable", "between", "failures", "scale_bad")
     for phrase in words
     for word in str(phrase).split()
 )
@@ -33,27 +33,28 @@ FAILURE_WORDS: tuple[str, ...] = tuple(_VOCABULARY["failures"])
 SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
 BARE_WORDS = frozenset(_VOCABULARY["bare"])
-#: Names of columns that say 1, or a high score, of what is *not* supported.
-_REVERSED_COLUMN_PATTERN = re.compile(
+#: Errors, in the names of columns and in cells.
+_ERROR_NAMES = (
     r"halluc|halluz|hallus|\bhalu|\bal+ucin|\bgalluts|галлюцин|幻觉|幻覚|ハルシネ|환각|هلوس|הזי|मतिभ्रम|ao giac"
-    r"|ψευδαισθ|παραισθ|\berrad[oa]\b|\bflag(ged|s)?\b|\bunsupported|\bunfaithful|\binconsisten|\brefut|contradict"
+    r"|ψευδαισθ|παραισθ|\berrad[oa]\b|\bunsupported|\bunfaithful|\binconsisten"
     r"|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong|\bfalse\b|\buntrue\b|\binaccura|\bunattribut"
     r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true|mentioned|stated)|\bunverifi"
     r"|\bnot in (the )?(source|doc|context|article|text|evidence)|\bnicht (belegt|gestutzt|korrekt)"
-    r"|\bunbelegt|\bfehler|\bfalsch|\bfel(aktig)?\b|\bfeil\b|\bfejl\b|\bfout\b|\bvirhe|\bhatal?i?\b|\bblad\b|\bbledn|\bchyb"
-    r"|\bhiba|\bgresk|\bgresea|\berro\b|ошибк|помилк|\bневерн|σφαλμα|λαθος|错误|誤り|エラー|오류|त्रुटि|خطأ|שגיאה"
+    r"|\bunbelegt|\bfehler|\bfalsch|\bfel(aktig)?\b|\bfeil\b|\bfejl\b|\bfout\b|\bvirhe|\bhatal?i?\b|\bblad\b|\bbled[noy]|\bchyb"
+    r"|\bhiba|\bgresk|\bgresea|\berro\b|ошиб[ко]|помилк|\bневерн|σφαλμα|λαθος|错误|誤り|エラー|오류|त्रुटि|خطأ|שגיאה"
     r"|\berreur|\berrore\b|\bfaux\b|\bfalso\b|\bmistake|\bmade up\b|\binvented\b|\bmisinform|\bconfabul|\bfalsehood"
-    r"|\bseverity"
 )
+#: Names of columns that say 1, or a high score, of what is *not* supported. (No contradiction is no support.)
+_REVERSED_COLUMN_PATTERN = re.compile(rf"{_ERROR_NAMES}|\bflag(ged|s)?\b|\brefut|contradict|\bseverity")
 #: An error, and words before it that deny it.
 _ERROR = (
     r"(halluc|halluz|hallus|al+ucin|halucyn|галлюцин|error|erreur|contradict|fabricat|unsupported|wrong|mistake"
     r"|fehler\b)"
 )
-_NO = (
-    r"(no|non|not|never|without|free of|free from|zero|anti|isn't|keine?n?|ohne|sans|sin|senza|sem|geen|zonder|utan|bez"
-    r"|без)"
-)
+#: An error in a cell that says nothing else, but that it is there, or is not.
+_NAMED_ERROR_PATTERN = re.compile(rf"(?:{_ERROR_NAMES})[^\W_\u3040-\u9fff]*")
+_DENIALS = sorted(_VOCABULARY["denials"], key=len, reverse=True)
+_NO = f"({'|'.join(_DENIALS)}|free of|free from|zero|anti|never|isn't)"
 #: Names that hold such a word, and yet say 1 of what is supported: HHEM's score is high where a text is consistent.
 _UPRIGHT_COLUMN_PATTERN = re.compile(
     rf"\b{_NO} (an? |any |factual )?{_ERROR}|\bunhalluc"
@@ -105,8 +106,13 @@ _MODEL_VERSION_PATTERN = re.compile(r"([a-z]{3,}?)v?\d\w*")
 _RANGE_PATTERN = re.compile(
     r"[(\[]\s*(-?\d{1,3})\s*(?:[-–—/:]|\.\.\.?|to|bis|à|a|al|до)\s*\+?(\d{1,3})\s*[)\]]|[_ ]([01])[_-](\d{2,3}|[3-9])$"
 )
-#: What denies the word behind it: "not ok", "nicht korrekt".
-_DENIAL_PATTERN = re.compile(r"(?:not|nicht|kein|non|no|nao|niet|nie|не|inte|ikke|ne) ")
+_GLUED_DENIALS = "|".join(one for one in _DENIALS if not one.isascii())
+#: What is denied, by a word before or behind it, or by how it begins: "not ok", "stöds inte", "不一致", "untruthful".
+_DENIED_PATTERN = re.compile(
+    rf"(?:{'|'.join(_DENIALS)}) (.+)|(.+) (?:{'|'.join(_DENIALS)})|(?:{_GLUED_DENIALS})(.+)|(.+)(?:{_GLUED_DENIALS})"
+    r"|(?:un|in|im|il|ir|mis|dis|nie|ne)(\w{4,})"
+)
+_DASH_PATTERN = re.compile(r"\s[-–—]|[-–—]\s")
 #: The mark of an option before what it says: ``A)``, ``(2)``, ``b.``.
 _OPTION_PATTERN = re.compile(r"\(?[A-Ea-e1-9](?:\)|[.:](?=\s))\s*(?=[^\W\d_]{2})")
 
@@ -164,11 +170,33 @@ def normalise_label_word(word: object) -> str:
 
 def parse_label_word(word: object) -> int | None:
     """1 or 0 where a word says so; None where it says neither, or something between."""
-    known = normalise_label_word(word)
+    known = _take_masculine_form(normalise_label_word(word))
     if known in ATTRIBUTABLE_WORDS or known in UNATTRIBUTABLE_WORDS:
         return int(known in ATTRIBUTABLE_WORDS)
-    denied = _DENIAL_PATTERN.match(known)
-    return 0 if denied and known[denied.end() :] in ATTRIBUTABLE_WORDS - BARE_WORDS else None
+    denied = find_denied_word(known)
+    if denied and _take_masculine_form(denied) in ATTRIBUTABLE_WORDS - BARE_WORDS:
+        return 0
+    error = _NAMED_ERROR_PATTERN.search(known)
+    rest = known.replace(error[0], " ").strip() if error else ""
+    if not error or (rest and (find_denied_word(error[0]) or _DASH_PATTERN.search(str(word)))):
+        return None  # "NO - not in the context"
+    return {"": 0, **dict.fromkeys(_VOCABULARY["presences"], 0), **dict.fromkeys(_DENIALS, 1)}.get(rest)
+
+
+def find_denied_word(text: str) -> str | None:
+    """What a phrase in the vocabulary's form denies; None where it denies nothing.
+
+    >>> find_denied_word("not in source"), find_denied_word("ungrounded"), find_denied_word("stods inte")
+    ('in source', 'grounded', 'stods')
+    """
+    match = _DENIED_PATTERN.fullmatch(text)
+    return next(filter(None, match.groups())) if match else None
+
+
+def _take_masculine_form(word: str) -> str:
+    """A participle in the form that the lists have: "respaldada" as "respaldado"."""
+    other = f"{word[:-1]}o"
+    return other if len(word) > 5 and word.endswith("a") and other in ATTRIBUTABLE_WORDS else word
 
 
 def is_blank_cell(value: object) -> bool:

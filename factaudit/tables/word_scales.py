@@ -76,10 +76,12 @@ def _rank_word(text: str) -> float | None:
     """What a word in the vocabulary's form says for support; None where it is of no scale known."""
     if find_vocabulary_words_in_text("scale_middle", text):
         return 0.0
-    strong, weak, denied, good, bad = (
-        bool(find_vocabulary_words_in_text(f"scale_{kind}", text)) for kind in ("strong", "weak", "not", "good", "bad")
+    strong, weak, good, bad = (
+        bool(find_vocabulary_words_in_text(f"scale_{kind}", text)) for kind in ("strong", "weak", "good", "bad")
     )
-    parts = {part for part in text.split() if len(part) > 1} - find_vocabulary_words_in_text("scale_not", text)
+    denials = find_vocabulary_words_in_text("denials", text)
+    denied = bool(denials)
+    parts = {part for part in text.split() if len(part) > 1} - denials
     bad = bad or bool(parts & UNATTRIBUTABLE_WORDS)
     good = (good or bool(parts & ATTRIBUTABLE_WORDS)) and not bad
     if not (strong or weak or denied or good or bad):
