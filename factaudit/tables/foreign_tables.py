@@ -57,8 +57,6 @@ from factaudit.tables.vocabulary import (
 
 #: More different values than this are no words that a label could be made of.
 _MAX_LABEL_WORDS = 12
-#: How a name ends that says who judged, not what.
-_IDENTITY_WORDS = {"name", "names", "initials", "email", "by", "user", "username", "login"}
 
 
 def read_standard_table(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableReading:
@@ -178,8 +176,6 @@ def _has_label_words(column: ColumnProfile) -> bool:
         return False
     known = any(parse_label_word(word) is not None for word in column.words)
     known = known or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
-    if not known and {*normalise_vocabulary_words(column.name).split()[-1:]} & _IDENTITY_WORDS:
-        return False  # "reviewer_name" names who judged
     marks = column.n_different == 1 and column.n_missing > 0  # an "x" for some claims
     if not known and (
         (column.n_different < 2 and not marks) or {"truth", "gold"} & {*normalise_vocabulary_words(column.name).split()}

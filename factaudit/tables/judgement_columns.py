@@ -87,7 +87,7 @@ _QUESTION_NUMBER_PATTERN = re.compile(r"[Qq]\d+")
 #: Words of what no person gives, "hallucination_prob".
 _PROBABILITY_WORDS = {"prob", "probability", "proba"}
 #: How often columns must agree to be the same.
-MIN_SAME_ROWS = 4
+_MIN_SAME_ROWS = 4
 
 
 @dataclass
@@ -301,7 +301,7 @@ def has_numbers(column: ColumnProfile) -> bool:
 def are_same(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether two columns say the same wherever both say anything."""
     both = ~np.isnan(first) & ~np.isnan(second)
-    return bool(both.sum() >= MIN_SAME_ROWS and (first[both] == second[both]).all())
+    return bool(both.sum() >= _MIN_SAME_ROWS and (first[both] == second[both]).all())
 
 
 def detect_direction_of_threshold_between_columns(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> int:
@@ -309,7 +309,7 @@ def detect_direction_of_threshold_between_columns(rows: pd.DataFrame, fine: Colu
     numbers = parse_judgement_numbers(rows[fine.name]).to_numpy()
     both = np.isfinite(numbers) & ~np.isnan(coarse)
     high, low = numbers[both & (coarse == 1)], numbers[both & (coarse == 0)]
-    if both.sum() < MIN_SAME_ROWS or not len(high) or not len(low):
+    if both.sum() < _MIN_SAME_ROWS or not len(high) or not len(low):
         return 0
     return int(high.min() > low.max()) - int(high.max() < low.min())
 
@@ -358,7 +358,7 @@ def choose_support_probability_column(reading: TableReading, columns: Sequence[C
         names = [one.name for one in group]
         total = np.sum([numbers[name] for name in names], axis=0)
         known = np.isfinite(total)
-        if known.sum() < MIN_SAME_ROWS or not (np.abs(total[known] - 1) < 0.02).all() or taken & {*names}:
+        if known.sum() < _MIN_SAME_ROWS or not (np.abs(total[known] - 1) < 0.02).all() or taken & {*names}:
             continue
         said = {name: _parse_class_name(name) for name in names}
         if all(value is None for value in said.values()):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from factaudit.tables.cell_values import has_no_value
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.column_roles import list_searchable_forms_of_column_name
 from factaudit.tables.judgement_columns import (
     LOOSE_JUDGE_WORDS,
-    MIN_SAME_ROWS,
     REASONS,
     TableReading,
     are_same,
@@ -227,14 +225,10 @@ def _may_be_of_nobody_beside(
 
 
 def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence[ColumnProfile]) -> list[ColumnProfile]:
-    """The candidates that do not say the same as an earlier one: as words, as numbers that a threshold cuts, or as the
-    kinds of the errors that it finds."""
+    """The candidates that do not say the same as an earlier one, as words, or as numbers that a threshold cuts."""
     kept: list[ColumnProfile] = []
     for one in candidates:
         for other in kept:
-            if _has_kinds_of_errors(reading, one, other):
-                reading.unread[one.name] = f"of which kind an error in {other.name} is"
-                break
             said = read_column_as_binary_judgements(reading.rows, other)
             fine = one.kind != "binary" and detect_direction_of_threshold_between_columns(reading.rows, one, said) != 0
             if (one.kind == "binary" and are_same(said, read_column_as_binary_judgements(reading.rows, one))) or fine:
@@ -243,16 +237,6 @@ def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence
         else:
             kept.append(one)
     return kept
-
-
-def _has_kinds_of_errors(reading: TableReading, column: ColumnProfile, label: ColumnProfile) -> bool:
-    """Whether a column says something only of claims that are not supported by a label, and which kind it is called."""
-    is_named = column.kind == "name" and has_vocabulary_word_in_column_name("kinds", column.name)
-    if not is_named or not label.has_both_verdicts or not is_reversed_column_name(column.name):
-        return False
-    truth = read_column_as_binary_judgements(reading.rows, label)
-    is_said = ~reading.rows[column.name].map(has_no_value).to_numpy(dtype=bool)
-    return bool(is_said.sum() >= MIN_SAME_ROWS and (truth[is_said] == 0).all())
 
 
 def _rank_candidate(column: ColumnProfile) -> tuple[bool, int]:

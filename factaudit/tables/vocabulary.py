@@ -112,6 +112,11 @@ _DENIED_PATTERN = re.compile(
     rf"(?:{'|'.join(_DENIALS)}) (.+)|(.+) (?:{'|'.join(_DENIALS)})|(?:{_GLUED_DENIALS})(.+)|(.+)(?:{_GLUED_DENIALS})"
     r"|(?:un|in|im|il|ir|mis|dis|nie|ne)(\w{4,})"
 )
+#: What an error with another word means: that it is there, or not.
+_MEANINGS_OF_ERROR = {"": 0, **dict.fromkeys(_VOCABULARY["presences"], 0), **dict.fromkeys(_DENIALS, 1)}
+#: A longer text is no word and its denial.
+_MAX_DENIAL_LENGTH = 60
+#: What parts a verdict from its reason.
 _DASH_PATTERN = re.compile(r"\s[-–—]|[-–—]\s")
 #: The mark of an option before what it says: ``A)``, ``(2)``, ``b.``.
 _OPTION_PATTERN = re.compile(r"\(?[A-Ea-e1-9](?:\)|[.:](?=\s))\s*(?=[^\W\d_]{2})")
@@ -176,11 +181,11 @@ def parse_label_word(word: object) -> int | None:
     denied = find_denied_word(known)
     if denied and _take_masculine_form(denied) in ATTRIBUTABLE_WORDS - BARE_WORDS:
         return 0
-    error = _NAMED_ERROR_PATTERN.search(known)
+    error = _NAMED_ERROR_PATTERN.search(known) if len(known) <= _MAX_DENIAL_LENGTH else None
     rest = known.replace(error[0], " ").strip() if error else ""
     if not error or (rest and (find_denied_word(error[0]) or _DASH_PATTERN.search(str(word)))):
         return None  # "NO - not in the context"
-    return {"": 0, **dict.fromkeys(_VOCABULARY["presences"], 0), **dict.fromkeys(_DENIALS, 1)}.get(rest)
+    return _MEANINGS_OF_ERROR.get(rest)
 
 
 def find_denied_word(text: str) -> str | None:
@@ -189,7 +194,7 @@ def find_denied_word(text: str) -> str | None:
     >>> find_denied_word("not in source"), find_denied_word("ungrounded"), find_denied_word("stods inte")
     ('in source', 'grounded', 'stods')
     """
-    match = _DENIED_PATTERN.fullmatch(text)
+    match = _DENIED_PATTERN.fullmatch(text) if len(text) <= _MAX_DENIAL_LENGTH else None
     return next(filter(None, match.groups())) if match else None
 
 

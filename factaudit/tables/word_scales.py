@@ -10,14 +10,13 @@ from itertools import pairwise
 from factaudit.tables.vocabulary import (
     ATTRIBUTABLE_WORDS,
     UNATTRIBUTABLE_WORDS,
+    find_denied_word,
     find_vocabulary_words_in_text,
     normalise_vocabulary_words,
 )
 
 #: Grades of a school, A the best, with a sign behind.
 _LETTER_GRADE = re.compile(r"([A-F])\s*([+-]?)", re.IGNORECASE)
-#: A word that denies the rest of it.
-_DENIED = re.compile(r"(un|in|im|il|ir|non|not|no|dis|mis|nicht|pas|nao|niet|nie|не|inte|ikke|ne)[ ]?\w.*")
 #: What a word says of support, by how strong it is.
 _STRONG, _PLAIN, _WEAK = 3.0, 2.0, 1.0
 
@@ -68,7 +67,7 @@ def list_cuts_of_scale(ranks: Mapping[str, float]) -> list[tuple[str, ...]]:
 def is_word_and_denial(words: Sequence[str]) -> bool:
     """Whether two words are one and its denial: "sound" and "unsound", "backed" and "not backed"."""
     word, denial = sorted(map(normalise_vocabulary_words, words), key=len) if len(words) == 2 else ("", "")
-    return bool(word) and _DENIED.fullmatch(denial) is not None and denial.endswith(word)
+    return bool(word) and find_denied_word(denial) == word
 
 
 @lru_cache(maxsize=4096)

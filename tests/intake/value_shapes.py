@@ -59,10 +59,23 @@ add_labels("kinds_or_null.csv", "hallucination_type", kinds)
 add_labels("school_grades.csv", "Schulnote (1-6)", [1, 2, 4, 1, 6, 2, 1, 5, 4, 2])
 add_labels("range_in_name.csv", "human (0-2)", [2, 2, 1, 2, 0, 2, 2, 0, 1, 2])
 add_labels("not_ok.csv", "human", spell(L, "ok", "not ok"), ends="right")
+# What denies a verdict, and errors that are there or not; not what denies a word that nothing knows, or half a verdict
+add_labels("in_document.csv", "human", spell(L, "in document", "not in document"), ends="right")
+add_labels("errors_es.csv", "humano", spell(L, "sin alucinación", "con alucinación"), ends="right")
+add_labels("errors_zh.csv", "人工", spell(L, "无错误", "有错误"), ends="right")
+add_labels("altered.csv", "human", spell(L, "not altered", "altered"))
+add_labels("contradiction.csv", "human", spell(L, "no contradiction", "contradiction"))
+add_judge("no_with_reason.csv", spell(A, "YES - the context states it", "NO - not in the context"))
 named = {**labelled, "gpt4 (0-10)": [round(10 * x) for x in FIRST_SCORES]}
 VALUE_SHAPES.append(FileShape("range_of_judge.csv", make_csv(named), L, GPT4))
 logs = {**labelled, "gpt4_logprob": [round(math.log(x), 3) for x in FIRST_SCORES]}
 VALUE_SHAPES.append(FileShape("logprob.csv", make_csv(logs), L, {"gpt4_logprob": A}, "asked"))
+
+# A model's name with its version behind, and in brackets that hold no range
+versions = {**labelled, "gpt4o": spell(A, 1, 0)}
+VALUE_SHAPES.append(FileShape("version.csv", make_csv(versions), L, {"gpt4o": A}))
+made_up = {"Made up? (human)": spell(L, "no", "yes"), "Made up? (GPT-4)": spell(A, "no", "yes")}
+VALUE_SHAPES.append(FileShape("in_brackets.csv", make_csv({**texts, **made_up}), L, {"Made up? (GPT-4)": A}))
 
 # What a name that nothing knows says of both, each on a scale of its own
 weak = {**texts, "weak_human": spell(L, "0", "1"), "weak_gpt4": [1, 2, 5, 1, 2, 1, 2, 5, 4, 5]}
