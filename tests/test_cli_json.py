@@ -41,7 +41,7 @@ CASES = {
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
-    "triage": "claims.parquet verdicts.parquet --max-error 0.3 --out triage",
+    "triage": "claims.parquet verdicts.parquet --max-error 0.3 --target population --out triage",
     "view": "runs/a --no-open",
     "export": "runs/a --to jsonl",
     "diff": "runs/a runs/a --replicates 0 --out diff.json",

@@ -51,6 +51,18 @@ def test_no_document_or_response_is_in_two_splits_and_each_has_its_share_of_ever
     assert not split.equals(assign_claim_splits(claims, (0.2, 0.4, 0.4), seed=4))
 
 
+def test_claims_without_a_system_or_a_label_are_split_too():
+    claims, _ = tables(CLAIMS)
+    claims["dataset"] = np.where(claims["system"] == "s00", "plain", "sim")
+    claims.loc[claims["system"] == "s00", "system"] = pd.NA
+    claims.loc[np.random.default_rng(0).random(len(claims)) < 0.5, "label"] = pd.NA
+    split = assign_claim_splits(claims)
+    for kind in (claims["dataset"] == "plain", claims["dataset"] == "sim", claims["label"].isna()):
+        assert (
+            split[kind].value_counts(normalize=True) - pd.Series({"train": 0.2, "dev": 0.4, "test": 0.4})
+        ).abs().max() < 0.1
+
+
 def test_texts_hold_claims_together_where_documents_have_no_name():
     claims, _ = tables(CLAIMS)
     claims = claims.assign(doc=claims["doc_id"] + " says so", doc_id=pd.NA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.errors import InputError, UsageError
+from factaudit.estimate.cascade import certify_cascade
 from factaudit.estimate.label_sample import draw_label_sample, read_sample
 from factaudit.estimate.rate_estimation import join_claims_for_estimation
 from factaudit.estimate.triage import TriageResults, triage_claims
@@ -206,6 +208,20 @@ def test_no_label_is_an_error_that_says_what_to_do():
         triage_claims(without_labels(claims), verdicts)
 
 
+def test_where_every_claim_is_labelled_nothing_is_promised():
+    claims, verdicts = tables(GOOD)
+    with pytest.raises(UsageError, match=r"all 600 claims are labelled: none is left to triage\. --target pop"):
+        triage_claims(claims, verdicts)
+    with pytest.raises(UsageError, match="none is left to triage"):
+        certify_cascade(claims, verdicts, "e1")
+    assert triage_claims(claims, verdicts, target="population").promises[0]["n_passing"] > 0
+    is_open = (claims["system"] == "s01") & (np.arange(len(claims)) % 2 == 0)
+    some = claims.assign(label=claims["label"].mask(is_open))
+    done, other = triage_claims(some, verdicts, by="system", max_error=0.1).promises
+    assert (done["statement"], done["n_passing"]) == ("s00: all 300 claims are labelled: none is left to triage.", 0)
+    assert "at most 10 % of what passes are errors" in other["statement"]
+
+
 def test_labels_of_one_system_promise_nothing_of_the_other():
     claims, verdicts = tables(GOOD)
     labels = draw_annotations(claims[claims["system"] == "s00"], 150)
@@ -270,6 +286,7 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     assert code == 0, err
     assert "known errors aside: at most 10 % of what passes are errors" in out
     assert "combined by weights: e0 0." in out
+    assert "rule t/rule.json (of these claims alone; --target population makes one for new claims)" in out
     queue = pd.read_csv("t/queue.csv")
     known = queue.loc[queue["decision"] == "labelled", "passes"]
     assert known.nunique() == 2
@@ -325,6 +342,19 @@ def test_a_rule_is_an_evaluator_that_passes_or_asks_for_review(rule_file: Path):
     named = make_named_evaluator(f"triage:rule={rule_file},evaluators=unigram+rouge2")
     assert named.name == "triage(rouge2+unigram)"
     assert [one.score for one in named.evaluator.judge(TEXTS[:2])] == [found["same"].score, found["other"].score]
+
+
+@pytest.mark.parametrize(("target", "n_told"), [("corpus", 1), ("population", 0)])
+def test_a_rule_of_other_claims_is_told_where_it_judges(
+    rule_file: Path, tmp_path: Path, call: Call, target: str, n_told: int
+):
+    replace(read_triage_rule(rule_file), promise={"target": target}).write(rule_file)
+    claims = pd.DataFrame([(one.claim_id, one.claim, one.doc) for one in TEXTS], columns=["claim_id", "claim", "doc"])
+    claims.to_csv(tmp_path / "new.csv", index=False)
+    out = str(tmp_path / "verdicts.parquet")
+    code, told, err = call("judge", str(tmp_path / "new.csv"), "--evaluator", f"triage:rule={rule_file}", "--out", out)
+    assert code == 0, err
+    assert told.count("its rule promises nothing of claims other than those that certified it") == n_told
 
 
 def test_the_next_evaluator_is_asked_of_what_does_not_pass_only(rule_file: Path):

@@ -42,9 +42,9 @@ def correct_system_error_rates(
     """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
 
     A row per dataset (where ``calibration_system`` has claims), level, evaluator (all, or the one named), method and
-    other system: threshold, n (its scored claims; those with labels where it has any), n_unscored, predicted_error_rate
-    (as predicted), adjusted_error_rate, labelled_error_rate (of all its labels) and bias (= adjusted - labelled),
-    reason. With intervals ``_low`` and ``_high`` of the adjusted rate and the bias: whole clusters are resampled,
+    other system: threshold, n (its scored claims, labelled or not), n_unscored, n_labels, predicted_error_rate
+    (as predicted), adjusted_error_rate, labelled_error_rate (of its n_labels) and bias (= adjusted - labelled), reason.
+    With intervals ``_low`` and ``_high`` of the adjusted rate and the bias: whole clusters are resampled,
     calibration and correction made again. Beside them the *transfer test* of `factaudit.audit.transfer` over the
     dataset's labelled systems, as ``tpr_p``, ``tpr_missable`` and the same of TNR: a correction supposes that both
     rates are equal. Raises `UsageError` for an unknown evaluator or system, or where no dataset has another system.
@@ -95,11 +95,9 @@ def correct_system_error_rates(
 def _collect_correction_claims(
     judgements: Judgements, system_codes: np.ndarray, evaluator: int, calibration_system: int, other_system: int
 ) -> CalibrationClaims:
-    """The labelled claims of the calibration system (0), and those of the other (1): the labelled ones, if any."""
+    """The labelled claims of the calibration system (0), and all of the other (1)."""
     mine = np.flatnonzero((system_codes == calibration_system) & (judgements.label >= 0))
     rest = np.flatnonzero(system_codes == other_system)
-    labelled = rest[judgements.label[rest] >= 0]
-    rest = labelled if len(labelled) else rest
     system = np.repeat([0, 1], [len(mine), len(rest)])
     return CalibrationClaims.of(judgements.select_scored_claims(evaluator, np.concatenate([mine, rest]), system), 2)
 
@@ -121,7 +119,8 @@ def _correct_error_rates_by_each_method(
         unusable, usable = calibration_claims.count_usable_claims(method)[1].sum(0).tolist()
         adjusted = np.nan if why or not usable else found.corrected_rates[method][0, 1, 0]
         row: Row = {"method": method, "threshold": none_if_undefined(found.thresholds[method][0, 0])}
-        row |= {"n": usable, "n_unscored": unusable}
+        n_labels = int(calibration_claims.count_usable_claims(method)[1, :2].sum())
+        row |= {"n": usable, "n_unscored": unusable, "n_labels": n_labels}
         row |= {
             "predicted_error_rate": none_if_undefined(found.corrected_rates["none"][0, 1, 0]),
             "adjusted_error_rate": none_if_undefined(adjusted),

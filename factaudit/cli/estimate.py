@@ -163,8 +163,9 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
     "estimate --calibrate",
     cls=JsonOutputCommand,
     json_keys={
-        "rows": "array: per dataset, evaluator, method and system: threshold, n, predicted_error_rate,"
-        " adjusted_error_rate with _low and _high, labelled_error_rate, reason where there is none",
+        "rows": "array: per dataset, evaluator, method and system: threshold, n (all its scored claims),"
+        " predicted_error_rate, adjusted_error_rate with _low and _high, labelled_error_rate of its n_labels, reason"
+        " where there is none",
         "out": "string or null: the file of the rows",
     },
     short_help="Correct error rates from one labelled system.",

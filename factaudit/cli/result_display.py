@@ -136,7 +136,7 @@ def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
     rest on, and what is missing."""
     columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
     rates = ["predicted_error_rate", "adjusted_error_rate", "labelled_error_rate"]
-    shown = adjusted_rows[columns + rates].copy()
+    shown = adjusted_rows[[*columns, *rates, "n_labels"]].copy()
     for column in rates:
         shown[column] = [_format_figure(100 * rate, "{:.1f} %") for rate in adjusted_rows[column].astype("float64")]
     if "adjusted_error_rate_low" in adjusted_rows:

@@ -155,7 +155,8 @@ def triage_command(
         _display_undecided_triage_claims(results.queue, loaded.annotations, promise["rule"])
     to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
     print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
-    print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
+    bound = " (of these claims alone; --target population makes one for new claims)"
+    print_line(f"rule {out / 'rule.json'}{bound * (promise['target'] == 'corpus')}, curve {out / 'curve.svg'}")
     files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
     print_json_output(
         {"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page, "ways": ways}

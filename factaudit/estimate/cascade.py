@@ -20,6 +20,7 @@ from factaudit.estimate.triage import (
     CertifiedRiskLimits,
     TriagePromise,
     certify_risk_of_claims,
+    check_claims_are_left_to_triage,
     describe_known_errors,
     format_triage_promise,
     order_review_queue,
@@ -80,6 +81,7 @@ def certify_cascade(
     promise = TriagePromise(max_error, min_recall, confidence, target == "population")
     promise.check()
     judgements, rows = read_labelled_judgements(claims, verdicts, annotations, sample, rule)
+    check_claims_are_left_to_triage(judgements, promise)
     check_count_source_evaluators([then], judgements.evaluators)
     first = [name for name in evaluators or judgements.evaluators if name != then]
     check_count_source_evaluators(first, judgements.evaluators)

@@ -52,8 +52,9 @@ def assign_claim_splits(
     document = claims["doc_id"].astype(object).fillna(claims["doc"].astype(object)).fillna(keys)
     response = claims["dataset"].astype(str) + "\x1f" + claims["response_id"].astype(object).fillna(keys).astype(str)
     linked = link_claims_of_document_or_response(pd.factorize(document.astype(str))[0], pd.factorize(response)[0])
-    kinds = claims["dataset"].astype(str) + "\x1f" + claims["system"].astype(str) + "\x1f" + claims["label"].astype(str)
-    part = split_documents(linked, pd.factorize(kinds)[0], shares, np.random.default_rng(seed))
+    # A claim without a system or a label is of a kind, too.
+    kind = claims.groupby(["dataset", "system", "label"], sort=False, dropna=False).ngroup().to_numpy()
+    part = split_documents(linked, kind, shares, np.random.default_rng(seed))
     for number, name in enumerate(SPLITS):
         labels = claims["label"][part == number]
         if not ((labels == 1).any() and (labels == 0).any()):

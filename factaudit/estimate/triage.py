@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,7 @@ def triage_claims(
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
         raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
     judgements, rows = read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
+    check_claims_are_left_to_triage(judgements, promise)
     names = list(evaluators or judgements.evaluators)
     check_count_source_evaluators(names, judgements.evaluators)
     error = 1.0 - judgements.label[rows]
@@ -150,6 +151,15 @@ def read_labelled_judgements(
     if not len(rows):
         raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
     return judgements, rows
+
+
+def check_claims_are_left_to_triage(judgements: Judgements, promise: TriagePromise) -> None:
+    """Raise `UsageError` where the promise is of these claims, and all are labelled: nothing is left to promise."""
+    if not promise.is_population and (judgements.label >= 0).all():
+        raise UsageError(
+            f"all {len(judgements.label):,} claims are labelled: none is left to triage. --target population makes a "
+            "rule for new claims like these"
+        )
 
 
 @dataclass(frozen=True)
@@ -190,6 +200,8 @@ def certify_risk_of_claims(
             cluster[rows[mine]] if clustered else None,
             promise.is_population,
         )
+        if not promise.is_population and mine.sum() == inside.sum():  # nothing is left to promise
+            curve = replace(curve, last=-1)
         limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
         found.limits[group] = limit
         if limit is not None:
@@ -282,6 +294,8 @@ def _describe_triage_promise(
             f"{describe_known_errors(n_known)}: {wanted} "
             f"(confidence {promise.confidence:.0%}, of {which})."
         )
+    elif not promise.is_population and len(error) == n_claims:
+        statement = f"all {n_claims:,} claims are labelled: none is left to triage."
     else:
         labels = format_count(len(error), "label")
         statement = f"No claim passes without review: {labels} cannot promise that {wanted}."

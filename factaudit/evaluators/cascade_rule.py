@@ -67,7 +67,11 @@ def read_cascade_rule(path: str | Path) -> CascadeRule:
     data = read_evaluator_rule_json(path, CASCADE_RULE_SCHEMA, "triage --then")
     try:
         rule = CascadeRule(**data | {"odds": ErrorOdds.from_json(data["odds"])})
-        if not isinstance(rule.then, str) or not (rule.limit is None or np.isfinite(rule.limit)):
+        if (
+            not isinstance(rule.promise, dict)
+            or not isinstance(rule.then, str)
+            or not (rule.limit is None or np.isfinite(rule.limit))
+        ):
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError):
         raise make_rule_file_error(path, "triage --then") from None

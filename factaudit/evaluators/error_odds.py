@@ -127,6 +127,16 @@ class RuleEvaluator:
         return [one.evaluator for one in self._members]
 
     @property
+    def promise_caveat(self) -> str | None:
+        """What to tell of a rule whose promise is of the claims alone that certified it."""
+        promise = getattr(getattr(self, "_rule", None), "promise", {})
+        if promise.get("target") != "corpus":
+            return None
+        return (
+            "its rule promises nothing of claims other than those that certified it (triage --target population does)"
+        )
+
+    @property
     def _signed_settings(self) -> dict[str, Any]:
         return {"rule": compute_file_checksum(self.rule), "evaluators": [one.signature for one in self._members]}
 

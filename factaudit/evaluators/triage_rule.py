@@ -83,7 +83,11 @@ def read_triage_rule(path: str | Path) -> TriageRule:
     try:
         rule = TriageRule(**data)
         numbers = [*rule.weights.values(), *rule.mean.values()]
-        if not rule.weights or not all(isinstance(one, float | int) for one in numbers):
+        if (
+            not isinstance(rule.promise, dict)
+            or not rule.weights
+            or not all(isinstance(one, float | int) for one in numbers)
+        ):
             raise ValueError
         if len(rule.weights) > 1 and not set(rule.weights) == set(rule.mean) == set(rule.spread):
             raise ValueError
