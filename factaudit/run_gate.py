@@ -219,6 +219,11 @@ def format_run_gate_change(row: Row, figure: str) -> str:
 
 
 def format_points(value: float) -> str:
-    """A difference in points, with its sign; nothing has none."""
-    text = f"{100 * value:+.1f}".replace("-", "−")
-    return "0.0" if text in ("+0.0", "−0.0") else text
+    """A difference in points, with its sign; nothing has none, and what is nearly nothing keeps the side it is on.
+
+    >>> format_points(-0.066), format_points(0.0), format_points(-0.0003)
+    ('−6.6', '0.0', '−0.03')
+    """
+    points = 100 * value
+    text = f"{points:+.1f}" if abs(points) >= 0.05 else f"{points:+.1g}" if abs(points) >= 0.001 else "0.0"
+    return text.replace("-", "−")

@@ -39,7 +39,7 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
         both = [pair for pair in signs_before if pair in signs_after]
         errors_before, errors_after = average_errors(evaluator)
         inside = first.dataset_codes == first.dataset_names.index(dataset)
-        n_pairs += len(both) * bool((errors_before[inside] != errors_after[inside]).any())
+        n_pairs += len(both) * (not np.array_equal(errors_before[inside], errors_after[inside], equal_nan=True))
         changed = [pair for pair in both if signs_before[pair] != signs_after[pair]]
         if before != after or changed:
             about = {"dataset": dataset, "evaluator": evaluator, "before": before, "after": after}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -440,6 +441,20 @@ def test_an_order_that_the_first_of_several_repeats_changed_did_not_change_by_th
     assert list_system_order_sentences(row)[0].endswith("no significant change of its difference is shown")
 
 
+def test_what_is_unscored_in_both_runs_is_no_change_to_correct_for(tmp_path: Path) -> None:
+    """An evaluator whose verdicts are the same, one of them lacking, was counted among the changed: NaN is not NaN."""
+    claims, place, is_b = make_claims().assign(dataset="d"), np.arange(N) % 60, np.arange(N) >= 60
+    folders = []
+    for name, n_a, n_b in (("one", 30, 2), ("two", 22, 20)):
+        folders.append(make_run(tmp_path / name, np.where(place < np.where(is_b, n_b, n_a), 0, 1), claims))
+        verdicts = read_verdicts(folders[-1] / "verdicts.parquet")
+        same = pd.array([None, *np.arange(N - 1) % 2], dtype="Int8")
+        other = verdicts.assign(evaluator="other", prediction=same, status=["error", *["ok"] * (N - 1)])
+        write_table(pd.concat([verdicts, other], ignore_index=True), folders[-1] / "verdicts.parquet")
+    (row,) = diff_runs(*folders).systems
+    assert (row["evaluator"], [pair["n_pairs"] for pair in row["pairs"]]) == ("judge", [1])
+
+
 def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
     folder.mkdir()
     write_table(claims, folder / "claims.jsonl")
@@ -502,8 +517,21 @@ def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: P
     assert row["why"].endswith(f"IoU {shares[0]:.2f} → {shares[1]:.2f}. (no change tested)")
     for one in (one for one in found.findings if one["change"] != "restated"):
         assert (one["n_significant"] is None) == one["why"].endswith("(no change tested)")
-    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert row["why"] in output
+    page, shown = tmp_path / "diff.html", ["diff", *map(str, runs)]
+    output = CliRunner().invoke(cli, [*shown, "--out", str(page)], catch_exceptions=False).output
+    markdown = CliRunner().invoke(cli, [*shown, "--format", "github"], catch_exceptions=False).output
+    html_text = html.unescape(page.read_text(encoding="utf-8"))
+    told = [one["why"] for one in found.findings if one["change"] != "restated"]
+    assert all(why in text for why in told for text in (output, html_text))
+    assert html_text.count("(no change tested)") == sum(why.endswith("(no change tested)") for why in told) > 0
+    for text in (html_text, markdown):
+        assert "each of one change alone." in text
+    # One dataset, the same labels: neither is noted.
+    assert "of several datasets" not in markdown
+    assert "Labels that differ" not in markdown
+    write_table(claims.assign(label=1 - label), runs[1] / "claims.parquet")
+    markdown = CliRunner().invoke(cli, [*shown, "--format", "github"], catch_exceptions=False).output
+    assert "Labels that differ: 600; these figures use those before." in markdown
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
