@@ -446,11 +446,13 @@ def test_what_is_unscored_in_both_runs_is_no_change_to_correct_for(tmp_path: Pat
     claims, place, is_b = make_claims().assign(dataset="d"), np.arange(N) % 60, np.arange(N) >= 60
     folders = []
     for name, n_a, n_b in (("one", 30, 2), ("two", 22, 20)):
-        folders.append(make_run(tmp_path / name, np.where(place < np.where(is_b, n_b, n_a), 0, 1), claims))
+        said = np.where(place < np.where(is_b, n_b, n_a), 0, 1)
+        folders.append(make_run(tmp_path / name, said, claims, more=("other",)))
         verdicts = read_verdicts(folders[-1] / "verdicts.parquet")
-        same = pd.array([None, *np.arange(N - 1) % 2], dtype="Int8")
-        other = verdicts.assign(evaluator="other", prediction=same, status=["error", *["ok"] * (N - 1)])
-        write_table(pd.concat([verdicts, other], ignore_index=True), folders[-1] / "verdicts.parquet")
+        is_other = verdicts["evaluator"] == "other"
+        verdicts.loc[is_other, "prediction"] = pd.array([None, *np.arange(N - 1) % 2], dtype="Int8")
+        verdicts.loc[is_other, "status"] = ["error", *["ok"] * (N - 1)]
+        write_table(verdicts, folders[-1] / "verdicts.parquet")
     (row,) = diff_runs(*folders).systems
     assert (row["evaluator"], [pair["n_pairs"] for pair in row["pairs"]]) == ("judge", [1])
 

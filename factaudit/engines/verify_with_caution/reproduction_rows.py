@@ -76,7 +76,7 @@ def describe_reproduction_agreement(rows: Sequence[Row]) -> str:
 
 
 def describe_cells_given_by_choice(rows: Sequence[Row]) -> str:
-    """Which tables of which data sets went into the numbers that they are compared with, and what follows; "" of none."""
+    """Which tables went into the numbers of claims that they are compared with, and what follows; "" of none."""
     chosen = [row for row in rows if row["within_rounding"] is not None and _is_given_by_choice(row)]
     if not chosen:
         return ""
