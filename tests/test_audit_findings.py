@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy
 from audit_tables import as_declared, find, judged
 
 from factaudit.audit import list_computable_audits
@@ -403,6 +405,29 @@ def of_corrections(rows: list[Row]) -> list[Row]:
     found = collect_findings({"quantification": biases, "adjusted_bias": rows})
     assert collect_findings({"adjusted_bias": rows}) == [], "nothing says that a rate was wrong"
     return [row for row in found if row["id"] == "adjustment"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_gain_is_significant_where_the_mean_without_each_system_says_so(seed: int) -> None:
+    """The jackknife over systems again, by loops: a pair is left out with either of its two systems."""
+    draw, names = np.random.default_rng(seed), "abcdef"[: 3 + seed % 4]
+    skill = dict(zip(names, draw.normal(0, 0.03, len(names)), strict=True))
+    about = {"dataset": "d", "level": "claim", "evaluator": "e", "bias_low": -0.9, "bias_high": 0.9}
+    rows, gains = [], {}
+    for by, system in itertools.permutations(names, 2):
+        left = 0.2 - 0.01 * (seed % 5) + skill[by] + skill[system] + draw.normal(0, 0.02)
+        for method, bias in (("none", 0.2), ("zero_bias_threshold", left)):
+            rows.append(about | {"calibration_system": by, "system": system, "method": method, "bias": bias})
+        gains[by, system] = 0.2 - abs(left)
+    for row in rows:
+        if row["method"] == "none":  # off before, so that there is something to help
+            row |= {"bias_low": 0.18, "bias_high": 0.22}
+    means = [np.mean([gain for pair, gain in gains.items() if name not in pair]) for name in names]
+    error = ((len(names) - 1) / len(names) * sum((one - np.mean(means)) ** 2 for one in means)) ** 0.5
+    p = scipy.stats.t.sf(np.mean([*gains.values()]) / error, len(names) - 1)
+    statement = find(of_corrections(rows))["statement"]
+    assert (" The gain is significant." in statement) == (p < 0.05)
+    assert p < 0.05 or " The gain is not significant." in statement or "It is not shown to help" in statement
 
 
 def test_what_a_calibration_does_to_the_others():

@@ -337,6 +337,25 @@ def test_an_evaluator_at_or_below_chance_gives_wide_intervals_not_wrong_rates(sk
     assert np.mean(covered) > 0.75
 
 
+def test_bounds_of_rogan_gladen_by_plain_pandas() -> None:
+    """TPR and TNR of the labelled claims that are scored; no unscored claim an error as predicted, and every one."""
+    claims, verdicts = tables(World(skill=(2.0,)), 3)
+    draw = np.random.default_rng(3)
+    labelled = claims.groupby("system").sample(100, random_state=3)["claim_id"]
+    claims["label"] = claims["label"].where(claims["claim_id"].isin(labelled))
+    verdicts = verdicts[draw.random(len(verdicts)) > 0.2 * claims["system"].isin(["s01", "s02"])].reset_index(drop=True)
+    both = claims.merge(verdicts, on="claim_id", how="left")
+    known = both[both["label"].notna() & both["prediction"].notna()].astype({"label": int, "prediction": int})
+    tpr, tnr = ((known["prediction"] == label)[known["label"] == label].mean() for label in (1, 0))
+    rows = rate_rows(estimate_rates(claims, verdicts, levels=["claim"], methods=["rogan-gladen"]), "rogan-gladen")
+    for system, part in both.groupby("system"):
+        said = part["prediction"]
+        for key, filled in (("rate", said.dropna()), ("rate_min", said.fillna(1)), ("rate_max", said.fillna(0))):
+            expected = ((filled == 0).mean() + tpr - 1) / (tpr + tnr - 1)
+            assert rows.loc[system, key] == pytest.approx(min(max(expected, 0), 1)), (system, key)
+        assert (rows.loc[system, "rate_min"] < rows.loc[system, "rate_max"]) == said.isna().any()
+
+
 def test_scores_that_are_constant_or_missing() -> None:
     claims, verdicts, truth = labelled_at_random(200)
     constant = verdicts.assign(score=0.7)
