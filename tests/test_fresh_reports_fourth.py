@@ -201,3 +201,27 @@ def test_a_formula_stands_once_in_its_section(tmp_path: Path) -> None:
     (section,) = [one for one in sections if one.id == "quantification"]
     assert len(section.figures) > 1
     assert [bool(figure.formula) for figure in section.figures] == [at == 0 for at in range(len(section.figures))]
+
+
+@pytest.mark.parametrize(
+    ("n_of_checks", "told"),
+    [
+        ([1, 1], "the gravest of each check"),
+        ([3, 1], "the gravest of each check, then the next"),
+        ([2, 1, 1, 1, 1], "the gravest of each check"),
+        ([1] * 6, "the gravest of 5 of 6 checks"),
+    ],
+)
+def test_findings_to_read_first_are_called_what_they_are(n_of_checks: list[int], told: str, tmp_path: Path) -> None:
+    """ "The gravest of each check" stood over five findings of two checks."""
+    results = compare(*make_tables({"e": (0.9, 0.8)}), audits=["rates"], replicates=20).to_dict()
+    finding = {"severity": "warn", "dataset": "set0", "statement": "s", "evidence": {"n_reversed": 1}}
+    results["findings"] = [
+        finding | {"id": name, "evaluator": f"e{at}"}
+        for name, n in zip(("gap", "bacc_tie", "bias", "transfer", "order", "iou"), n_of_checks, strict=False)
+        for at in range(n)
+    ]
+    document = build_report_document(results, tmp_path)
+    assert document.describe_headline_choice() == told
+    shown = {one.check.title for one in document.headline_findings}
+    assert (len(document.headline_findings) > len(shown)) == told.endswith("the next")

@@ -36,6 +36,7 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     STATEMENTS,
     build_reproduction_rows,
     compare_running_text_with_tables,
+    describe_cells_given_by_choice,
     describe_orders_beside_printed_ones,
 )
 from factaudit.errors import InputError
@@ -262,6 +263,7 @@ def test_what_was_chosen_to_fit_and_what_is_counted_otherwise_is_said(
     assert set(notes["ranking"].rpartition("(")[2].rstrip(").").split(", ")) == set(others["dataset"])
     alike = mine.assign(level="claim", error_rate=mine["published"] / 100).to_dict("records")
     assert describe_orders_beside_printed_ones(printed, alike) == ""
+    assert describe_cells_given_by_choice(rows[rows["dataset"] == "LFQA"].to_dict("records")) == ""
     chosen = rows[rows["dataset"].isin(["RAGTruth-MARCO", "RAGTruth-Yelp"]) & rows["table"].isin([6, 28, 31])]
     chosen = chosen[chosen["within_rounding"].notna() & chosen["note"].str.contains("some that give")]
     assert set(chosen["dataset"]) == {"RAGTruth-MARCO", "RAGTruth-Yelp"}
