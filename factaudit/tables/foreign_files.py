@@ -208,6 +208,7 @@ def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list
     columns = [value for value in document.values() if isinstance(value, list)]
     if (
         len(columns) == len(document)
+        and columns[0]
         and len({len(column) for column in columns}) == 1
         and _find_foreign_json_rows(columns[0], 1, source_name) is None
     ):

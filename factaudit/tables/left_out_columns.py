@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
+from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.column_roles import holds_names_of_people
@@ -14,7 +12,6 @@ from factaudit.tables.judgement_columns import (
     REASONS,
     TableReading,
     classify_judgement_column_by_name,
-    read_column_as_binary_judgements,
 )
 from factaudit.tables.open_questions import (
     OpenQuestion,
@@ -24,6 +21,7 @@ from factaudit.tables.open_questions import (
     read_columns_as_people,
 )
 from factaudit.tables.score_verdict_pairs import leave_out_numbers_against
+from factaudit.tables.unread_judgements import goes_with_judgements, parse_column_as_numbers
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
@@ -179,21 +177,10 @@ def _is_doubtful_measure(column: ColumnProfile) -> bool:
 
 def _go_with_judgements(reading: TableReading, column: ColumnProfile) -> bool:
     """Whether numbers rise or fall with the labels, or with what an evaluator says, by more than chance."""
-    from scipy.stats import spearmanr
-
-    numbers = parse_judgement_numbers(reading.rows[column.name]).to_numpy()
     read = [one for ours, one in reading.roles.items() if ours in ("label", "score", "prediction")]
     read += [reading.profiles[name] for pair in reading.evaluators.values() for name in pair.values()]
-    for one in read:
-        if one.kind == "binary":
-            said = read_column_as_binary_judgements(reading.rows, one)
-        else:
-            said = parse_judgement_numbers(reading.rows[one.name]).to_numpy()
-        known = np.isfinite(numbers) & np.isfinite(said)
-        varies = known.sum() > 2 and min(len(np.unique(x[known])) for x in (numbers, said)) > 1
-        if varies and spearmanr(numbers[known], said[known]).pvalue < _LEVEL:
-            return True
-    return False
+    said = [parse_column_as_numbers(reading.rows, one) for one in read]
+    return any(goes_with_judgements(reading.rows, column, one, _LEVEL) for one in said)
 
 
 def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:

@@ -60,6 +60,7 @@ from factaudit.tables.standard_columns import (
     list_missing_standard_columns,
 )
 from factaudit.tables.tried_readings import list_readings_that_work
+from factaudit.tables.unread_judgements import list_further_judgements
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Columns whose values a mapping can change.
@@ -259,6 +260,7 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
     """Whether the user names columns of a table that hold judgements: then it is not read by our columns alone."""
     named = {name for one in mapping.evaluators.values() for name in (one.score, one.prediction) if name}
     named |= {*mapping.annotators.values()}
+    named |= {theirs for ours, theirs in mapping.columns.items() if ours in _VALUE_COLUMNS and isinstance(theirs, str)}
     return any(
         str(column) in named or match_column_patterns([str(column)], [*mapping.wide, *mapping.people])
         for column in table.columns
@@ -331,6 +333,9 @@ def _load_standard_tables(
     elif verdicts:
         parts = [validate_verdicts(one.rows, table, one.name) for one in verdicts]
         judged = merge_verdict_tables(parts, [one.name for one in verdicts])
+    if table is not None and judged is not None:
+        files = [one.rows for one in verdicts if {*one.columns} - {*OWN_COLUMNS["verdicts"]}]
+        _report_reading([f"unread  {one}" for one in list_further_judgements(table, judged, files)], report_line)
     said = None
     if people:
         rows = [validate_annotations(one.rows, table, one.name) for one in people]

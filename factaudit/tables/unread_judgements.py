@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from factaudit.tables.cell_values import parse_judgement_numbers
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.tables.judgement_columns import classify_judgement_column_by_name, extract_evaluator_name
+from factaudit.tables.judgement_columns import (
+    classify_judgement_column_by_name,
+    extract_evaluator_name,
+    read_column_as_binary_judgements,
+)
+from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
     normalise_vocabulary_words,
 )
+
+#: A column that is called a judgement would go so well with what is known of the claims by chance less often than this.
+_LEVEL = 0.05
 
 
 def find_columns_of_judgements(
@@ -57,3 +67,44 @@ def is_certain_evaluator_verdict_column(column: ColumnProfile) -> bool:
     said_by = classify_judgement_column_by_name(column)
     is_worded = column.kind == "binary" and not {*column.words} <= {"0", "1", "0.0", "1.0"}
     return said_by == "judge" and is_worded and not is_reversed_column_name(column.name)
+
+
+def parse_column_as_numbers(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:
+    """A column of judgements as numbers: words for a label as 1, 0 or NaN."""
+    if column.kind == "binary":
+        return read_column_as_binary_judgements(rows, column)
+    return parse_judgement_numbers(rows[column.name]).to_numpy()
+
+
+def goes_with_judgements(rows: pd.DataFrame, column: ColumnProfile, said: np.ndarray, level: float) -> bool:
+    """Whether a column's judgements rise or fall with what is said of the rows (numbers), by more than chance."""
+    from scipy.stats import spearmanr
+
+    numbers = parse_column_as_numbers(rows, column)
+    known = np.isfinite(numbers) & np.isfinite(said)
+    varies = known.sum() > 2 and min(len(np.unique(x[known])) for x in (numbers, said)) > 1
+    return bool(varies and spearmanr(numbers[known], said[known]).pvalue < level)
+
+
+def list_further_judgements(
+    claims: pd.DataFrame, verdicts: pd.DataFrame, verdict_files: Sequence[pd.DataFrame]
+) -> list[str]:
+    """Further columns of claims and verdicts of ours that are called judgements of people or evaluators and go with the
+    labels (without labels: with the predictions), and the option that reads them. They are columns like any other.
+
+    verdict_files: the verdicts as they lie, with all their columns.
+    """
+    labels = claims.set_index("claim_id")["label"].astype("float64")
+    by_claim = labels if labels.notna().any() else verdicts.groupby("claim_id")["prediction"].mean().astype("float64")
+    found: dict[str, list[str]] = {}
+    for rows in (claims, *(one for one in verdict_files if "claim_id" in one)):
+        said = rows["claim_id"].astype("str").map(by_claim).to_numpy(dtype="float64")
+        further = rows.columns.difference([*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]], sort=False)
+        judged = find_columns_of_judgements({str(name): rows[name].tolist() for name in further})
+        way = "--wide NAME" if rows is claims else "give each evaluator rows of its own"
+        for name, column in judged.items():
+            if goes_with_judgements(rows, column, said, _LEVEL):
+                is_of_people = classify_judgement_column_by_name(column) == "people"
+                text = "perhaps people's labels: --people NAME" if is_of_people else f"perhaps an evaluator: {way}"
+                found.setdefault(text, []).append(name)
+    return [f"{', '.join(names)} ({text})" for text, names in found.items()]

@@ -248,3 +248,29 @@ def test_an_annotator_may_be_called_0():
         people = load_input_tables([table], mapping).annotations
         assert people is not None
         assert people.groupby("annotator").size().to_dict() == {"0": N, "1": N}
+
+
+def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
+    """An evaluator and people beside our labels were lost unsaid; a label that the user named was not taken."""
+    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
+    paths = write_tables(tmp_path, ".csv", claims, verdicts)
+    alone = load_tables(paths)
+    people = [1 - one if i % 9 == 0 else one for i, one in enumerate(LABELS)]
+    for column, told in (
+        ("minicheck", "perhaps an evaluator: --wide NAME"),
+        ("human_label", "perhaps people's labels: --people NAME"),
+    ):
+        said: list[str] = []
+        paths = write_tables(tmp_path, ".csv", claims.assign(**{column: people}), verdicts)
+        loaded = load_tables(paths, report_line=said.append)
+        assert said == [f"unread  {column} ({told})"]
+        assert alone.claims is not None
+        assert loaded.claims is not None
+        pd.testing.assert_frame_equal(loaded.claims[alone.claims.columns], alone.claims)
+        pd.testing.assert_frame_equal(loaded.verdicts, alone.verdicts)
+        wide = load_tables(paths, parse_column_mapping_options(wide=(column,))).verdicts
+        assert wide is not None
+        assert {*wide["evaluator"]} == {"judge", column.removesuffix("_label")}
+        named = load_tables(paths, parse_column_mapping_options(columns=(f"label={column}",))).claims
+        assert named is not None
+        assert named["label"].tolist() == people
