@@ -76,11 +76,12 @@ def _ask_about_columns_beside_a_format(
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
     for name, words in columns.items():
         ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
-        offers += [] if words else [read_columns_as_people([name])]
-        offers += [
+        plain = [] if words else [read_columns_as_people([name])]
+        turned = [
             PossibleColumnReading(f"{name}: people's labels, {said}", {"columns": {"label": name}, "labels": labels})
-            for said, labels in ways or [("1 is not attributable", {"1": 0, "0": 1})]
+            for said, labels in ways or [("1 and yes are not attributable", {"1": 0, "0": 1})]
         ]
+        offers += turned + plain if is_reversed_column_name(name) else plain + turned
     offers += [read_columns_as_evaluators(names), leave_columns_unread(names)]
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)

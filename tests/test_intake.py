@@ -649,7 +649,7 @@ def test_lists_of_like_rows_in_one_document_are_refused_and_not_read_in_part(tmp
     (tmp_path / "a.json").write_text(json.dumps({"gpt-4o": rows[:10], "llama": rows[10:], "meta": [{"date": "today"}]}))
     with pytest.raises(InputError, match="'gpt-4o', 'llama' are lists of rows with the same fields: make them one"):
         load_tables([tmp_path / "a.json"])
-    (tmp_path / "b.json").write_text(json.dumps({"rows": rows, "meta": [{"date": "today"}]}))
+    (tmp_path / "b.json").write_text(json.dumps({"rows": rows, "meta": [{"date": "today"}], "more": {"tags": []}}))
     claims = load_tables([tmp_path / "b.json"]).claims
     assert claims is not None
     assert claims["label"].tolist() == [at % 2 for at in range(len(CLAIMS))]

@@ -33,6 +33,7 @@ from factaudit.files import parse_json_file_text
 from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import (
+    BARE_WORDS,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
@@ -366,7 +367,8 @@ def _parse_framework_log_labels(
     if isinstance(told, str):
         told = _parse_framework_log_label_option(told)
     known = {normalise_vocabulary_words(word): value for word, value in (told or {}).items()}
-    known = {yes: known[one] for one, yes in (("1", "true"), ("0", "false")) if one in known} | known
+    bare = {word: str(parse_label_word(word)) for word in BARE_WORDS}  # yes is what 1 is
+    known = {word: known[one] for word, one in bare.items() if one in known} | known
     values = {str(value): value for sample in samples if (value := sample.fields.get(field_name or "")) is not None}
     meanings: dict[str, int | None] = {"None": None, "": None}
     for text in values.keys() - meanings.keys():
