@@ -179,6 +179,24 @@ def test_a_run_of_estimates_shows_the_rates_to_report():
     assert "240 labels give intervals" in use
 
 
+def test_estimates_of_claims_without_a_system_count_among_the_rates():
+    claims, verdicts = make_tables({"a": (0.9, 0.85)}, n=600, systems=("ada", "bea"))
+    claims.loc[claims["system"] == "bea", "dataset"] = "plain"
+    claims.loc[claims["system"] == "bea", "system"] = None
+    verdicts["score"] = verdicts["prediction"] * 0.8 + 0.1
+    few = claims.assign(label=claims["label"].astype("Int64").where(claims.index % 5 == 0))
+    results = compare(claims, verdicts, audits=["quantification"], replicates=50)
+    results.audits.update(estimate_rates(few, verdicts, levels=["claim"]).audits())
+    screen = screen_of(results)
+    assert [row[0].split(", ")[1] for row in screen.rows] == ["ada", "all claims"]
+    summary = {row["dataset"]: row for row in results.audits["estimate_summary"]}
+    assert summary["plain"]["n_systems"] == 0
+    assert "no system: there is nothing to compare" in summary["plain"]["reason"]
+    (use,) = advice_of(screen, "Use")
+    widths = [row["width"] for row in summary.values()]
+    assert f"120 labels give intervals {100 * np.mean(widths):.1f} points wide on average" in use
+
+
 def test_what_is_unscored_is_said():
     claims, verdicts = make_tables({"a": (0.95, 0.9)})
     verdicts["prediction"] = verdicts["prediction"].astype("Int64")

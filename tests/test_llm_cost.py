@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from llm_server import FaultServer
 
+from factaudit.cli.result_display import _format_spared_calls
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.lexical_baselines import AlwaysYesEvaluator
@@ -123,7 +124,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
         list(judge.judge(CLAIMS[:4]))
         assert judge.usage.calls == 4
         (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
-        assert (row["calls"], row["cached_calls"]) == (6, 4)
+        assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (6, 4, 0)
         # The double counts a token per four characters too, without what wraps a message.
         assert judge.usage.prompt_tokens == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
 
@@ -132,7 +133,8 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
     prices = {"m": LLMModelPrice(2.0, 8.0)}
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
     (row,) = estimate_llm_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
-    assert (row["calls"], row["cached_calls"]) == (1, 4)
+    assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (1, 4, 4)
+    assert _format_spared_calls(row) == " (0 more are cached, 4 are the same as others: asked once)"
     (full,) = estimate_llm_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
     (half,) = estimate_llm_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)

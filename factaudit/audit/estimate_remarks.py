@@ -32,10 +32,11 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     of = f"these {noun}s" if row["target"] == "corpus" else "the population that their documents come from"
     of += ", without what people cannot decide" * _leaves_undecided_claims_out(row)
     used = "; {row.main} leads" + ", with {row.covariates}" * bool(row["covariates"])
+    systems = "{row.n_systems:number system} and " * bool(row["n_systems"])
     told = [
         make_statement(
             f"{{row.dataset}}, {{row.level}} level: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
-            f"{{row.n_systems:number system}} and {{row.n:number {noun}}}; rates are of {{of}}{used}.",
+            f"{systems}{{row.n:number {noun}}}; rates are of {{of}}{used}.",
             row=row,
             of=of,
         ),

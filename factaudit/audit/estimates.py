@@ -93,7 +93,7 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
     """What the report's opening says of a row: the rest is in its section."""
     keys = {key: row[key] for key in ("dataset", "level")}
     head = f"{{row.dataset}}, {{row.level}}s: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
-    head += "{row.n_systems:number system}"
+    head += "{row.n_systems:number system}" if row["n_systems"] else f"{{row.n:number {row['level']}}}"
     if row["quote"] is None:
         yield make_statement(head + ": {row.why}.", row=row)
         return

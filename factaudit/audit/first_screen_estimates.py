@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
-from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
@@ -80,13 +80,13 @@ def select_level_of_estimates(rows: Sequence[Row]) -> str:
 
 
 def list_first_screen_estimates(run: AuditedRun) -> list[Row]:
-    """The estimates to report that have an interval, a row per system, with the rate by all labels where known."""
+    """The estimates to report that have an interval, a row per system (of claims without one, of all), with the rate by
+    all labels where known."""
     quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary")}
     rows = [
         row
         for row in run.rows("estimates")
-        if not is_total_key(row["system"]) and has_interval(row, "rate")
-        if row["method"] == quotes.get((row["dataset"], row["level"]))
+        if has_interval(row, "rate") and row["method"] == quotes.get((row["dataset"], row["level"]))
     ]
     return add_labelled_rates_to_audit_estimates(run, rows)
 

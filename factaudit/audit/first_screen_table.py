@@ -116,7 +116,7 @@ def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, 
     """Of a run that estimates error rates and compares no evaluators: the systems with the rates to report."""
     quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary") if row.get("quote")}
     rows = add_labelled_rates_to_audit_estimates(run, run.rows("estimates"))
-    rows = [row for row in rows if not is_total_key(row["system"]) and row.get("rate") is not None]
+    rows = [row for row in rows if row.get("rate") is not None]
     predicted = {_place_estimate(row): row for row in rows if row["method"] == "raw"}
     quoted = [row for row in rows if quotes.get((row["dataset"], row["level"])) == row["method"]]
     place = {key: at for at, key in enumerate(quotes)}
@@ -130,7 +130,9 @@ def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, 
     differing = [key for key in ("dataset", "level") if len({row[key] for row in quoted}) > 1]
     table = [
         [
-            ", ".join(str(row[key]) for key in (*differing, "system")),
+            ", ".join(
+                f"all {row['level']}s" if is_total_key(row[key]) else str(row[key]) for key in (*differing, "system")
+            ),
             _format_first_screen_rate_cell(row, "rate"),
             _format_first_screen_rate_cell(predicted.get(_place_estimate(row), {}), "rate"),
             _format_first_screen_rate_cell(row, "labelled_error_rate"),

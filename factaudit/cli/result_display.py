@@ -181,7 +181,7 @@ def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
             told = "" if row["calls"] is None else f" {format_count(row['calls'], 'fact')} to judge;"
             print_line(f"{row['evaluator']}:{told} {row['reason']}")
             continue
-        print_line(f"{row['evaluator']}: {row['calls']:,} calls ({row['cached_calls']:,} more are cached)")
+        print_line(f"{row['evaluator']}: {format_count(row['calls'], 'call')}{_format_spared_calls(row)}")
         most = row["max_completion_tokens"]
         replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
         print_line(f"    {row['prompt_tokens']:,} prompt tokens ({row['counted']}), {replies}")
@@ -193,12 +193,24 @@ def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
     print_line(f"total: {_format_dollar_cost(total, 'about' if 'about' in bounds else 'at most')}")
 
 
+def _format_spared_calls(cost_row: Mapping[str, Any]) -> str:
+    """Calls that the cache answers, and such as are the same as others of the run: asked once."""
+    same = cost_row.get("repeated_calls")
+    told = [f"{cost_row['cached_calls'] - (same or 0):,} more are cached"]
+    if same is None:  # a rehearsal does not part the two
+        told = [f"{cost_row['cached_calls']:,} more are cached or the same as others"]
+    elif same:
+        told.append(f"{same:,} are the same as others: asked once")
+    return f" ({', '.join(told)})"
+
+
 def _format_dollar_cost(dollars: float | None, bound_word: str) -> str:
     return "unknown" if dollars is None else f"{bound_word} ${dollars:,.2f}"
 
 
 def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> None:
     """Rates from few labels: what was predicted, what labels say, what is corrected; the order, and what to quote."""
+    from factaudit.arrays.claim_groups import ALL_TOGETHER
     from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, format_estimate_advice
 
     reasons = [about["why"] for about in audit_rows["estimate_summary"]]
@@ -221,7 +233,8 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             labels, undecided = (next(iter(rates.values()))[key] for key in ("n_labels", "n_undecided"))
             share = [f"{100 * undecided / max(labels + undecided, 1):.0f} %"] * has_undecided
             cells = (_format_displayed_estimate(rates[method]) for method in methods)
-            lines.append([system, f"{labels:,}", *share, *cells])
+            name = f"all {about['level']}s" if system == ALL_TOGETHER else system
+            lines.append([name, f"{labels:,}", *share, *cells])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -278,6 +291,9 @@ def display_label_plan(
 
     for dataset in dict.fromkeys(row["dataset"] for row in plan_rows):
         mine = [row for row in plan_rows if row["dataset"] == dataset]
+        if unfit := list(dict.fromkeys(row["system"] for row in mine if row["reason"])):
+            print_line(f"\nBeware: with this TPR and TNR no error rate gives the share of claims of {', '.join(unfit)}")
+            print_line(f"that {mine[0]['evaluator']} calls errors: the widths of {dataset} are rough at best.")
         print_line(f"\n{dataset}, number of labels: mean width of the 95 % intervals in points, and its range")
         for method in PLANNED_WAYS:
             cells = [
@@ -301,7 +317,9 @@ def display_label_plan(
         )
         print_line("take the range, and plan again on the way.")
     else:
-        print_line("\nFrom stated TPR and TNR, the same for all systems: a pilot of 50 labels knows more.")
+        main = plan_rows[0]["evaluator"]
+        print_line(f"\nFrom stated TPR and TNR, taken for those of {main} (--main) on all systems:")
+        print_line("a pilot of 50 labels knows more.")
 
 
 def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:
@@ -309,12 +327,16 @@ def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) 
     plan = sample.plan
     rows = sample.rows[sample.rows["phase"] == len(plan.drawn) - 1]
     left = sum(plan.count_remaining_labels(name) for name in plan.shares)
-    what = "responses" if plan.level == "response" else "claims"
+    what = plan.level
     for dataset, part in rows.groupby("dataset"):
-        systems, strata = part["system"].nunique(dropna=False), part["stratum"].nunique()
-        print_line(f"{dataset}: {plan.drawn[-1][str(dataset)]:,} {what} of {systems} systems in {strata} strata")
+        n_systems, strata = part["system"].nunique(), format_count(part["stratum"].nunique(), "stratum", "strata")
+        systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
+        print_line(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], what)}{systems} in {strata}")
     if plan.same_documents:
-        print_line("the same documents for all systems: differences are sharper (3 to 11 %), rates up to 29 % blunter")
+        print_line("whole documents, the same for all systems: on sets with known rates differences were 3 to 11 %")
+        print_line("sharper, rates up to 29 % blunter")
+        if (n_drawn := sum(plan.shares.values())) < plan.budget:
+            print_line(f"{n_drawn:,} of {plan.budget:,} labels: documents are drawn whole")
     for path in pages:
         print_line(f"label on {path}")
     print_line(str(out))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.result_rows import Row
 from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.estimation_methods import (
@@ -53,7 +54,7 @@ def summarise_estimates(estimation: RateEstimationCase, orders: Sequence[str]) -
         "undecided": estimation.options.undecided,
         "n": len(corpus.error),
         "n_labels": len(estimation.labelled_rows),
-        "n_systems": len(corpus.systems),
+        "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
         "n_pairs": len(orders),
         "resolved": none_if_undefined(np.mean([order != "?" for order in orders])) if orders else None,
         **extreme_system_rates(estimation),
@@ -165,7 +166,7 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
     if len(known) and known.min() == known.max():
         notes.append(f"all scores of {main} are equal: they add nothing")
     if len(corpus.systems) < 2:
-        notes.append("one system: there is nothing to compare")
+        notes.append(f"{'no' if corpus.systems == (ALL_TOGETHER,) else 'one'} system: there is nothing to compare")
     if corpus.n_left_out:
         what = "without a system" if corpus.level == "claim" else "without a response_id"
         notes.append(f"{format_count(corpus.n_left_out, 'claim')} {what} left out")

@@ -29,7 +29,7 @@ from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.stats.allocation import allocate_first_phase, allocate_first_phase_budget, allocate_further_phase
 from factaudit.stats.budget_interpolation import interpolate_budget
 from factaudit.stats.hierarchical_regression import stable_logistic
-from factaudit.stats.rogan_gladen import rogan_gladen_error_probabilities
+from factaudit.stats.rogan_gladen import can_accuracy_give_predicted_share, rogan_gladen_error_probabilities
 from factaudit.stats.stratified_sampling import StratifiedDraw, assume_simple_random_draw
 from factaudit.stats.undefined_values import none_if_undefined
 
@@ -67,14 +67,16 @@ def simulate_budget_interval_widths(
 ) -> list[Row]:
     """Rows of budget, system (``__mean__``: the mean over systems) and method: the interval's width, and its range.
 
-    n_labels, width (mean over worlds), width_low, width_high, hours. Budgets below two labels a system, or above the
-    number of claims, are left out. A width is null where the method gives no interval.
+    evaluator (the main one), n_labels, width (mean over worlds), width_low, width_high, hours, reason (why the stated
+    accuracy cannot be that of a system: its width is of no use). Budgets below two labels a system, or above the number
+    of claims, are left out. A width is null where the method gives no interval.
     """
     used = [budget for budget in budgets if 2 * len(corpus.systems) <= budget <= len(corpus.error)]
     if not used:
         raise UsageError(
             f"{corpus.dataset}: no budget fits {len(corpus.systems)} systems with {len(corpus.error)} claims"
         )
+    unfit = _explain_unfit_accuracy(corpus, pilot) if isinstance(pilot, BudgetPlanAccuracy) else {}
     widths: dict[tuple[int, str], list[np.ndarray]] = {(b, m): [] for b in used for m in PLANNED_WAYS}
     imagined: dict[str, list[float]] = {method: [] for method in PLANNED_METHODS}
     for at, drawn in enumerate(_simulate_budget_worlds(corpus, pilot, options, n_worlds)):
@@ -105,6 +107,7 @@ def simulate_budget_interval_widths(
         columns = [*found.T, found.mean(1)]
         for name, values in zip(names, columns, strict=True):
             row: Row = {"dataset": corpus.dataset, "level": corpus.level, "system": name, "method": method}
+            row |= {"evaluator": corpus.evaluators[0], "reason": unfit.get(name)}
             row |= {"n_labels": budget, "hours": budget * seconds_per_label / 3600}
             low, high = np.quantile(values, WORLD_QUANTILES)
             rows.append(
@@ -116,6 +119,29 @@ def simulate_budget_interval_widths(
                 }
             )
     return rows
+
+
+def _explain_unfit_accuracy(corpus: ScoredCorpus, accuracy: BudgetPlanAccuracy) -> dict[str, str]:
+    """Of systems whose share of predicted errors the stated TPR and TNR cannot give: which share it is.
+
+    Raises `UsageError` where that of all claims together is such: every width would be of rates that cannot be.
+    """
+    prediction, main = corpus.prediction[0], corpus.evaluators[0]
+    unfit: dict[str, str] = {}
+    for at, name in [*enumerate(corpus.systems), (None, None)]:
+        said = prediction[(prediction >= 0) & ((at is None) | (corpus.system == at))]
+        share = float((said == 0).mean()) if len(said) else np.nan
+        if not len(said) or can_accuracy_give_predicted_share(share, len(said), accuracy.tpr, accuracy.tnr):
+            continue
+        stated = f"with TPR {accuracy.tpr:.0%} and TNR {accuracy.tnr:.0%} it would call {1 - accuracy.tpr:.0%} to "
+        why = f"{main} calls {share:.1%} of the claims errors: {stated}{accuracy.tnr:.0%}, whatever their error rate"
+        why = why.replace("%", " %")
+        if name is None:
+            raise UsageError(
+                f"{corpus.dataset}: {why}. Name the evaluator whose TPR and TNR they are (--main), or label a pilot"
+            )
+        unfit[name] = why
+    return unfit
 
 
 def plan_label_budgets(

@@ -183,6 +183,7 @@ def draw_label_sample(
         random = _seed_phase_generator(seed, corpus, 0)
         if same_documents:
             draw = allocate_shared_documents(corpus.document, corpus.system, share, random)
+            _check_shared_documents_can_compare(corpus, draw, share)
         elif is_at_random:
             sizes = corpus.system_sizes
             systems = AllocationStrata(corpus.system, sizes, sizes.astype(np.float64))
@@ -264,6 +265,19 @@ def draw_next_sample_phase(
     table = _tabulate_sampled_claims(judgements, drawn, plan, offsets)
     table["order"] += int(sample.rows["order"].max()) + 1
     return LabelSample(pd.concat([sample.rows, table], ignore_index=True), plan)
+
+
+def _check_shared_documents_can_compare(corpus: ScoredCorpus, draw: StratifiedDraw, share: int) -> None:
+    """Raise `UsageError` where no rate of some system, or no interval, can come of whole documents that are drawn."""
+    n_documents = len(np.unique(corpus.document[draw.rows]))
+    absent = [name for at, name in enumerate(corpus.systems) if at not in corpus.system[draw.rows]]
+    if n_documents < 2:
+        found = f"{share:,} labels hold {n_documents or 'no'} whole document with all systems' claims: expected two"
+    elif absent:
+        found = f"none of the {n_documents:,} documents drawn has a claim of {', '.join(map(str, absent))}"
+    else:
+        return
+    raise UsageError(f"{corpus.dataset}: {found}; raise --budget, or leave out --same-documents")
 
 
 def _split_sample_budget_over_datasets(budget: int, corpora: Sequence[ScoredCorpus]) -> dict[str, int]:

@@ -274,10 +274,11 @@ def estimate_llm_judging_cost(
 
     An evaluator is counted where it has ``requests(claims)``, ``client_key()`` (model and revision as the cache has
     them), ``cache_server()``, ``batch`` and ``cache_path``; ``claims`` is read once for each, so it must be a sequence
-    or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "prompt_tokens",
-    "max_completion_tokens", "cost", "price_date", "counted", "reason"}``; ``cost`` has replies of full length, and is
-    as good as ``counted`` says the prompts' tokens are; None (with a reason) where no price or no limit on the length
-    of replies is known.
+    or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "repeated_calls", "prompt_tokens",
+    "max_completion_tokens", "cost", "price_date", "counted", "reason"}``: ``cached_calls`` are not sent, since their
+    replies are in the cache or, ``repeated_calls`` of them, those of another call; ``cost`` has replies of full length,
+    and is as good as ``counted`` says the prompts' tokens are; None (with a reason) where no price or no limit on the
+    length of replies is known.
     """
     prices = read_llm_price_table() if prices is None else prices
     rows = []
@@ -289,13 +290,15 @@ def estimate_llm_judging_cost(
         store = ReplyCache(path, read_only=True) if path.is_file() else None
         server = evaluator.cache_server()
         count, how = make_cost_token_counter(model)
-        row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "prompt_tokens": 0}
+        row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0}
+        row["prompt_tokens"] = 0
         completion: int | None = 0
         seen: set[bytes] = set()
         for request in evaluator.requests(claims):
             key = hash_cached_request(model, request, revision, server)
             if key in seen or (store is not None and store.find_replies(model, [request], revision, server)[0]):
                 row["cached_calls"] += 1
+                row["repeated_calls"] += key in seen
                 continue
             seen.add(key)
             row["calls"] += 1

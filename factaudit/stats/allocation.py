@@ -209,7 +209,7 @@ def allocate_shared_documents(
 ) -> StratifiedDraw:
     """Draw whole documents at random, all systems' claims on them, while the budget lasts: a stratum per system.
 
-    document, system: int (N,), codes from 0. At least one document is drawn.
+    document, system: int (N,), codes from 0. None is drawn where the first has more claims than the budget.
 
     >>> document, system = np.tile(np.arange(10), 2), np.repeat([0, 1], 10)
     >>> draw = allocate_shared_documents(document, system, 7, np.random.default_rng(0))
@@ -222,6 +222,6 @@ def allocate_shared_documents(
     # Documents are drawn whole: the last one that does not fit is left out.
     last = place[rows[min(budget, len(rows)) - 1]]
     fits = (place <= last).sum() <= budget
-    chosen = np.flatnonzero(place <= last if fits or last == 0 else place < last)
+    chosen = np.flatnonzero(place <= last if fits else place < last)
     frame = np.bincount(system)[system[chosen]]
     return StratifiedDraw(chosen, np.zeros(len(chosen), dtype=np.int64), system[chosen], frame)

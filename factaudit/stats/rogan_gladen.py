@@ -74,6 +74,21 @@ def rogan_gladen_error_rate(
     return float(middle), float(low), float(high)
 
 
+def can_accuracy_give_predicted_share(predicted_rate: float, n_claims: int, tpr: float, tnr: float) -> bool:
+    """Whether some error rate gives this share of predicted errors, from 1 − TPR (none is an error) to TNR (all are).
+
+    Beyond these ends two standard errors of the share are allowed for.
+
+    >>> can_accuracy_give_predicted_share(0.87, 349, tpr=0.78, tnr=0.69)
+    False
+    >>> can_accuracy_give_predicted_share(0.24, 349, tpr=0.78, tnr=0.69)
+    True
+    """
+    low, high = 1 - tpr, tnr
+    slack = [2 * float(np.sqrt(end * (1 - end) / n_claims)) for end in (low, high)]
+    return low - slack[0] <= predicted_rate <= high + slack[1]
+
+
 def rogan_gladen_error_probabilities(
     prediction: np.ndarray, system: np.ndarray, n_systems: int, tpr: float, tnr: float
 ) -> np.ndarray:
