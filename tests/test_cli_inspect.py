@@ -121,3 +121,21 @@ def test_what_ships_is_read_as_it_is() -> None:
     path = Path(__file__).parents[1] / "data" / "minibench" / "claims.jsonl.gz"
     done = run("inspect", "--strict", str(path))
     assert done.output.strip() == f"{path}: {len(read_claims(path)):,} valid claims, 507 labelled, 4 datasets"
+
+
+def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: Path) -> None:
+    names = [*"abcdefgh", "late"]
+    rows = [f"c{at},{names[-1] if at > 20_005 else names[at % 8]},{at % 2},ok\n" for at in range(20_100)]
+    (tmp_path / "v.csv").write_text("claim_id,evaluator,prediction,status\n" + "".join(rows))
+    shown = run("inspect", str(tmp_path / "v.csv")).output
+    assert "v.csv: 20,100 rows, 4 columns; of the first 20,000 rows:" in shown
+    assert "'f' and 2 more" in shown
+    assert f"next      factaudit audit CLAIMS {tmp_path / 'v.csv'} --out runs/mine" in shown
+    grades = ("supported", "partially", "not_supported")
+    rows = [f"c{at // 4},p{at % 4},{grades[at % 3]}\n" for at in range(60)]
+    (tmp_path / "said.csv").write_text("claim_id,annotator,grade\n" + "".join(rows))
+    shown = run("inspect", str(tmp_path / "said.csv")).output
+    assert "words   'supported', 'partially', 'not_supported'" in shown
+    assert "claim_id                 name    15 different" in shown
+    assert "people    60 annotations of 4 people on 15 claims" in shown
+    assert f"next      factaudit labels {tmp_path / 'said.csv'} --claims CLAIMS --out labels.parquet" in shown

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     cls=options.FlagSwitchedCommand,
     json_keys={
         "files": "array: path, format (of a known one) or n_rows, and columns: name, kind,"
-        " n_different, n_missing, words, low, high, mean_length",
+        " n_different, n_missing, words, low, high, mean_length (of the first 20,000 rows)",
         "mapping": "object or null: how columns that are not ours are read; null where they are ours",
         "notes": "array: what was taken for what, what was assumed, which columns nothing reads",
         **TABLE_JSON_KEYS,
@@ -52,7 +52,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
     from factaudit.input_tables import load_input_tables
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
-    from factaudit.tables.column_profiles import profile_column_for_mapping
+    from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
     from factaudit.tables.foreign_files import read_foreign_file
     from factaudit.tables.standard_columns import list_further_columns_of_scores
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
@@ -71,7 +71,9 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
             continue
         with collect_unreadable_rows():
             table = read_foreign_file(path, mapping.sheet, mapping.header)
-        print_titled_terminal_line(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
+        told = f"{len(table):,} rows, {len(table.columns)} columns"
+        told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)
+        print_titled_terminal_line(str(path), told)
         columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
         for column in columns:
             print_line(f"    {column}")
@@ -106,9 +108,12 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     if write is None and made is not None:
         commands.append(f"factaudit inspect {names} --write mapping.yaml")
     if loaded.verdicts is not None:
-        commands.append(f"factaudit audit {names}{use} --out runs/mine")
+        lacking = "CLAIMS " * (loaded.claims is None)
+        commands.append(f"factaudit audit {lacking}{names}{use} --out runs/mine")
     elif loaded.claims is not None:
         commands.append(f"factaudit judge {names}{use} --evaluator rouge2 --out verdicts.parquet")
+    elif loaded.annotations is not None:
+        commands.append(f"factaudit labels {names}{use} --claims CLAIMS --out labels.parquet")
     for command in commands:
         print_line(f"next      {command}")
     described = None if made is None else made.model_dump(exclude_defaults=True, mode="json")
@@ -175,6 +180,11 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         if without := int(claims["doc"].isna().sum()):
             told.append(f"{without:,} without a document")
         print_line(f"claims    {len(claims):,}: {', '.join(told)}")
+    if (said := loaded_tables.annotations) is not None:
+        people = format_count(said["annotator"].nunique(), "person", "people")
+        print_line(
+            f"people    {len(said):,} annotations of {people} on {format_count(said['claim_id'].nunique(), 'claim')}"
+        )
     for evaluator, part in [] if verdicts is None else verdicts.groupby("evaluator", sort=False):
         scored = part["prediction"].notna()
         share = f", {part['prediction'].mean():.1%} attributable" if scored.any() else ""

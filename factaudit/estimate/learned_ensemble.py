@@ -132,7 +132,12 @@ def _describe_ensemble_gain(
     interval = "" if low is None else f", {100 * confidence:g} % CI {100 * low:+.1f} to {100 * high:+.1f}"
     gain = f"(balanced accuracy {100 * row['gain']:+.1f} points{interval})".replace("-", "−")
     if is_better:
-        text = f"Use the ensemble: on documents left out it is better than the best member {gain}."
+        text = (
+            f"Use the ensemble: on documents left out it is better than the member that is best on the others {gain}."
+        )
     else:
-        text = f"Keep {best}: on documents left out the ensemble is not significantly better {gain}."
+        text = (
+            f"Keep {best}: on documents left out the ensemble is not significantly better than the member that is best "
+        )
+        text += f"on the other documents {gain}."
     return text + (f" {n_unscored:,} labelled claims that an evaluator left unscored do not count." * (n_unscored > 0))

@@ -21,7 +21,9 @@ from factaudit.tables.vocabulary import (
 #: More different values than this are no words of a scale.
 _MAX_SCALE_WORDS = 12
 #: The rows that are looked at for the kind of a column.
-_MAX_PROFILED_ROWS = 20_000
+MAX_PROFILED_ROWS = 20_000
+#: So many of a column's words are shown.
+_MAX_SHOWN_WORDS = 6
 #: Fewer rows than this count up by chance.
 _MIN_COUNTED_ROWS = 4
 _DATE_PATTERN = re.compile(
@@ -60,12 +62,17 @@ class ColumnProfile:
     is_half_numbers: bool = False
 
     def __str__(self) -> str:
-        held = ", ".join(map(repr, self.words[:6])) if self.words and self.kind in ("binary", "name") else ""
-        if not held and self.low is not None:
+        held = ""
+        if self.kind in ("binary", "name"):
+            held = ", ".join(map(repr, self.words[:_MAX_SHOWN_WORDS])) or f"{self.n_different:,} different"
+            held += f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (len(self.words) > _MAX_SHOWN_WORDS)
+        elif self.low is not None:
             held = f"{self.low:g} to {self.high:g}"
-        held = held or (f"about {self.mean_length:.0f} characters" if self.kind in ("text", "id") else "")
-        missing = f", {self.n_missing:,} empty" if self.n_missing else ""
-        return f"{self.name:<24} {self.kind:<7} {held}{missing}"
+        elif self.kind in ("text", "id"):
+            held = f"about {self.mean_length:.0f} characters"
+        kind = "words" if self.kind == "binary" and self.n_different > 2 else self.kind
+        missing = f"{self.n_missing:,} without a value" if self.n_missing else ""
+        return f"{self.name:<24} {kind:<7} {', '.join(filter(None, (held, missing)))}"
 
     @property
     def is_judgement(self) -> bool:
@@ -100,7 +107,7 @@ class ColumnProfile:
 
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
-    values = values.iloc[:_MAX_PROFILED_ROWS]
+    values = values.iloc[:MAX_PROFILED_ROWS]
     reverse = is_reversed_column_name(column_name)  # an error of the kind "none" is no error
     present = [
         one
