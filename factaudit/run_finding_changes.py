@@ -83,7 +83,8 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
     predictions = [average_repeated_predictions(one, evaluator) for one in judgements]
     groupings = [first.make_groups("claim", systems=is_split) for is_split in levels]
     n_figures = len(figures) * sum(len(groups.keys) for groups in groupings)
-    changed, n = [], 0
+    changed: list[str] = []
+    unchanged: list[str] = []
     for groups in groupings:
         inside = groups.codes >= 0
         changes = compute_paired_changes(
@@ -97,22 +98,26 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
         )
         for figure in figures:
             for key, (old, new, _, low, high) in zip(groups.keys, np.transpose(changes[figure]), strict=True):
-                n += not np.isnan([low, high]).any()
-                if low > 0 or high < 0:
-                    place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
-                    ends = f"change {format_points(low)} to {format_points(high)}"
-                    changed.append(f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})")
+                if np.isnan([low, high]).any():
+                    continue
+                place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
+                ends = f"change {format_points(low)} to {format_points(high)}"
+                told = f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})"
+                (changed if low > 0 or high < 0 else unchanged).append(told)
     words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
     words += f" by {' and '.join(levels.values())}"
+    n = len(changed) + len(unchanged)
     if not n:
         return None, ""
     if not changed:
         return 0, f"None of {n} changes of {words} is significant (corrected for {n_figures})."
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
+    # A finding that is gone may have hung on what did not change significantly.
+    others = f"; not: {'; '.join(unchanged)}" if unchanged and n <= _MOST_NAMED else ""
     return len(changed), (
         f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n_figures}): "
-        f"{'; '.join(changed[:_MOST_NAMED])}{more}."
+        f"{'; '.join(changed[:_MOST_NAMED])}{more}{others}."
     )
 
 

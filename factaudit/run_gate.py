@@ -136,9 +136,8 @@ def judge_run_gate_changes(
     word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
     # Below "worse" an evaluator that is as good as before would be read as a worse one.
     named = [row for row in rows if row in moved or any(row is other for other, _ in besides)]
-    n_tested = len(_list_tested_run_gate_changes(rows, {"bacc": "bacc"} | figures_besides))
     told += [
-        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row, n_tested)
+        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row)
         for row in rows
         if row not in moved
     ]
@@ -172,13 +171,14 @@ def _compute_run_gate_change_p_value(row: Row, key: str) -> float:
     return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
 
 
-def _format_run_gate_change_without_significance(row: Row, n_tested: int) -> str:
+def _format_run_gate_change_without_significance(row: Row) -> str:
     """What stands below a verdict that it had no part in; its interval, of one change alone, may leave out 0."""
     if row.get("n_both") and not row["n_flips"]:
         lost = f"; {format_count(row['lost'], 'verdict')} lost" if row["lost"] else ""
         return f"{row['evaluator']}: none of {format_count(row['n_both'], 'prediction')} changed{lost}"
     known = row["bacc_low"] is not None and row["bacc_high"] is not None
-    told = f", not significant after correction for {format_count(n_tested, 'change')}"
+    alpha = 100 * (1 - DEFAULT_CONFIDENCE)
+    told = f", not significant at {_BACC_SHARE * alpha:.2g} % (other figures: at {(1 - _BACC_SHARE) * alpha:.2g} %)"
     return format_run_gate_change(row, "bacc") + told * known
 
 

@@ -127,7 +127,7 @@ def test_a_test_that_could_not_have_rejected_is_not_checked(n: int, is_checked: 
         assert outcome.not_run == "too few documents: after the correction for 12 tests none could reject"
         assert decide(rows) == (
             "Whether all are within 5 points is open: by the intervals of single rates 12 of 12 are farther off. Sign "
-            f"tests of so few clusters ({n} a rate) cannot reject after the correction for 12 tests."
+            f"tests of so few clusters ({n} a rate) cannot reject after a correction for 12 tests, and are not made."
         )
         rows = [row | {"bias_low": -0.1} for row in rows]
         assert decide(rows) == (

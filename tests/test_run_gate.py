@@ -56,7 +56,7 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "besides, same: none of 120 predictions changed"
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
-    assert verdict.sentences[-1].endswith(", not significant after correction for 12 changes")
+    assert verdict.sentences[-1].endswith(", not significant at 4 % (other figures: at 1 %)")
     assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))
 
 

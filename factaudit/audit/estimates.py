@@ -321,9 +321,9 @@ AUDITS = (
         after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
-        formula="< or >: “wrong order” is at most half of what the interval leaves out (2.5 % at 95 %), and of all "
-        "pairs so called at most 5 % are expected in the wrong order (directional false discovery rate, Benjamini & "
-        "Yekutieli 2005). The interval is of this pair alone.",
+        formula="< or >: “wrong order” (of the draws, or by a normal's tail where that is more) is at most half of "
+        "what an interval leaves out (2.5 % at 95 %), and of all pairs so called at most 5 % are expected in the wrong "
+        "order (directional false discovery rate, Benjamini & Yekutieli 2005). The interval is of this pair alone.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),

@@ -37,14 +37,17 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         beside.append(row | {"off": predicted - row["rate"]} | {f"off_{end}": value for end, value in ends.items()})
     if off := select_rows_beyond_limit(run, beside, "off", 0):
         mains = list(dict.fromkeys(row["main"] for row in summary))
+        outside = [row for row in beside if row["off_low"] > 0 or row["off_high"] < 0]
         text = "the rates that {mains} {predict}: {off:count} of {beside:count} "
-        text += ("differs" if len(off) == 1 else "differ") + " significantly from these estimates."
+        text += ("differs" if len(off) == 1 else "differ") + " significantly from these estimates"
+        text += " ({outside:count} lie outside their intervals)." if len(outside) > len(off) else "."
         yield (
             "Avoid",
             make_statement(
                 text,
                 off=off,
                 beside=beside,
+                outside=outside,
                 mains=" and ".join(mains),
                 predict="predict" if len(mains) > 1 else "predicts",
             ),

@@ -273,8 +273,8 @@ def _explain_rates_beyond_limit_alone(
     if not tested:
         sizes = "{fewest.n_clusters:number}"
         sizes += " to {most.n_clusters:number}" * (fewest["n_clusters"] != most["n_clusters"])
-        text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after the correction for "
-        text += "{every:count test}"
+        text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after a correction for "
+        text += "{every:count test}, and are not made"
     elif any(row in by_interval for row in beyond):
         text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
         text += "{tested:count test}, none is"

@@ -368,8 +368,7 @@ def _describe_recovered_counts(recovered: RecoveredClaimCounts, dataset: str, le
     if level == "claim" and dataset in recovered.adapted_datasets:
         return COUNTS_CHOSEN_TO_FIT
     rule = "numbers of claims recovered: the smallest that fit the system's printed rates and biases"
-    several = level == "claim" and dataset.startswith("RAGTruth")
-    return f"{rule} (several fit: the agreement is of existence)" if several else rule
+    return f"{rule} (others may fit: the agreement is of existence)"
 
 
 def _make_recomputed_counts_row(
