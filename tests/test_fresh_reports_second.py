@@ -104,7 +104,7 @@ def test_reversing_none_is_no_merit_of_who_orders_hardly_any(ordered: int, alike
     run = AuditedRun({"rates": make_rates(e=(0.7, 0.8)), "ranking": [make_orders("e", ordered, alike, turned)]})
     columns, rows = build_first_screen_evaluator_table(run, ["e"])
     found = {head[0]: cell for head, cell in zip(columns, rows[0], strict=True)}
-    assert found.get("orders", "") == told
+    assert found.get("reversed,", "") == told
 
 
 def test_slices_are_counted_by_data_set_and_columns_by_name() -> None:
@@ -233,7 +233,7 @@ def test_what_is_graver_is_read_from_the_evidence_of_each_check() -> None:
     for id_, grave, less in (
         ("gap", {"gap": -0.9}, {"gap": 0.5}),
         ("order", {"n_reversed": 3, "p_reversed": 0.01}, {"n_reversed": 1, "p_reversed": 0.03}),
-        ("transfer", {"highest": 0.9, "lowest": 0.1, "p": 0.01}, {"highest": 0.5, "lowest": 0.4, "p": 0.02}),
+        ("transfer", {"p_together": 0.01, "p": 0.02}, {"p_together": 0.03, "p": 0.01}),
         ("pairs", {"told_apart": 0.1}, {"told_apart": 0.3}),
         ("uncovered_text", {"coverage": 0.1}, {"coverage": 0.3}),
         ("overlap", {"tnr_slope": -0.5}, {"tpr_slope": 0.1, "tnr_slope": -0.2}),

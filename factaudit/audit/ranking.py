@@ -294,7 +294,7 @@ AUDIT = Audit(
         _sum_pairs_that_could_be_reversed,
         lambda row: (
             "A pair is ordered where the difference is significant (Holm), reversed where labels and predictions "
-            "order it oppositely."
+            "order it oppositely. “Of ranked”: of the pairs that both order."
         ),
     ),
 )
