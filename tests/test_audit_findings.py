@@ -115,6 +115,11 @@ def test_error_rates_that_are_significantly_off():
         "significantly off for 1 of 2 error rates, for 1 significantly by over 5 points. It puts s's error rate on d "
         "at 50.0 %, the labels at 0.0 %. Do not report" in (finding["statement"])
     )
+    # Where labels are of a sample, the rate is that of the sample: what it says of the whole system is another (65 %).
+    part = [*rows, *({"system": "s", "label": None, "e": 0} for _ in range(43))]
+    found = collect_findings({"quantification": compute_quantification_bias(judged(part, "e"), intervals=INTERVALS)})
+    sampled = "Of s's labelled claims on d it calls 50.0 % errors, the labels 0.0 %. Do not report"
+    assert sampled in find(found, id="bias")["statement"]
     right = cells(500, 0, 500, 0, system="s")
     found = collect_findings({"quantification": compute_quantification_bias(judged(right, "e"), intervals=INTERVALS)})
     assert told(found, "bias") == [("ok", "e", None)]

@@ -414,7 +414,7 @@ def test_equal_scores_leave_both_ends_as_thresholds():
     assert {row["threshold"] for row in tuned} <= {0.0, 1.0}
 
 
-def test_kleene_responses_by_brute_force():
+def test_responses_are_labelled_whole_and_predicted_as_soon_as_known_by_brute_force():
     cases = list(itertools.product(itertools.product((0, 1, None), repeat=3), repeat=2))
     rows = [
         {"response_id": f"{number:03}", "label": label, "e": said}
@@ -424,7 +424,8 @@ def test_kleene_responses_by_brute_force():
     responses = judged(rows, "e").responses
     assert responses.claims["response_id"].tolist() == [f"{number:03}" for number in range(len(cases))]
     for number, case in enumerate(cases):
-        for found, values in zip((responses.label[number], responses.prediction[0, number]), case, strict=True):
-            guesses = itertools.product(*[(0, 1) if value is None else (value,) for value in values])
-            outcomes = {int(all(guess)) for guess in guesses}
-            assert found == (outcomes.pop() if len(outcomes) == 1 else -1)
+        labels, predictions = case
+        assert responses.label[number] == (-1 if None in labels else int(all(labels)))
+        guesses = itertools.product(*[(0, 1) if value is None else (value,) for value in predictions])
+        outcomes = {int(all(guess)) for guess in guesses}
+        assert responses.prediction[0, number] == (outcomes.pop() if len(outcomes) == 1 else -1)

@@ -24,7 +24,7 @@ from factaudit.stats.proportion_test import two_proportion_power, two_proportion
 from factaudit.stats.rank_correlation import kendall_tau, pearson_r
 
 RESPONSES = [
-    # a response is 0 as soon as one claim is 0, 1 when all are 1, else missing
+    # a response is predicted 0 as soon as one claim is; it has a label where all its claims have one
     {"system": "s", "response_id": "1", "label": 1, "e": 1},
     {"system": "s", "response_id": "1", "label": 1, "e": 1},
     {"system": "s", "response_id": "2", "label": 0, "e": None},
@@ -50,12 +50,13 @@ def test_claims_and_responses_by_hand():
     assert claims["labelled_error_rate_min"] == claims["labelled_error_rate_max"] == pytest.approx(1 / 6)
     assert (claims["bias_min"], claims["bias_max"]) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
     responses = find(rows, level="response", system="s")
-    # 1: 1/1; 2: 0/0; 3: 1/missing; 4: not labelled
-    assert (responses["n"], responses["n_unscored"], responses["n_unlabelled"]) == (2, 1, 1)
-    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (pytest.approx(1 / 3), 0.5)
+    # 1: 1/1; 3: 1/missing; 2 and 4 are labelled in part: did their errors make labels, each such label were an error
+    assert (responses["n"], responses["n_unscored"], responses["n_unlabelled"]) == (1, 1, 2)
+    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.0, 0.0)
     over_all = find(rows, level="response", system="__all__")
-    assert over_all["n"] == 3
-    assert over_all["reason"] == "1 claim without response_id"
+    assert over_all["n"] == 2
+    left_out = "2 responses without labels for all claims left out"
+    assert over_all["reason"] == f"1 claim without response_id; {left_out}"
     assert find(rows, level="claim", system="__all__")["n"] == 6
     assert [row["system"] for row in rows if row["level"] == "claim"] == ["s", "t", "__all__"]
 

@@ -139,9 +139,11 @@ class Judgements:
 
     @cached_property
     def responses(self) -> Judgements:
-        """The same, one row per response: label and prediction are the Kleene AND over the response's claims.
+        """The same, one row per response, which is 1 when all its claims are, and 0 when one is not.
 
-        A response is 0 as soon as one of its claims is 0, 1 when all are 1, else missing. Its score is the least of
+        It has a label where all its claims have one: of responses labelled in part only those whose error happens to be
+        among the labels would be known, and all would be errors. Its prediction is the Kleene AND: 0 as soon as one of
+        its claims is 0, 1 when all are 1, else missing, for which there are bounds. Its score is the least of
         its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
         claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. Its
         ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
@@ -160,7 +162,7 @@ class Judgements:
         return Judgements(
             claims=claims,
             evaluators=self.evaluators,
-            label=label if empty else _kleene_and_by_response(label, starts),
+            label=label if empty else np.minimum.reduceat(label, starts),
             prediction=prediction if empty else _kleene_and_by_response(prediction, starts),
             score=self.score[:, rows] if empty else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
             status=status,

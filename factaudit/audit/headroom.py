@@ -20,7 +20,7 @@ from factaudit.audit.core.finding_parts import (
 )
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
 from factaudit.audit.core.plot_specs import DotPlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels, explain_missing_row_intervals
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError, suggest_known_name
@@ -109,7 +109,7 @@ def compute_headroom(
                         "" if members else "no system",
                         f"without labels: {', '.join(unlabelled)}" if unlabelled else "",
                         f"without scored claims: {', '.join(unscored)}" if unscored else "",
-                        "no system has labels" if used and over_all[used].all() else "",
+                        explain_missing_labels(level) if used and over_all[used].all() else "",
                         explain_missing_row_intervals(row, f"a system of {FEW_CLUSTERS}"),
                     ]
                     rows.append(row | {"reason": join_reasons(why)})
@@ -241,7 +241,7 @@ def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
         said = make_statement(
             f"{{worst.evaluator}} significantly misjudges the headroom{{where}}{whose}: on {{worst.dataset}}{of} "
             "the least error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
-            "predictions.",
+            f"predictions{' for the labelled claims' * bool(worst.get('n_unlabelled'))}.",
             worst=worst,
             where=format_how_many_datasets(sure, mine),
             groups=" and ".join(groups),

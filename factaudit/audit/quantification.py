@@ -38,7 +38,13 @@ from factaudit.audit.core.decision_limits import (
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec, ScatterPlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals, is_total_key
+from factaudit.audit.core.result_rows import (
+    FEW_CLUSTERS,
+    Row,
+    explain_missing_labels,
+    explain_missing_row_intervals,
+    is_total_key,
+)
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
@@ -129,7 +135,9 @@ def _explain_missing_quantification(counts: np.ndarray, row: Row) -> str:
     if not row["n"]:
         return f"no {'labelled ' if counts[:2].any() else ''}{row['level']} is scored"
     if row["labelled_error_rate"] is None:
-        return f"no {row['level']} is labelled: the rate is of all scored"
+        return f"{explain_missing_labels(row['level'])}: the rate is of all scored"
+    if row["level"] == "response" and row["n_unlabelled"]:
+        return f"{format_count(row['n_unlabelled'], 'response')} without labels for all claims left out"
     return ""
 
 

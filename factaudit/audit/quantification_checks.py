@@ -142,8 +142,13 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             if unscored_share_for_decision(worst) > read_decision_limits(audited_run).max_unscored:
                 rate = "{worst.predicted_error_rate_min:percent} to {worst.predicted_error_rate_max:percent} ("
                 rate += "depending on the unscored claims)"
-            text += f"{'The worst: it' if len(far or off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} "
-            text += f"at {rate}, the labels at {{worst.labelled_error_rate:percent}}."
+            if worst.get("n_unlabelled"):  # then the rate is not what it says of the system
+                of = "" if worst["system"] == ALL_TOGETHER else "{worst.system}'s "
+                text += f"{'The worst: of' if len(far or off) > 1 else 'Of'} {of}labelled claims on {{worst.dataset}} "
+                text += f"it calls {rate} errors, the labels {{worst.labelled_error_rate:percent}}."
+            else:
+                text += f"{'The worst: it' if len(far or off) > 1 else 'It'} puts {whose} error rate on "
+                text += f"{{worst.dataset}} at {rate}, the labels at {{worst.labelled_error_rate:percent}}."
             if far_whole and not far:
                 text += f" On {{far_whole.dataset}} all systems together are off {how_far}."
         else:
@@ -151,8 +156,12 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
             text = "{worst.evaluator} is significantly off for all systems together{where}"
             on_some = ", on {far_whole_rows:count}" * (len(far_whole) < len(whole))
             text += f"{on_some} by over {{most:limit}} points" if far_whole else f", not {how_far}"
-            text += ". On {worst.dataset} it puts their error rate at "
-            text += "{worst.predicted_error_rate:percent} where the labels say {worst.labelled_error_rate:percent}. "
+            if worst.get("n_unlabelled"):
+                text += ". Of the labelled claims on {worst.dataset} it calls {worst.predicted_error_rate:percent} "
+                text += "errors, the labels {worst.labelled_error_rate:percent}. "
+            else:
+                text += ". On {worst.dataset} it puts their error rate at {worst.predicted_error_rate:percent} where "
+                text += "the labels say {worst.labelled_error_rate:percent}. "
             if any(row in tested for row in usable):
                 text += "None of {usable:count rate} of single systems is significantly off alone."
             else:

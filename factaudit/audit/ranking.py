@@ -31,7 +31,7 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, explain_missing_labels
 from factaudit.audit.ranking_checks import (
     RANKING_CHECKS,
     decide_on_ranking_systems,
@@ -144,7 +144,7 @@ def _explain_ranking_row(
         [
             f"fewer than {format_count(min_errors, 'labelled error')}: {', '.join(few)}" if few else "",
             f"no labelled {case.level} is scored: {', '.join(unscored)}" if unscored else "",
-            f"no {case.level} is labelled: {', '.join(unlabelled)}" if unlabelled else "",
+            f"{explain_missing_labels(case.level)}: {', '.join(unlabelled)}" if unlabelled else "",
             undefined if n < min_systems else "",
             "all systems have the same error rate" if n >= min_systems and row["kendall_tau"] is None else "",
             _explain_missing_ranking_correlation(row, is_tau_too_wide),

@@ -12,7 +12,7 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
 from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsInDatabase
-from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.judgements import Judgements
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
@@ -147,7 +147,7 @@ def build_scored_corpora(
     units = judgements.at_level(level)
     chosen = [judgements.evaluators.index(name) for name in evaluators]
     codes, datasets = units.dataset_codes, units.dataset_names
-    label = units.label.copy()
+    label = units.label
     stratum = _number_corpus_strata(judgements, strata)
     partial = np.zeros(len(label), dtype=bool)
     open_claims = np.zeros(len(judgements.label), dtype=bool) if people is None else people.undecided
@@ -155,7 +155,8 @@ def build_scored_corpora(
     if level == "response":
         least, most = judgements.response_extremes((judgements.label >= 0) | open_claims)
         partial = least != most
-        label[partial] = MISSING
+        has_error = judgements.response_extremes(judgements.label == 0)[1]
+        label = np.where(has_error & ~partial, 0, label).astype(np.int8)
         is_undecided = judgements.response_extremes(open_claims)[1] & (label < 0) & ~partial
         if stratum is not None:  # a response whose claims differ is a stratum of its own kind
             least, most = judgements.response_extremes(stratum)

@@ -53,15 +53,31 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     )
     if missing:
         paragraphs.append(
-            f"Verdicts without a prediction: {missing}. Predicted rates are of the scored claims, labelled rates of "
-            "all; each figure that the unscored claims could change has bounds, between which it would lie."
+            f"Verdicts without a prediction: {missing}. Each figure that the unscored claims could change has bounds, "
+            "between which it would lie."
         )
+    if of_which := _describe_claims_of_rates(results["about"].get("claims") or [], is_all_scored=not missing):
+        paragraphs.append(of_which)
     guessed = _format_shares_by_evaluator(
         {each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told}
     )
     if guessed:
         paragraphs.append(f"Replies that could not be read and were counted as a verdict all the same: {guessed}.")
     return [text for text in paragraphs if text]
+
+
+def _describe_claims_of_rates(claim_rows: Sequence[Row], *, is_all_scored: bool) -> str:
+    """Of which claims predicted and labelled error rates are, where it is not simply all."""
+    labelled, total = (sum(row.get(key) or 0 for row in claim_rows) for key in ("n_labelled", "n_claims"))
+    if not labelled:
+        return ""
+    if labelled < total:
+        scored = "" if is_all_scored else " that are scored"
+        return (
+            f"Predicted rates are of the labelled claims{scored}, labelled rates of all labelled claims "
+            f"({labelled:,} of {total:,}); what has no label at all has predicted rates of all scored claims."
+        )
+    return "" if is_all_scored else "Predicted rates are of the scored claims, labelled rates of all."
 
 
 _FAILED_STATUSES = ("unparsed", "refused", "error", "skipped")

@@ -335,13 +335,14 @@ class SqlTallies:
     def _level_table(self, level: str) -> str:
         """The claims, or the responses, which are made of them when they are asked for.
 
-        A response's value is the Kleene AND of its claims': MOD(2 * x, 3) ranks 0 < 2 (missing) < 1, and back.
+        A response's prediction is the Kleene AND of its claims': MOD(2 * x, 3) ranks 0 < 2 (missing) < 1, and back.
+        Its label is missing where that of any claim is.
         """
         if level == "claim" or "responses" in self.cache:
             return level + "s"
         grouping = [f"g{at}" for at in range(len(self.join_summary.column_values))]
-        every = ["label", *(f"p{at}" for at in range(len(self.evaluators)))]
-        made = [f"MOD(2 * MIN(MOD(2 * {value}, 3)), 3) AS {value}" for value in every]
+        made = ["CASE WHEN MAX(label) > 1 THEN 2 ELSE MIN(label) END AS label"]
+        made += [f"MOD(2 * MIN(MOD(2 * p{at}, 3)), 3) AS p{at}" for at in range(len(self.evaluators))]
         for at, guessed in enumerate(self.join_summary.has_guesses):
             if guessed:
                 same = f"MIN(MOD(2 * q{at}, 3)) = MIN(MOD(2 * p{at}, 3))"

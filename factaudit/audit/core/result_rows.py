@@ -29,6 +29,15 @@ MACRO_MEAN = "__macro__"
 FEW_CLUSTERS = "fewer than two clusters"
 
 
+def explain_missing_labels(level: str) -> str:
+    """Why rates of claims or responses have no labelled one: a response has a label where all its claims have one.
+
+    >>> explain_missing_labels("response")
+    'no response has labels for all its claims'
+    """
+    return "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
+
+
 def explain_missing_row_intervals(row: Row, cause: str, keys: Iterable[str] | None = None) -> str:
     """Says which figures of a row (of ``keys``) are defined and yet have no interval, and the cause that the caller
     knows; "" where there are none.
