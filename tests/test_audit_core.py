@@ -327,6 +327,26 @@ def test_the_missable_difference_is_missed_once_in_five_simulated():
     assert 0.68 < rejected < 0.92
 
 
+def test_of_few_claims_a_system_equal_rates_are_tested_exactly_and_with_the_power_of_rates_that_vary():
+    def compare_systems(hits: np.ndarray, n: np.ndarray):
+        of = np.eye(len(n))
+        rows, times = np.tile(of, (2, 1)), np.concatenate([hits, n - hits])
+        clusters = ClusterCounts(np.zeros(len(rows), dtype=int), times, rows.astype(int), 1)
+        found = estimate_clustered_proportions(clusters, np.concatenate([of, 0 * of]), rows)
+        return rao_scott_homogeneity_test(found, 0)
+
+    # One error is missed, of a system with two: by chance it is of one of the two such systems in 4 of 63 draws.
+    n = np.array([15, 4, 30, 2, 10, 2])
+    one_missed = compare_systems(n - np.eye(6, dtype=int)[3], n)
+    assert one_missed.p == pytest.approx(4 / n.sum(), rel=0.1)
+    # All of four systems' responses are found: 10 points less of one would show in 60 % of draws, not in 100 %.
+    n, random = np.array([36, 35, 52, 31]), np.random.default_rng(1)
+    every = compare_systems(n, n)
+    drawn = random.binomial(n, [1, 1, 1, 0.9], (200, 4))
+    assert every.power(0.1) == pytest.approx(np.mean([compare_systems(hits, n).p < 0.05 for hits in drawn]), abs=0.1)
+    assert every.missable_difference > 0.12
+
+
 @pytest.mark.parametrize("clusters", [7, 29])
 @pytest.mark.parametrize("weight", [1.0, 1 / 3, 0.7])
 def test_a_difference_without_variance_is_only_reached_by_all_signs_alike(clusters, weight):

@@ -172,7 +172,16 @@ def test_a_test_cannot_miss_more_than_rates_can_differ(missable: float, told: st
 def test_it_is_adjusted_counts_that_unlike_systems_forbid() -> None:
     """A zero-bias threshold of one system may correct the others even so."""
     row = {"dataset": "d", "level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3}
-    row |= {"lowest": 0.2, "highest": 0.8, "p": 1e-6, "power_10": 0.9, "missable": 0.08, "transfers": "no"}
+    row |= {
+        "n_lowest": 5,
+        "n_highest": 9,
+        "lowest": 0.2,
+        "highest": 0.8,
+        "p": 1e-6,
+        "power_10": 0.9,
+        "missable": 0.08,
+        "transfers": "no",
+    }
     (finding,) = collect_findings({"transfer": [row | {"reason": None}]}, {})
     assert finding["statement"].endswith("Adjusted counts by one system's labels need not correct the others.")
 

@@ -195,7 +195,16 @@ def test_what_nothing_could_have_shown_is_not_checked() -> None:
 def test_systems_that_differ_by_one_test_alone_are_no_sign_that_they_are_alike() -> None:
     """The evaluator with most evidence against it had no warning, those with less had one."""
     row = {"level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3, "lowest": 0.2}
-    row |= {"highest": 0.8, "p": 0.03, "power_10": 0.1, "missable": 0.7, "transfers": "no", "reason": None}
+    row |= {
+        "highest": 0.8,
+        "n_lowest": 5,
+        "n_highest": 15,
+        "p": 0.03,
+        "power_10": 0.1,
+        "missable": 0.7,
+        "transfers": "no",
+        "reason": None,
+    }
     rows = [row | {"dataset": name} for name in ("c", "d")]
     (finding,) = collect_findings({"transfer": rows}, {})
     assert finding["severity"] == "fail"
@@ -204,7 +213,7 @@ def test_systems_that_differ_by_one_test_alone_are_no_sign_that_they_are_alike()
     )
     assert finding["statement"].startswith(told + "reject alone, none after the correction for 2 tests.")
     (finding,) = collect_findings({"transfer": rows[:1]}, {})
-    assert "its TNR on c goes from 20.0 % to 80.0 %" in finding["statement"]
+    assert "its TNR on c goes from 20.0 % (5 claims) to 80.0 % (15) over systems" in finding["statement"]
     (finding,) = collect_findings({"transfer": [rows[0], rows[1] | {"p": 0.9, "transfers": "cannot tell"}]}, {})
     assert finding["severity"] == "warn"
     assert "is not known: 1 of 2 tests of its rates rejects alone, but not all together." in finding["statement"]

@@ -40,7 +40,8 @@ def compute_rate_transfer(
     """Are an evaluator's TPR and TNR the same on all systems of a dataset?
 
     A row per dataset, level, evaluator and rate (``tpr``, ``tnr``): n_systems (with scored claims of the class), n,
-    n_unscored, lowest and highest (of the systems' rates), p (of the test that all are equal, over clusters:
+    n_unscored, lowest and highest (of the systems' rates), n_lowest and n_highest (claims of the system with that rate;
+    of equals, of that with most), p (of the test that all are equal, over clusters:
     `factaudit.stats.homogeneity_test`), power_10 (how probably it finds that one system is 10 points off the others),
     missable (the largest such difference that it would have missed more than once in five times), and transfers:
     ``no`` where the test rejects, ``yes`` where it does not and would have found 10 points with a power of 80 %, and of
@@ -70,9 +71,11 @@ def _build_transfer_row(clusters: ClusterCounts, label: int, n_systems: int, alp
     found = estimate_clustered_proportions(clusters, counts[..., label], counts[..., :2].sum(-1))
     total = clusters.sum_by_group(counts)[0]
     scored = total[:, :2].sum(-1)
-    row: Row = {"n_systems": int((scored > 0).sum()), "n": int(scored.sum()), "n_unscored": int(total[:, 2].sum())}
-    defined = found.point[0][scored > 0].tolist()
-    row |= {"lowest": min(defined, default=None), "highest": max(defined, default=None)}
+    row: Row = dict.fromkeys(("lowest", "highest", "n_lowest", "n_highest"))
+    row |= {"n_systems": int((scored > 0).sum()), "n": int(scored.sum()), "n_unscored": int(total[:, 2].sum())}
+    defined = sorted(zip(found.point[0][scored > 0].tolist(), scored[scored > 0].tolist(), strict=True))
+    for key, rate in (("lowest", defined[0][0]), ("highest", defined[-1][0])) if defined else ():
+        row |= {key: rate, f"n_{key}": max(n for point, n in defined if point == rate)}
     test = rao_scott_homogeneity_test(found, 0, alpha)
     if test is None:
         systems = format_count(row["n_systems"], "system")
@@ -111,7 +114,8 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
                 text = (
                     f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
-                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
+                    "{worst.dataset} goes from {worst.lowest:percent} ({worst.n_lowest:number claim}) to "
+                    "{worst.highest:percent} ({worst.n_highest:number}) over systems. "
                 )
             else:
                 text = (
@@ -171,6 +175,7 @@ def _state_undetectable_rate_difference(row: Row) -> str:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 _RANGE_DESCRIPTION = "the systems' lowest and highest rate"
+_RANGE_SIZE_DESCRIPTION = "scored claims of the class of the system with this rate; of equals, of that with most"
 
 AUDIT = Audit(
     name="transfer",
@@ -178,10 +183,10 @@ AUDIT = Audit(
     title="Whether an evaluator judges all systems alike",
     question="Are TPR and TNR the same on all systems, as a correction by one system's labels supposes?",
     source="VC §5; Rao & Scott 1984; Liu & Xie 2020",
-    formula="Pearson's X² of equal rates over systems, corrected for clusters. Missable: the largest difference of one "
-    "system from the others that the test would have missed more than once in five times. Transfers: “no” where p is "
-    "under 0.05, by this row's test alone. Findings combine an evaluator's tests (Cauchy) and correct for their "
-    "number.",
+    formula="Pearson's X² of equal rates over systems, corrected for clusters; where a system has few of either "
+    "outcome, p is at least that of random permutations. Missable: the largest difference of one system from the "
+    "others that the test would have missed more than once in five times. Transfers: “no” where p is under 0.05, by "
+    "this row's test alone. Findings combine an evaluator's tests (Cauchy) and correct for their number.",
     text="A correction by one system's labels holds for the others as far as the evaluator judges them alike. Not to "
     "reject that says nothing where the test had no power.",
     remedy="Systems differ: label some claims of each (`factaudit sample`) in place of a correction by one system's "
@@ -193,6 +198,8 @@ AUDIT = Audit(
         "n_systems": Column("systems", "count", "systems with scored claims of the class"),
         "lowest": Column("lowest", "percent", _RANGE_DESCRIPTION),
         "highest": Column("highest", "percent", _RANGE_DESCRIPTION),
+        "n_lowest": Column("claims of the lowest", "count", _RANGE_SIZE_DESCRIPTION, shown=False),
+        "n_highest": Column("claims of the highest", "count", _RANGE_SIZE_DESCRIPTION, shown=False),
         "p": Column("p", "p", "of the test that all systems share one rate"),
         f"power_{POWER_POINTS}": Column(
             f"power for {POWER_POINTS} points",

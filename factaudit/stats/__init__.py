@@ -54,7 +54,7 @@ _NAMES = {
         "PosteriorMode PosteriorDraws fit_hierarchical_regression fit_posterior_mode error_probabilities_at_mode "
         "stable_logistic"
     ),
-    "homogeneity_test": "noncentral_chi2_tail HomogeneityTest rao_scott_homogeneity_test",
+    "homogeneity_test": "HomogeneityTest permutation_homogeneity_p rao_scott_homogeneity_test",
     "mover": (
         "mover_weighted_sum mover_proportion_sum least_proportion_interval discordant_difference_interval "
         "error_balance_interval"
