@@ -313,7 +313,16 @@ def test_over_what_the_mean_bias_is_is_said_where_data_sets_weigh_unequally(
 def test_the_gravest_of_rates_that_differ_is_the_surest_and_says_where() -> None:
     """ "Lowest 0.0 %, highest 100.0 %" was of one of four data sets, and stood so for all three evaluators."""
     ps = {"good": [0.004, 0.004, 0.02], "better": [0.0005, 0.001, 0.0005]}
-    about = {"level": "claim", "rate": "tpr", "lowest": 0.0, "highest": 1.0, "n_systems": 6, "transfers": "no"}
+    about = {
+        "level": "claim",
+        "rate": "tpr",
+        "lowest": 0.0,
+        "highest": 1.0,
+        "n_systems": 6,
+        "n_lowest": 9,
+        "n_highest": 9,
+        "transfers": "no",
+    }
     rows = [
         about | {"dataset": f"d{at}", "evaluator": name, "p": p}
         for name, each in ps.items()

@@ -276,15 +276,28 @@ def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
         sure, _, dataset, chunked, split, whole = max(bad, key=lambda each: each[:2])
         where = format_how_many_datasets([each[2] for each in bad], compared)
         others = "{whole.flip_1_to_0:percent}" if whole["flip_1_to_0"] else "none"
+        rates = {
+            row["evaluator"]: row
+            for row in audited_run.rows("chunking_rates")
+            if (row["dataset"], row.get("chunk_size")) == (dataset, split.get("chunk_size"))
+            and row.get("bacc") is not None
+        }
+        cut, uncut = rates.get(chunked, {}), rates.get(evaluator, {})
+        is_fault = not (cut and uncut and cut["bacc"] >= uncut["bacc"])
+        advice = " Its balanced accuracy there is {cut.bacc:percent} with chunks, {uncut.bacc:percent} without"
+        advice = advice + ("." if is_fault else ": the labels show no harm.") if cut and uncut else ""
+        advice += " Give it whole documents, or larger chunks." * is_fault
         yield Finding(
-            "fail" if sure else "warn",
+            "fail" if sure and is_fault else "warn",
             evaluator,
             dataset,
             make_statement(
                 "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}. "
                 "On {split.dataset} they turn {split.flip_1_to_0:percent} of {split.n:number} from attributable to "
-                f"unattributable, against {others} of the others. Give it whole documents, or larger chunks.",
+                f"unattributable, against {others} of the others.{advice}",
                 split=split,
+                cut=cut,
+                uncut=uncut,
                 whole=whole,
                 where=where,
             ),
