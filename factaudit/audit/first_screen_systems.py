@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import scipy
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.finding_parts import format_first_finding_names
@@ -88,7 +89,10 @@ def _state_biased_system_error_rates(
         listed.append(make_statement(text, rows=rows, tested=tested[name], name=name))
     text = f"{{shares}} {'is' if is_one else 'are'} significantly off{{beyond}} "
     text += "(" + "worst: " * (not is_one) + "{size}" + " points" * (not beyond)
-    text += " on {worst.dataset}" * (not off) + ")"
+    is_whole = worst["system"] == ALL_TOGETHER and any(
+        row["system"] != ALL_TOGETHER for name in every for row in tested[name]
+    )
+    text += " on {worst.dataset}" * (not off) + ", all of {worst.dataset}" * bool(off and is_whole) + ")"
     return make_statement(
         text,
         shares=format_first_finding_names(listed),

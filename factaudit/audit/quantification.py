@@ -199,8 +199,8 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
         [row for row in rows_off if row["evaluator"] == evaluator]
         for rows_off in select_significant_biases(audited_run, most)
     )
-    text = "mean |bias| {mean} points over {rows:count rate}"
     averaged = list_error_rate_bias_rows(rows, evaluator) or rows  # of systems, where any is named
+    text = "mean |bias| {mean} points over {rows:count rate}" + " of systems" * (len(averaged) < len(rows))
     figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
     if all(is_significantly_within(row, "bias", most) for row in rows):
         text = "Every rate is significantly within {most:limit} points of the labelled one."
@@ -245,8 +245,11 @@ def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Ro
         text = f"It is significantly off by over {{most:limit}} points: {size} on {{worst.dataset}}."
         return make_statement(text, most=limits.max_bias, worst=worst)
     place = "on {worst.dataset}" if worst["system"] == ALL_TOGETHER else "{worst.system} on {worst.dataset}"
-    text = f"{{far:count}} significantly off by over {{most:limit}} points, at worst {size} ({place})."
-    return make_statement(text, far=far, most=limits.max_bias, worst=worst)
+    counted = "{far:count}"
+    if 0 < len(list_error_rate_bias_rows(rows, worst["evaluator"])) < len(rows):
+        counted += " of {rows:count rate}, with those of data sets that name no system,"
+    text = f"{counted} significantly off by over {{most:limit}} points, at worst {size} ({place})."
+    return make_statement(text, far=far, rows=rows, most=limits.max_bias, worst=worst)
 
 
 def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], max_bias: float) -> Statement:

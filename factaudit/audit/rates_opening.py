@@ -147,18 +147,34 @@ def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> 
         return []
     if _lacks_too_many_predictions_for_rates_opening(audited_run, best_row):
         return []
-    mine = [row for row in audited_run.per_dataset("rates", "ppr") if row["evaluator"] == best_row["evaluator"]]
-    n = sum(row["n"] for row in mine)
-    errors, others = (sum(row.get(key) or 0 for row in mine) for key in ("n_unattributable", "n_attributable"))
-    if not n or not errors + others or errors + others != n:
+    direction = "attributable" if is_significantly_above(best_row, "gap", MAX_TPR_TNR_GAP) else "unattributable"
+    if direction == "unattributable" and not is_significantly_below(best_row, "gap", -MAX_TPR_TNR_GAP):
         return []
-    predicted = sum((1 - row["ppr"]) * row["n"] for row in mine) / n
-    called = best_row | {"predicted_errors": predicted, "labelled_errors": errors / n}
-    lean = "so that {slip}; it calls {best.predicted_errors:percent} of the scored claims errors, the labels "
-    lean += "{best.labelled_errors:percent}."
-    if is_significantly_above(best_row, "gap", MAX_TPR_TNR_GAP):
-        return [make_statement("It leans towards “attributable”, " + lean, best=called, slip="errors slip through")]
-    elif is_significantly_below(best_row, "gap", -MAX_TPR_TNR_GAP):
-        rejected = "good claims are rejected"
-        return [make_statement("It leans towards “unattributable”, " + lean, best=called, slip=rejected)]
-    return []
+    slip = "errors slip through" if direction == "attributable" else "good claims are rejected"
+    rates = _list_error_rates_behind_mean(audited_run, best_row)
+    farthest = max(rates, key=lambda row: row["gap"] if direction == "attributable" else -row["gap"], default={})
+    most = ", most on {farthest.dataset} (gap {farthest.gap:signed} points)," if len(rates) > 1 else ","
+    text = f"It leans towards “{direction}”{most} so that {slip}."
+    predicted, labelled = (sum(row[key] for row in rates) / max(len(rates), 1) for key in ("predicted", "labelled"))
+    if rates and (predicted < labelled) == (direction == "attributable"):  # else what it calls errors says no lean
+        claims = "labelled" if any(row.get("n_unlabelled") for row in rates) else "scored"
+        text += " As the mean over datasets it" if len(rates) > 1 else " It"
+        text += (
+            f" calls {{mean.predicted:percent}} of the {claims} claims errors, the labels {{mean.labelled:percent}}."
+        )
+    return [make_statement(text, farthest=farthest, mean={"predicted": predicted, "labelled": labelled})]
+
+
+def _list_error_rates_behind_mean(audited_run: AuditedRun, best_row: Row) -> list[Row]:
+    """Predicted and labelled error rates of the data sets whose TPR and TNR a row is the mean of; none where a rate is
+    not of the same claims as the other.
+    """
+    found = []
+    for row in audited_run.per_dataset("rates", "ppr"):
+        if row["evaluator"] != best_row["evaluator"] or row.get("gap") is None:
+            continue
+        errors, others = (row.get(key) or 0 for key in ("n_unattributable", "n_attributable"))
+        if not row["n"] or errors + others != row["n"]:
+            return []
+        found.append(row | {"predicted": 1 - row["ppr"], "labelled": errors / row["n"]})
+    return found

@@ -75,7 +75,7 @@ def _build_transfer_row(clusters: ClusterCounts, label: int, n_systems: int, alp
     row |= {"n_systems": int((scored > 0).sum()), "n": int(scored.sum()), "n_unscored": int(total[:, 2].sum())}
     defined = sorted(zip(found.point[0][scored > 0].tolist(), scored[scored > 0].tolist(), strict=True))
     for key, rate in (("lowest", defined[0][0]), ("highest", defined[-1][0])) if defined else ():
-        row |= {key: rate, f"n_{key}": max(n for point, n in defined if point == rate)}
+        row |= {key: rate, f"n_{key}": int(max(n for point, n in defined if point == rate))}
     test = rao_scott_homogeneity_test(found, 0, alpha)
     if test is None:
         systems = format_count(row["n_systems"], "system")
