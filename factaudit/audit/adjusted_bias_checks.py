@@ -165,7 +165,7 @@ ADJUSTED_BIAS_CHECK = Check(
     },
     null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the others",
     controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one; of a "
-    "lower mean |bias|, over all evaluators and methods (a jackknife over the systems of each dataset)",
+    "lower mean |bias|, over all evaluators and methods (a jackknife over systems[, within datasets])",
     figure="bias",
     gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
     lacks=lambda run: "no evaluator could be found off" * bool(explain_too_few_documents_for_bias_test(run)),

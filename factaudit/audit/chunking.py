@@ -301,13 +301,8 @@ def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
                 whole=whole,
                 where=where,
             ),
-            {
-                "chunked_evaluator": chunked,
-                "flip_1_to_0": split["flip_1_to_0"],
-                "flip_1_to_0_of_others": whole["flip_1_to_0"],
-                "flip_0_to_1": split["flip_0_to_1"],
-                "n": split["n"],
-            },
+            {"chunked_evaluator": chunked, "flip_1_to_0": split["flip_1_to_0"]}
+            | {"flip_1_to_0_of_others": whole["flip_1_to_0"], "flip_0_to_1": split["flip_0_to_1"], "n": split["n"]},
         )
 
 

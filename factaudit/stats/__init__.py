@@ -87,7 +87,8 @@ _NAMES = {
         "ScoreStandardiser fit_combination_weights fit_error_odds cross_fit_combined_risk split_cluster_folds"
     ),
     "rogan_gladen": (
-        "RoganGladenConfusion estimate_rogan_gladen_confusion rogan_gladen_error_rate rogan_gladen_error_probabilities"
+        "RoganGladenConfusion can_accuracy_give_predicted_share estimate_rogan_gladen_confusion "
+        "rogan_gladen_error_rate rogan_gladen_error_probabilities"
     ),
     "score_covariates": "ScoreCovariates build_score_covariates standardise_score_logits",
     "slice_comparison": "count_slice_and_rest_hits estimate_slice_and_rest_proportions",
