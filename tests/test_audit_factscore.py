@@ -137,6 +137,7 @@ def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
         "n_facts": 7,
         "n_supported": 3,
         "n_unscored": 2,
+        "n_failed_sentences": 0,
         "n_unparsed": 0,
     }
     assert row["respond_ratio"] == 3 / 5

@@ -77,7 +77,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     ]
     assert summary["score"] == pytest.approx((4 / 6 + 1) / 2)
     assert (summary["respond_ratio"], summary["n_responses"], summary["n_facts"]) == (0.75, 4, 9)
-    assert (summary["num_facts_per_response"], summary["n_unparsed"], summary["calls"]) == (9 / 3, 0, 4 + 8)
+    assert (summary["num_facts_per_response"], summary["n_unparsed"], summary["calls"]) == (8 / 2, 0, 4 + 8)
     assert summary["cost"] is None or summary["cost"] == 0
     assert [one["system"] for one in summary["systems"]] == ["one", "two"]
     assert [(row["system"], row["n_scored"]) for row in results.audits["factscore"]] == [
@@ -93,6 +93,10 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     }
     assert rates["one"] == pytest.approx(2 / 6)
     assert "factscore_agreement" not in results.audits
+    # A sentence that nobody decomposed is no fact of the decomposer's: not in its faults, nor in what it left out.
+    whole = results.audits["decomposition"][0]
+    assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == ("__all__", 8, 2, 4)
+    assert said[1].split(maxsplit=1) == ["facts", "8, 0 of them unscored; 1 sentence not decomposed"]
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
     assert "She was wrong." in html
@@ -109,7 +113,7 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     text = (tmp_path / "run/report.md").read_text(encoding="utf-8")
     assert "without a prediction: retrieval+scripted (1 of 9)" in text
     assert "counted as a verdict all the same: retrieval+scripted (8 of 9)" in text
-    assert "1 sentences were not decomposed (calls failed, or the topic has no page):" in text
+    assert "1 sentence not decomposed (calls failed, or the topic has no page): each counts" in text
     assert "8 replies hold neither True nor False: their verdicts are guessed, as published." in text
 
 

@@ -38,6 +38,7 @@ def find_decomposition_faults(
     """Find the faults of the facts of responses whose text is known: by ``response``, else by the facts' ``sentence``.
 
     The order of a response's facts is that of their ids, so that nothing depends on the order of rows.
+    A sentence that was not decomposed is no fact, and is no part of the text: the decomposer has said nothing of it.
     """
     facts, claims = collect_response_facts(judgements), judgements.claims
     not_core = np.zeros(len(facts.first_rows), dtype=bool)
@@ -65,9 +66,15 @@ def find_decomposition_faults(
             continue
         known[place] = True
         topic = columns["topic"][rows[0]] if "topic" in columns else None
-        texts = [columns["claim"][row] for row in rows]
+        texts = []
+        for fact, row in zip(own, rows, strict=True):
+            if facts.is_decomposed[fact]:
+                texts.append(columns["claim"][row])
+            else:
+                text = text.replace(columns["claim"][row], "", 1)
+        own = [fact for fact in own if facts.is_decomposed[fact]]
         found = find_fact_faults(texts, text, topic, demonstrations)
-        not_core[own] = ~np.array(select_core_facts(texts, topic, rarity))
+        not_core[own] = ~np.array(select_core_facts(texts, topic, rarity), dtype=bool)
         for name in FACT_FAULTS:
             faults[name][own] = getattr(found, name)
         for name in counts:

@@ -30,7 +30,8 @@ class ResponseFacts:
     responses: R rows of dataset, system, response_id (sorted by these, so that no figure depends on the order of the
     input's rows), abstained (bool), and `HUMAN_FACT_COUNTS` (NaN: not annotated).
     first_rows: int (F,), the first row of each fact. response: int (F,). fact_of_claim: int (n,), the fact of each
-    claim, -1: none. label: int8 (F,), as in `Judgements`.
+    claim, -1: none. label: int8 (F,), as in `Judgements`. is_decomposed: bool (F,), False of a sentence that was not
+    decomposed, and stands for its facts (``undecomposed`` is 1 in the claims table).
     """
 
     responses: pd.DataFrame
@@ -38,6 +39,7 @@ class ResponseFacts:
     response: np.ndarray
     fact_of_claim: np.ndarray
     label: np.ndarray
+    is_decomposed: np.ndarray
 
     def responses_by_system(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """dataset and system with their responses (bool (R,)); ``__all__`` first where a dataset has several."""
@@ -49,6 +51,10 @@ class ResponseFacts:
                 yield {"dataset": name, "system": ALL_TOGETHER}, inside
             for one in found:
                 yield {"dataset": name, "system": one}, inside & (system == one)
+
+    def count_facts_of_responses(self, which: np.ndarray) -> np.ndarray:
+        """How many of these facts (bool (F,)) each response has: int64 (R,)."""
+        return np.bincount(self.response[which], minlength=len(self.responses))
 
     def human_scores(self, irrelevant: str) -> np.ndarray:
         """People's scores: float64 (R,), S / (S + NS), or S / (S + NS + IR); NaN without such a fact."""
@@ -112,7 +118,10 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
         answered, judgements.empty_responses, owner[start], owner, silent, label, len(responses)
     ).items():
         responses[name] = values
-    return ResponseFacts(responses, row, owner[start], all_rows, label)
+    is_decomposed = np.ones(len(row), dtype=bool)
+    if "undecomposed" in claims:
+        is_decomposed = (claims["undecomposed"].iloc[row] != 1).to_numpy(dtype=bool, na_value=True)
+    return ResponseFacts(responses, row, owner[start], all_rows, label, is_decomposed)
 
 
 def _count_human_response_facts(
@@ -152,7 +161,7 @@ def score_response_facts(
     inside = facts.fact_of_claim >= 0
     member = facts.fact_of_claim[inside]
     given, status = judgements.prediction[evaluator][inside], judgements.status[evaluator][inside]
-    n, size = len(facts.first_rows), len(facts.responses)
+    n, count = len(facts.first_rows), facts.count_facts_of_responses
     # Of equal facts: supported before unscored before not supported.
     rank = np.zeros(n, dtype=np.int8)
     np.maximum.at(rank, member, np.array([0, 2, 1], dtype=np.int8)[given])
@@ -162,9 +171,6 @@ def score_response_facts(
 
     def any_of(rows: np.ndarray) -> np.ndarray:
         return np.bincount(member[rows], minlength=n) > 0
-
-    def count(which: np.ndarray) -> np.ndarray:
-        return np.bincount(facts.response[which], minlength=size)
 
     sure = (given == 1) & (status == _OK)
     unsure = (given == MISSING) | (status != _OK)

@@ -76,7 +76,7 @@ def _build_decomposition_faults_row(
 ) -> Row:
     size = len(in_system)
     owner = found.facts.response
-    n_facts = np.bincount(owner, minlength=size)
+    n_facts = found.facts.count_facts_of_responses(found.facts.is_decomposed)
     hits = [np.bincount(owner[found.faults[name]], minlength=size) for name in FACT_FAULTS]
     hits += [found.counts["n_covered_words"], found.counts["n_uncovered"]]
     totals = [n_facts] * len(FACT_FAULTS) + [found.counts["n_words"], found.counts["n_sentences"]]

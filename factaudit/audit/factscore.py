@@ -42,16 +42,18 @@ def compute_factscore_audit(
     was put to the evaluator; ``_min`` and ``_max`` let what is unscored (or guessed) be all unsupported or all
     supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses); intervals resample
     responses. ``f1``: F1@K, with ``k`` facts wanted of a response (None: the median of the data set's responses, the
-    upper of two, as VeriScore has it). ``respond_ratio``: the share of responses that did not abstain and said at least
+    upper of two, as VeriScore has it). A sentence that was not decomposed (``n_failed_sentences``) is a fact without a
+    verdict; it counts neither in that median nor in ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and said at least
     one fact.
     """
     facts = collect_response_facts(judgements)
+    n_decomposed = facts.count_facts_of_responses(facts.is_decomposed)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         scores = score_response_facts(facts, judgements, at, gamma)
         for key, inside in facts.responses_by_system():
             in_dataset = (facts.responses["dataset"] == key["dataset"]).to_numpy(dtype=bool)
-            wanted = np.sort(scores.n_facts[in_dataset & (scores.n_facts > 0)])
+            wanted = np.sort(n_decomposed[in_dataset & (n_decomposed > 0)])
             row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
             row["k"] = k if k is not None or not len(wanted) else int(wanted[len(wanted) // 2])
             rows.append(row | _build_factscore_audit_row(facts, scores, inside, row["k"], intervals))
@@ -99,7 +101,10 @@ def _build_factscore_audit_row(
     }
     row |= response_mean_with_interval("f1", f1[""][scored].tolist(), intervals)
     row |= {f"f1{end}": mean_of_defined(f1[end][spoke]) for end in ("_min", "_max")}
-    row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[spoke].sum(), n_spoke))
+    n_failed = facts.count_facts_of_responses(~facts.is_decomposed)
+    whole = spoke & (n_failed == 0)
+    row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[whole].sum(), whole.sum()))
+    row["n_failed_sentences"] = int(n_failed[in_system].sum())
     for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
         row[name] = int(getattr(scores, name)[spoke].sum())
     why = explain_missing_mean_intervals(row, ("score", "init_score", "f1"), intervals)
@@ -116,6 +121,9 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_facts": Column("facts", "count", "facts, those supported, and those without a verdict"),
     "n_supported": Column("supported", "count", "facts, those supported, and those without a verdict", shown=False),
     "n_unscored": Column("unscored", "count", "facts, those supported, and those without a verdict", shown="any"),
+    "n_failed_sentences": Column(
+        "sentences not decomposed", "count", "each is counted among the facts, as one without a verdict", shown="any"
+    ),
     "n_unparsed": Column("unparsed", "count", "facts with a reply that states no verdict", shown="any"),
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
@@ -131,7 +139,7 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
         interval=RESPONSE_MEAN,
     ),
     "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
-    "num_facts_per_response": Column("facts per response", "number", "of those that said a fact", digits=1),
+    "num_facts_per_response": Column("facts per response", "number", "of those that said a fact and were decomposed", digits=1),
     **pick_shared_columns("reason"),
 }
 

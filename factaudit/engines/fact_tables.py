@@ -33,7 +33,8 @@ def build_fact_claims_table(
     ``given_entity``, the title of whom the fact's group is about, where somebody has said; ``found_by`` and
     ``candidate_rank``, how and at which place candidates were found, where nobody gave them
     (`factaudit.engines.dfactscore.candidate_finder`); ``unsupported_reason``, why it is not supported, where somebody
-    asked; ``atomic_fact``, its words before it was rewritten; ``fact_context``, the statement within which it was
+    asked; ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
+    ``atomic_fact``, its words before it was rewritten; ``fact_context``, the statement within which it was
     verified (`factaudit.engines.decontextualization`). Of a fact with several candidates, only the row of the one that
     its group is about has the label.
     """
@@ -77,6 +78,7 @@ def build_fact_claims_table(
             told = {"atomic_fact": fact.atomic, "fact_context": fact.context}
             told[REASON_COLUMN] = reasons[at] if reasons else None
             row |= {key: text for key, text in told.items() if text is not None}
+            row |= {"undecomposed": 1} if fact.failure_status is not None else {}
             row["sentence"] = sentences[fact.sentence].text if fact.sentence in sentences else None
             rows.append(row)
             docs.append(record.list_passages(number, place))

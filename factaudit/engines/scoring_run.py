@@ -24,6 +24,7 @@ from factaudit.run_folder import (
 from factaudit.run_reuse import write_run_results_and_report
 from factaudit.signature import make_signature
 from factaudit.tables import write_table
+from factaudit.text.display_text import format_count
 
 Say = Callable[[str], None]
 #: Called with the responses, their scores and the folder of journals while calls are counted; what it returns is
@@ -82,7 +83,9 @@ def score_response_files(
         summary = scored.summary
         for line in format_unscored_verdicts(scored.verdicts):
             say(line)
-        say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
+        n_facts, n_unscored, n_failed = (summary[key] for key in ("n_facts", "n_unscored", "n_failed_sentences"))
+        told = f"; {format_count(n_failed, 'sentence')} not decomposed" if n_failed else ""
+        say(f"facts     {n_facts - n_failed:>9,}, {n_unscored - n_failed:,} of them unscored{told}")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")
         write_jsonl(folder / "responses.jsonl", scored.responses)

@@ -32,10 +32,9 @@ def build_factscore_facts_section(
     }
     why = ", ".join(f"{summary[key]:,} {what}" for key, what in left_out.items() if summary[key])
     said = f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored{f' ({why})' if why else ''}."
-    if summary["n_unscored"]:
-        lacking = (
-            f"Of {summary['n_facts']:,} facts {summary['n_unscored']:,} have no verdict of {summary['evaluator']}."
-        )
+    n_facts, n_unscored = (summary[key] - summary["n_failed_sentences"] for key in ("n_facts", "n_unscored"))
+    if n_unscored:
+        lacking = f"Of {n_facts:,} facts {n_unscored:,} have no verdict of {summary['evaluator']}."
         said += f" {lacking} In a response that has a score they count as not supported, and the bounds let them be "
         said += "either; a response without any verdict has no score."
     text = [said]
@@ -48,8 +47,8 @@ def build_factscore_facts_section(
         text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
-            f"{summary['n_failed_sentences']:,} sentences were not decomposed (calls failed, or the topic has no page):"
-            f" each stands for its facts, unscored. {summary['n_truncated_sentences']:,} replies broke off at the limit"
+            f"{format_count(summary['n_failed_sentences'], 'sentence')} not decomposed (calls failed, or the topic has no"
+            f" page): each counts in scores as one fact without a verdict. {summary['n_truncated_sentences']:,} replies broke off at the limit"
             " of tokens: what they hold is used."
         )
     if summary["n_unparsed"]:

@@ -17,7 +17,7 @@ from factaudit.engines.records import ResponseRecord, SentenceDecomposition, Ver
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: What is added up over responses.
-SUMMED_COUNTS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
+SUMMED_COUNTS = ("n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
 
 
 def build_factscore_response_rows(
@@ -158,7 +158,8 @@ def _make_unscored_factscore_row(response_rows: Sequence[Row]) -> Row:
     figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score", "f1") for end in ("", "_min", "_max"))
     figures["k"] = None
     counts = dict.fromkeys(
-        ("n_scored", "n_unscored_responses", "n_facts", "n_supported", "n_unscored", "n_unparsed"), 0
+        ("n_scored", "n_unscored_responses", "n_facts", "n_supported", "n_unscored", "n_unparsed", "n_failed_sentences"),
+        0,
     )
     abstained = sum(row["abstained"] for row in response_rows)
     return {
