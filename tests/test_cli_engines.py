@@ -90,7 +90,7 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
         assert not server.bodies
         code, out, _ = call("score", bios, *arguments[:-2], "--set", "gamma=0", "--out", tmp_path / "run")
     assert code == 0
-    assert "FActScore    1.0000 (retrieval+m): 1 of 1 response scored" in out
+    assert "FActScore 100.0 % by retrieval+m (1 of 1 response scored)" in out
     prompts = [body["messages"][-1]["content"] for body in server.bodies]
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 

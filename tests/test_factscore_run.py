@@ -97,6 +97,12 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     whole = results.audits["decomposition"][0]
     assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == ("__all__", 8, 2, 4)
     assert said[1].split(maxsplit=1) == ["facts", "8, 0 of them unscored; 1 sentence not decomposed"]
+    # A line a system, with what the undecomposed sentence's response leaves open.
+    assert said[2:5] == [
+        "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored)",
+        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; 1 of 2 responses scored)",
+        "no page for 1 topic",
+    ]
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
     assert "She was wrong." in html
@@ -124,8 +130,8 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
         open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0
     )
     results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
-    told = "FActScore no score: none of 1 fact has a verdict (retrieval+scripted): 0 of 1 response scored"
-    assert f"{told}, no page for 1 topic" in said
+    score = "two: FActScore no score by retrieval+scripted: there is no fact (0 of 1 response scored)"
+    assert said[-3:-1] == [score, "no page for 1 topic"]
     (section,) = [one for one in results.sections if one["title"] == "How the facts were come by"]
     assert f"No page was found for 1 topic: {RESPONSES[-1]['topic']}." in section["text"]
     assert not any("0.0000" in line for line in said)

@@ -15,11 +15,13 @@ import pytest
 from conftest import run_command
 from llm_server import FaultServer, Plan, completion
 
+from factaudit.cli.result_display import display_cached_calls
 from factaudit.errors import FactauditError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCallUsage
 from factaudit.llm.reply_cache import hash_cached_request, summarise_reply_cache
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 
@@ -226,3 +228,14 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
     assert (row["cached_from"], row["cached_until"], row["unknown_server_calls"]) == ("2024-01-02", today, 2)
     assert "3 answered from the cache (kept from 2024-01-02" in Path("run/report.md").read_text()
+
+
+def test_replies_to_equal_calls_of_a_run_are_not_dated_as_kept_before_it(capsys: pytest.CaptureFixture[str]) -> None:
+    usage = LLMCallUsage()
+    usage.count_paid_call(10, 1, None)
+    usage.count_cached_calls(reply=ChatReply("ok", "True", cached=True, created=usage.started + 5))
+    display_cached_calls([usage.row() | usage.cached_row()])
+    assert capsys.readouterr().out == "replies   1 from the cache or of an equal call, 1 call sent\n"
+    usage.count_cached_calls(reply=ChatReply("ok", "True", cached=True, created=1704153600))
+    display_cached_calls([usage.row() | usage.cached_row()])
+    assert "2 from the cache (kept on 2024-01-02) or of an equal call, 1 call sent" in capsys.readouterr().out

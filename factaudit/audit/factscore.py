@@ -130,7 +130,7 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "k": Column("K", "count", "facts wanted of a response: the median of the data set's, unless given", shown=False),
+    "k": Column("K", "count", "facts wanted of a response: the median of the data set's, unless given"),
     "f1": Column(
         "F1@K",
         "percent",
@@ -139,7 +139,9 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
         interval=RESPONSE_MEAN,
     ),
     "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
-    "num_facts_per_response": Column("facts per response", "number", "of those that said a fact and were decomposed", digits=1),
+    "num_facts_per_response": Column(
+        "facts per response", "number", "of those that said a fact and were decomposed", digits=1
+    ),
     **pick_shared_columns("reason"),
 }
 

@@ -119,6 +119,7 @@ def display_cached_calls(call_rows: Sequence[Mapping[str, Any]]) -> None:
         calls = sum(row.get("calls") or 0 for row in call_rows)
         dated = format_cached_reply_dates(call_rows)
         of = f" ({dated})" if dated else ""
+        of += " or of an equal call" if calls else ""
         print_line(f"replies   {count:,} from the cache{of}, {format_count(calls, 'call')} sent")
 
 

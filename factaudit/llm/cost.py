@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -92,8 +93,8 @@ class LLMCallUsage:
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
     known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
-    (cached ones too) came from which model, as the server named it. ``oldest_cached``, ``newest_cached``: when the
-    cache got what came from it (Unix seconds). ``unknown_server_calls``: how many of that had been kept without a
+    (cached ones too) came from which model, as the server named it. ``started``: when the counting began, and
+    ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds). ``unknown_server_calls``: how many of that had been kept without a
     server.
     """
 
@@ -102,6 +103,7 @@ class LLMCallUsage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = 0.0
+    started: int = field(default_factory=lambda: int(time.time()), compare=False)
     oldest_cached: int | None = None
     newest_cached: int | None = None
     unknown_server_calls: int = 0
@@ -121,7 +123,8 @@ class LLMCallUsage:
         """Count replies that cost nothing: from the cache (then with the reply), or shared with an equal request."""
         with self._lock:
             self.cached_calls += count
-            if reply is not None and (created := reply.created) is not None:
+            # What came later is a reply to an equal request of this run.
+            if reply is not None and (created := reply.created) is not None and created <= self.started:
                 self.oldest_cached = min(created, self.oldest_cached or created)
                 self.newest_cached = max(created, self.newest_cached or created)
                 self.unknown_server_calls += not reply.is_server_known
@@ -129,7 +132,7 @@ class LLMCallUsage:
     def forget_cached_replies(self) -> None:
         """Begin anew with what `cached_row` says."""
         with self._lock:
-            self.oldest_cached = self.newest_cached = None
+            self.started, self.oldest_cached, self.newest_cached = int(time.time()), None, None
             self.unknown_server_calls = 0
 
     def cached_row(self) -> dict[str, Any]:

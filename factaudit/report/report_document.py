@@ -228,10 +228,11 @@ def _build_report_engine_section(position: int, engine_section: Mapping[str, Any
 def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     table = build_report_table(calls, {}, "Calls to language models. Cached calls cost nothing.", "tables/calls.csv")
     known = [row["cost"] for row in calls if row.get("cost") is not None]
-    text = f"{format_count(sum(row.get('calls') or 0 for row in calls), 'call')}"
-    text += f", {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
+    n_calls = sum(row.get("calls") or 0 for row in calls)
+    text = f"{format_count(n_calls, 'call')}, {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
     if dated := format_cached_reply_dates(calls):
         text += f" ({dated})"
+    text += " or by an equal call" if n_calls else ""
     text += f"; cost {sum(known):.4g}" if known else "; cost unknown"
     if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
         text += f", {possible:.4g} of it for calls whose reply never came, and which may not have been charged"

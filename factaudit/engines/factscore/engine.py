@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.audit.core.audit_declaration import Column
+from factaudit.audit.core.figure_formatting import format_figure_range, format_percent
 from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, list_assistant_turn_responses
 from factaudit.engines.decontextualization import describe_decontextualized_facts
 from factaudit.engines.factscore.report_sections import (
@@ -133,21 +136,41 @@ class FactScorer(ScoringEngine):
         return {"factscore": rows}
 
     def format_summary_lines(self, summary: Row) -> list[str]:
-        n, figure = summary["n_facts"], summary["score"]
-        if n == 0 or figure is None or summary["n_unscored"] == n:  # unscored facts count as not supported: 0.0000
-            score = f"no score: none of {format_count(n, 'fact')} has a verdict" if n else "no score: there is no fact"
-        else:
-            score = f"{figure:>9.4f}"
-        of = [f"{summary['n_scored']:,} of {format_count(summary['n_responses'], 'response')} scored"]
-        if figure is not None and figure != summary["init_score"]:
-            of.append(f"without the length penalty {summary['init_score']:.4f}")
+        lines = [
+            self._format_score_line(row | {"evaluator": verifier["evaluator"]})
+            for verifier in summary.get("evaluators", [summary])
+            for row in verifier["systems"] or [verifier]
+        ]
         if lost := summary["n_topics_without_page"]:
-            of.append(f"no page for {format_count(lost, 'topic')}")
-        lines = [f"FActScore {score} ({summary['evaluator']}): {', '.join(of)}"]
+            lines.append(f"no page for {format_count(lost, 'topic')}")
         if reasons := summary.get("unsupported_reasons"):
             told = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items())
             lines.append(f"not supported {sum(reasons.values()):,}: {told}")
         return lines
+
+    def _format_score_line(self, row: Row) -> str:
+        """The score of a system by a verifier: its interval, what unscored facts leave open, and of how many."""
+        n, who = row["n_facts"] - row["n_failed_sentences"], row["system"]
+        who = "all" if who in (None, ALL_TOGETHER) else who
+        of = [f"{row['n_scored']:,} of {format_count(row['n_responses'], 'response')} scored"]
+        if (
+            n == 0 or row["score"] is None or row["n_unscored"] == row["n_facts"]
+        ):  # unscored facts count as not supported: 0.0 %
+            score = f"no score by {row['evaluator']}: "
+            score += f"none of {format_count(n, 'fact')} has a verdict" if n else "there is no fact"
+        else:
+            shown = Column("", "percent")
+            score = f"{format_percent(row['score'])} by {row['evaluator']}"
+            if row.get("score_low") is not None:
+                ends = format_figure_range(shown, row["score_low"], row["score_high"])
+                of.insert(0, f"{100 * self.confidence:g} % CI {ends}")
+            if row["n_unscored"] and row["score_min"] < row["score_max"]:
+                of.insert(
+                    0, f"the unscored facts leave {format_figure_range(shown, row['score_min'], row['score_max'])}"
+                )
+            if row["score"] != row["init_score"]:
+                of.append(f"without the length penalty {format_percent(row['init_score'])}")
+        return f"{who}: FActScore {score} ({'; '.join(of)})"
 
     # ------------------------------------------------------------------------------------------ the one page
 

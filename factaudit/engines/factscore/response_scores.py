@@ -158,7 +158,15 @@ def _make_unscored_factscore_row(response_rows: Sequence[Row]) -> Row:
     figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score", "f1") for end in ("", "_min", "_max"))
     figures["k"] = None
     counts = dict.fromkeys(
-        ("n_scored", "n_unscored_responses", "n_facts", "n_supported", "n_unscored", "n_unparsed", "n_failed_sentences"),
+        (
+            "n_scored",
+            "n_unscored_responses",
+            "n_facts",
+            "n_supported",
+            "n_unscored",
+            "n_unparsed",
+            "n_failed_sentences",
+        ),
         0,
     )
     abstained = sum(row["abstained"] for row in response_rows)

@@ -222,6 +222,7 @@ def _format_variant_score_table(score_rows: Sequence[Row], order_rows: Sequence[
             told = f"{order['n_swapped']} of {format_count(order['n_pairs'], 'pair')} swapped"
             told += f", {order['n_reversed'] or 'none'} significantly"
             told = told if order["n_swapped"] else "the same"
+            told = told if order["n_settled_base"] or order["n_settled"] else "not settled"
         lines.append(
             (
                 row["variant"],
