@@ -72,6 +72,25 @@ def test_a_clear_best_one_and_one_to_avoid():
     assert column_of(screen, "misses")[0] == f"{100 * (1 - tnr):.0f}"
 
 
+@pytest.mark.parametrize("n_errors", [2, 30])
+def test_labels_without_a_verdict_are_no_lack_of_labels(n_errors):
+    claims, verdicts = make_tables({"cut": (0.9, 0.9)}, n=60)
+    claims["label"] = [0] * n_errors + [1] * (60 - n_errors)
+    scored = [*range(2), *range(n_errors, n_errors + 11)]
+    cut = ~verdicts.index.isin(scored)
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64").mask(cut)
+    verdicts.loc[cut, "status"] = "unparsed"
+    screen = screen_of(compare(claims, verdicts, replicates=200))
+    rest = f"these figures rest on 2 of {n_errors} labelled errors and 11 of {60 - n_errors} labelled correct claims."
+    judge = "47 labelled claims again: cut has no verdict on them"
+    if n_errors == 2:
+        assert advice_of(screen, "Label") == [f"new claims: {rest}"]
+        assert advice_of(screen, "Judge") == [f"{judge}."]
+    else:
+        assert not advice_of(screen, "Label"), "with verdicts these labels are enough"
+        assert advice_of(screen, "Judge") == [f"{judge}: {rest}"]
+
+
 def test_equals_are_both_recommended_and_none_where_all_guess():
     equal = screen_of(compare(*make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)}), replicates=200))
     (use,) = advice_of(equal, "Use")

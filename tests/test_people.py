@@ -146,4 +146,14 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert lock["experiment"]["replicates"] == 100
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
+    assert "1 verifier (unigram@0.9), 164 facts in 1 data set" in report, "two scores by it are no two evaluators"
+    # How many responses look merged is as much the grouper's as the verifier's: the finding has the others' counts.
+    (found,) = [one["statement"] for one in results.finding_rows if one["id"] == "merged_facts"]
+    assert (
+        "7 of 10 responses say of one person what is true of another of the name (by other groups of facts: " in found
+    )
+    assert "given 7 of 10, one-group 8 of 10)." in found
+    (groupers,) = [text for text in results.sections[0]["text"] if text.startswith("Groupers.")]
+    assert groupers.endswith("it takes all facts of a response for one person's.")
+    assert "it finds one person in 13 of 20 responses" in groupers
     assert "http" not in report.split("</style>")[1].replace("http-equiv", "")

@@ -165,7 +165,7 @@ def test_what_decomposing_has_cost_counts_once_for_the_limit(
         # Of so few responses no pair of systems differs significantly: chance may order them so again.
         (order,) = json.loads((tmp_path / "free/results.json").read_text())["audits"]["sensitivity_order"]
         assert (order["n_pairs"] > 0, order["n_settled_base"], order["n_settled"]) == (True, 0, 0)
-        assert [line for line in said if line.startswith("demos=")][0].endswith("  not settled"), said
+        assert next(line for line in said if line.startswith("demos=")).endswith("  not settled"), said
         llm["cache"] = str(tmp_path / "other.sqlite")
         yaml.write_text(json.dumps(settings | {"max_cost": 1.002 * (base + max(first, second))}), encoding="utf-8")
         run_factscore_experiment(yaml, tmp_path / "limited")

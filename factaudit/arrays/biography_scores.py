@@ -179,9 +179,12 @@ def summarise_biography_scores(
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
     found |= _compute_biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
+    floor = ("false_positive_rate", "merged_floor", "merged_excess")
+    unmeasured = "" if found["merged_floor"] is not None else f"no decoys or labelled errors: {', '.join(floor)}"
     means = (*AVERAGED_SCORES, "gap", *(() if told is not None else ("n_biographies",)), "n_entities")
     why = [
         *_explain_undefined_biography_means(found, answered),
+        unmeasured if seen else "",
         explain_missing_mean_intervals(found, means, intervals),
     ]
     found["reason"] = join_reasons(why)

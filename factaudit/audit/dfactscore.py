@@ -45,7 +45,7 @@ from factaudit.audit.core.interval_methods import (
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 LinkRule = Literal["argmax", "hungarian", "given"]
@@ -84,25 +84,30 @@ def compute_dfactscore_audit(
 def compute_dfactscore_audit_by_link_rule(
     judgements: Judgements,
     *,
-    group: str = "group",
+    group: str | Sequence[str] = "group",
     gamma: float = DEFAULT_GAMMA,
     narrow: float = NARROW_MARGIN,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
+    """The figures that depend on links, by every rule that the table has what it takes for; systems apart.
+
+    group: of several columns those that the table has.
+    """
     rows = []
-    for key, members in iterate_audited_dfactscore_systems(judgements, group):
-        for rule in LINKING_RULES:
-            if rule == "given" and not _has_given_entities(members):
-                continue
-            row = summarise_biography_scores(
-                [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members], intervals
-            )
-            rows.append(
-                {"grouper": group, "link": rule}
-                | key
-                | {name: row[name] for name in _list_dfactscore_row_keys(_LINK_DEPENDENT_FIGURES)}
-            )
+    columns = [group] if isinstance(group, str) else [one for one in group if one in judgements.claims]
+    for column in columns:
+        for key, members in iterate_audited_dfactscore_systems(judgements, column):
+            for rule in LINKING_RULES:
+                if rule == "given" and not _has_given_entities(members):
+                    continue
+                row = summarise_biography_scores(
+                    [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members], intervals
+                )
+                rows.append(
+                    {"grouper": column, "link": rule}
+                    | key
+                    | {name: row[name] for name in _list_dfactscore_row_keys(_LINK_DEPENDENT_FIGURES)}
+                )
     return rows
 
 
@@ -173,14 +178,15 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
-        of_others = f"{merged} responses say of one person what is true of another of the name"
+        of_others = f"{merged} responses say of one person what is true of another of the name{{others}}"
+        others = _state_shares_merged_by_other_groups(audited_run, row)
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
         if row["merged_floor"] is None:
             severity = "warn"
             said = (
-                f"{scores} The verifier finds that {of_others}; how often it errs is not measured. Judge cells that "
-                "are known to be false (decoys) before you rely on it."
+                f"{scores} By the verifier and these groups of facts, {of_others}; how often it errs is not measured. "
+                "Judge cells that are known to be false (decoys) before you rely on it."
             )
         elif row in merging:
             noise, alone = " ({row.merged_floor:percent} would seem to by the verifier's errors alone)", ""
@@ -194,10 +200,31 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         else:
             severity = "ok"
             said = (
-                f"{scores} By the verifier, {of_others}, but its errors alone would make {{row.merged_floor:percent}} "
-                "seem to: that it merges people is not shown."
+                f"{scores} By the verifier and these groups of facts, {of_others}, but its errors alone would make "
+                "{row.merged_floor:percent} seem to: that it merges people is not shown."
             )
-        yield Finding(severity, row["evaluator"], row["dataset"], make_statement(said, name=name, row=row), evidence)
+        evidence = {key: value for key, value in evidence.items() if value is not None or not key.startswith("merged")}
+        said = make_statement(said, name=name, row=row, others=others)
+        yield Finding(severity, row["evaluator"], row["dataset"], said, evidence)
+
+
+def _state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> Statement | str:
+    """The share of merged responses where the facts are grouped otherwise: it is as much the grouper's; "" where none.
+
+    The best link of each group hides what groups too fine split, and groups too coarse have more of others' facts.
+    """
+    keys = ("dataset", "evaluator", "system", "link")
+    alike = [one for one in audited_run.rows("dfactscore_linking") if all(one[key] == row[key] for key in keys)]
+    listed = []
+    for one in alike[1:]:
+        if one["share_merged"] is None:
+            continue
+        text, n_decided = "{name} {one.share_merged:percent}", one["n_answered"] - one["n_undecided"]
+        if n_decided < MIN_SHARE_COUNT:
+            text = "{name} {one.n_merged:number} of {one.n_decided:number}"
+            one = one | {"n_merged": round(one["share_merged"] * n_decided), "n_decided": n_decided}
+        listed.append(make_statement(text, name=one["grouper"].removeprefix("group_"), one=one))
+    return make_statement(" (by other groups of facts: {all})", all=join_statements(listed, ", ")) if listed else ""
 
 
 DFACTSCORE_KEY_COLUMNS: dict[str, Column] = {**pick_shared_columns("dataset", "evaluator", "system")}

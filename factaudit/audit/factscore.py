@@ -43,8 +43,8 @@ def compute_factscore_audit(
     supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses); intervals resample
     responses. ``f1``: F1@K, with ``k`` facts wanted of a response (None: the median of the data set's responses, the
     upper of two, as VeriScore has it). A sentence that was not decomposed (``n_failed_sentences``) is a fact without a
-    verdict; it counts neither in that median nor in ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and said at least
-    one fact.
+    verdict; it counts neither in that median nor in ``num_facts_per_response``. ``respond_ratio``: the share
+    of responses that did not abstain and said at least one fact.
     """
     facts = collect_response_facts(judgements)
     n_decomposed = facts.count_facts_of_responses(facts.is_decomposed)

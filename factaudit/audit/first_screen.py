@@ -138,7 +138,10 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     floors = sum(bool(row.get("floor")) for row in evaluators)
     text = format_count(len(evaluators) - floors, "evaluator") if evaluators else ""
     text += f" and {format_count(floors, 'floor')}" * bool(floors)
-    text = ", ".join(filter(None, [text, f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"]))
+    what, verifiers = "claim", list(dict.fromkeys(row["evaluator"] for row in run.rows("dfactscore")))
+    if verifiers:  # FActScore and D-FActScore, the evaluators of its tables, are two readings of their verdicts
+        what, text = "fact", f"{format_count(len(verifiers), 'verifier')} ({', '.join(verifiers)})"
+    text = ", ".join(filter(None, [text, f"{format_count(total, what)} in {format_count(len(claims), 'data set')}"]))
     text += f" (rates are their means{of_systems})" * are_means
     if not labelled and n_estimated:
         return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
@@ -191,9 +194,7 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
     most = max(rows, key=lambda row: (row.get("n_unattributable") or 0) + (row.get("n_attributable") or 0))
     counts = [n for key in ("n_unattributable", "n_attributable") if (n := most.get(key)) is not None]
     if counts and min(counts) < _MIN_LABELS_OF_A_CLASS:
-        text = "more claims (factaudit sample): these figures rest on {most.n_unattributable:number labelled error} "
-        text += "and {most.n_attributable:number labelled correct claim}."
-        yield ScreenAdviceLine("Label", make_statement(text, most=most))
+        yield from _list_first_screen_few_labels_advice(run, most)
         return
     if not any(has_interval(row, "bacc") for row in rows):
         word, text = "Best", "{best.evaluator} has the highest balanced accuracy; no interval was computed, and no "
@@ -223,6 +224,31 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
     yield from _list_first_screen_caveat_advice(run, alike, rows)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
+
+
+def _list_first_screen_few_labels_advice(run: AuditedRun, most: Row) -> Iterator[ScreenAdviceLine]:
+    """What figures of few labels ask for: more labels, or verdicts on those that there are; ``most``: of most labels.
+
+    Labels that have no verdict are no lack of labels: more of them would change nothing.
+    """
+    claims = run.about.get("claims") or []
+    labelled, attributable, total = (
+        sum(row.get(key) or 0 for row in claims) for key in ("n_labelled", "n_attributable", "n_claims")
+    )
+    said = {"errors": labelled - attributable, "correct": attributable, "without": 0}
+    said["without"] = labelled - sum(most.get(key) or 0 for key in ("n_unattributable", "n_attributable"))
+    text = "{most.n_unattributable:number labelled error} and {most.n_attributable:number labelled correct claim}"
+    if said["without"] > 0:
+        text = "{most.n_unattributable:number} of {said.errors:number labelled error} and {most.n_attributable:number} "
+        text += "of {said.correct:number labelled correct claim}"
+    if min(said["errors"], said["correct"]) < _MIN_LABELS_OF_A_CLASS or said["without"] <= 0:
+        more = "new claims" if labelled == total and said["without"] > 0 else "more claims (factaudit sample)"
+        yield ScreenAdviceLine("Label", make_statement(f"{more}: these figures rest on {text}.", most=most, said=said))
+        text = ""
+    if said["without"] > 0:
+        text = f": these figures rest on {text}." if text else "."
+        text = f"{{said.without:number labelled claim}} again: {{most.evaluator}} has no verdict on them{text}"
+        yield ScreenAdviceLine("Judge", make_statement(text, most=most, said=said))
 
 
 def _may_be_used_for_a_task(run: AuditedRun, evaluators: Sequence[str]) -> bool:

@@ -144,7 +144,8 @@ def _build_invariance_row(
         row |= share | name_ends("score_shift", (np.nan, np.nan) if mean is None else (mean.low, mean.high))
     row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[counted & failed])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
-    why = ["" if n else nothing, "" if has_scores else "no pair has two scores"]
+    nothing = nothing if len(chosen) else "the claims are labelled unattributable, and left out"
+    why = ["" if n else nothing, "" if has_scores or not len(chosen) else "no pair has two scores"]
     why += ["no pair is judged wrongly"] if n and row["worst"] is None else []
     shifts_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
     cause = FEW_CLUSTERS if not shifts_alike else f"{FEW_CLUSTERS}, or every score moves alike"

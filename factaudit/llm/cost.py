@@ -94,8 +94,8 @@ class LLMCallUsage:
     ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
     known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
     (cached ones too) came from which model, as the server named it. ``started``: when the counting began, and
-    ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds). ``unknown_server_calls``: how many of that had been kept without a
-    server.
+    ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds).
+    ``unknown_server_calls``: how many of that had been kept without a server.
     """
 
     calls: int = 0

@@ -229,7 +229,8 @@ def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     table = build_report_table(calls, {}, "Calls to language models. Cached calls cost nothing.", "tables/calls.csv")
     known = [row["cost"] for row in calls if row.get("cost") is not None]
     n_calls = sum(row.get("calls") or 0 for row in calls)
-    text = f"{format_count(n_calls, 'call')}, {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
+    n_cached = sum(row.get("cached_calls") or 0 for row in calls)
+    text = f"{format_count(n_calls, 'call')}, {n_cached:,} answered from the cache"
     if dated := format_cached_reply_dates(calls):
         text += f" ({dated})"
     text += " or by an equal call" if n_calls else ""

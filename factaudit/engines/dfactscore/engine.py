@@ -123,6 +123,11 @@ class DFactScorer(ScoringEngine):
         self._finder = CandidateFinder(knowledge, self.candidates, self.max_candidates)
 
     @property
+    def _group_columns(self) -> dict[str, str]:
+        """The columns of the claims that have groups, the first grouper's first, with whose they are."""
+        return {"group" if name == self.groupers[0] else f"group_{name}": name for name in self.groupers}
+
+    @property
     def settings(self) -> Row:
         """What changes figures, but no verdict."""
         return {**super().settings, "narrow": self.narrow, "link": self.rule}
@@ -167,7 +172,7 @@ class DFactScorer(ScoringEngine):
         return {
             "dfactscore": link | figures,
             "dfactscore_gap": link,
-            "dfactscore_linking": figures,
+            "dfactscore_linking": figures | {"group": list(self._group_columns)},
             "dfactscore_elsewhere": link,
             "dfactscore_candidates": link | figures,
             **super().audits(),
@@ -212,7 +217,6 @@ class DFactScorer(ScoringEngine):
             for row in compute_dfactscore_audit(judged, link=self.rule, **options)  # type: ignore[arg-type]
         ]
         first = [row for row in told if row["evaluator"] == self.names[0]] or [EMPTY_SUMMARY]
-        columns = {name: "group" if name == self.groupers[0] else f"group_{name}" for name in self.groupers}
         return {
             **first[0],
             "evaluator": self.names[0],
@@ -222,7 +226,7 @@ class DFactScorer(ScoringEngine):
             "systems": [row for row in first if row["system"] != ALL_TOGETHER],
             "linking": [
                 row | {"grouper": name}
-                for name, column in columns.items()
+                for column, name in self._group_columns.items()
                 if column in made.claims
                 for row in compute_dfactscore_audit_by_link_rule(judged, group=column, **options)
             ],

@@ -140,6 +140,7 @@ def build_grouper_comparison_rows(verified: VerifiedResponseRecords, groupers: S
             "grouper": name,
             "n_responses": len(spoke),
             "n_failed": sum(one.groups is None for one in found),
+            "n_single": sum(one.groups is not None and max(one.groups) == 0 for one in found),
             **{key: sum(getattr(one, key) for one in found) for key in _GROUPING_COUNTS},
         }
         truths = {

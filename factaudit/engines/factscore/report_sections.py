@@ -47,9 +47,9 @@ def build_factscore_facts_section(
         text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
-            f"{format_count(summary['n_failed_sentences'], 'sentence')} not decomposed (calls failed, or the topic has no"
-            f" page): each counts in scores as one fact without a verdict. {summary['n_truncated_sentences']:,} replies broke off at the limit"
-            " of tokens: what they hold is used."
+            f"{format_count(summary['n_failed_sentences'], 'sentence')} not decomposed (calls failed, or the topic has "
+            "no page): each counts in scores as one fact without a verdict. "
+            f"{summary['n_truncated_sentences']:,} replies broke off at the limit of tokens: what they hold is used."
         )
     if summary["n_unparsed"]:
         how = "guessed, as published" if parser == "original" else "left unscored"
