@@ -45,7 +45,8 @@ from factaudit.audit.core.interval_methods import (
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.dfactscore_grouping import state_shares_merged_by_other_groups
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 LinkRule = Literal["argmax", "hungarian", "given"]
@@ -179,7 +180,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
         of_others = f"{merged} responses say of one person what is true of another of the name{{others}}"
-        others = _state_shares_merged_by_other_groups(audited_run, row)
+        others = state_shares_merged_by_other_groups(audited_run, row)
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
         if row["merged_floor"] is None:
@@ -206,25 +207,6 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         evidence = {key: value for key, value in evidence.items() if value is not None or not key.startswith("merged")}
         said = make_statement(said, name=name, row=row, others=others)
         yield Finding(severity, row["evaluator"], row["dataset"], said, evidence)
-
-
-def _state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> Statement | str:
-    """The share of merged responses where the facts are grouped otherwise: it is as much the grouper's; "" where none.
-
-    The best link of each group hides what groups too fine split, and groups too coarse have more of others' facts.
-    """
-    keys = ("dataset", "evaluator", "system", "link")
-    alike = [one for one in audited_run.rows("dfactscore_linking") if all(one[key] == row[key] for key in keys)]
-    listed = []
-    for one in alike[1:]:
-        if one["share_merged"] is None:
-            continue
-        text, n_decided = "{name} {one.share_merged:percent}", one["n_answered"] - one["n_undecided"]
-        if n_decided < MIN_SHARE_COUNT:
-            text = "{name} {one.n_merged:number} of {one.n_decided:number}"
-            one = one | {"n_merged": round(one["share_merged"] * n_decided), "n_decided": n_decided}
-        listed.append(make_statement(text, name=one["grouper"].removeprefix("group_"), one=one))
-    return make_statement(" (by other groups of facts: {all})", all=join_statements(listed, ", ")) if listed else ""
 
 
 DFACTSCORE_KEY_COLUMNS: dict[str, Column] = {**pick_shared_columns("dataset", "evaluator", "system")}

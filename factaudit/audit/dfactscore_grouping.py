@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
 _CHANGES_DESCRIPTION = "facts that a reply has in other words, lacks, makes up, and repeats"
 _GIVEN_GROUPS_DESCRIPTION = (
     "against the given groups: responses compared, those with the same groups, and facts in the corresponding one"
 )
 _FIRST_GROUPER_DESCRIPTION = "against the first grouper, in the same way"
+
+
+def state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> Statement | str:
+    """The share of merged responses where the facts are grouped otherwise: it is as much the grouper's; "" where none.
+
+    The best link of each group hides what groups too fine split, and groups too coarse have more of others' facts.
+    """
+    keys = ("dataset", "evaluator", "system", "link")
+    alike = [one for one in audited_run.rows("dfactscore_linking") if all(one[key] == row[key] for key in keys)]
+    listed = []
+    for one in alike[1:]:
+        if one["share_merged"] is None:
+            continue
+        text, n_decided = "{name} {one.share_merged:percent}", one["n_answered"] - one["n_undecided"]
+        if n_decided < MIN_SHARE_COUNT:
+            text = "{name} {one.n_merged:number} of {one.n_decided:number}"
+            one = one | {"n_merged": round(one["share_merged"] * n_decided), "n_decided": n_decided}
+        listed.append(make_statement(text, name=one["grouper"].removeprefix("group_"), one=one))
+    return make_statement(" (by other groups of facts: {all})", all=join_statements(listed, ", ")) if listed else ""
+
 
 AUDIT = Audit(
     name="dfactscore_grouping",

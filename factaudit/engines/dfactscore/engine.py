@@ -55,6 +55,7 @@ from factaudit.engines.scoring_engine import Row, ScoringEngine
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.signature import make_signature
+from factaudit.text.display_text import join_reasons
 
 #: What is added up over responses.
 SUMMED_COUNTS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered")
@@ -213,7 +214,7 @@ class DFactScorer(ScoringEngine):
         """The figures of all by the first verifier; ``systems``, ``linking``, ``grouping``, and all ``rows``."""
         options: Row = {"gamma": self.gamma, "narrow": self.narrow, "intervals": self.intervals}
         told = [
-            row | _sum_dfactscore_responses(made, rows, row["evaluator"], row["system"])
+            _sum_dfactscore_responses(row, made, rows)
             for row in compute_dfactscore_audit(judged, link=self.rule, **options)  # type: ignore[arg-type]
         ]
         first = [row for row in told if row["evaluator"] == self.names[0]] or [EMPTY_SUMMARY]
@@ -294,17 +295,19 @@ class DFactScorer(ScoringEngine):
         return record if self.prefilter is None else keep_candidate_pages_nearest_facts(record, topic, self.prefilter)
 
 
-def _sum_dfactscore_responses(
-    verified: VerifiedResponseRecords, response_rows: Sequence[Row], evaluator: str, system: str | None
-) -> Row:
-    """What only an engine knows of the responses of a system."""
-    members = [row for row in response_rows if system in (ALL_TOGETHER, row["system"])]
-    known = [row["category"] == row["given_category"] for row in members if row["given_category"] and row["category"]]
+def _sum_dfactscore_responses(row: Row, verified: VerifiedResponseRecords, response_rows: Sequence[Row]) -> Row:
+    """The audit's row of a system, with what only an engine knows of its responses."""
+    evaluator, system = row["evaluator"], row["system"]
+    members = [one for one in response_rows if system in (ALL_TOGETHER, one["system"])]
+    known = [one["category"] == one["given_category"] for one in members if one["given_category"] and one["category"]]
     claims, verdicts = verified.claims, verified.verdicts
-    ids = claims.loc[claims["response_id"].isin([row["response_id"] for row in members]), "claim_id"]
+    ids = claims.loc[claims["response_id"].isin([one["response_id"] for one in members]), "claim_id"]
     unparsed = verdicts[(verdicts["evaluator"] == evaluator) & (verdicts["status"] == "unparsed")]
+    without = "" if known else "no response has a given category and one found: category_accuracy"
     return {
-        **{key: sum(row[key] for row in members) for key in SUMMED_COUNTS},
+        **row,
+        **{key: sum(one[key] for one in members) for key in SUMMED_COUNTS},
         "n_unparsed": int(unparsed["claim_id"].isin(set(ids)).sum()),
         "category_accuracy": mean_or_none(known),
+        "reason": join_reasons([row["reason"] or "", without]),
     }
