@@ -217,7 +217,8 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
         if role == "dataset" and name == "data" and column.kind == "text":
             return False  # doccano's text
         return column.kind not in ("list", "share") and column.mean_length < 80
-    if role == "annotator" and (column.n_different == column.n_present > 1 or column.has_both_verdicts):
+    said = {parse_label_word(word) for word in column.words if len(word) > 3} - {None}
+    if role == "annotator" and (column.n_different == column.n_present > 1 or column.has_both_verdicts or said):
         return False  # respondents of a form, one a row; or what the annotator said
     if role in ("response_id", "doc_id", "annotator", "fact_id"):
         return column.kind != "list" and (column.is_whole or not column.is_fine_score)
@@ -258,6 +259,20 @@ def holds_names_of_people(column: ColumnProfile) -> bool:
     are_names = not said and bool(column.words) and all(_PERSON_PATTERN.fullmatch(word) for word in column.words)
     is_worded = column.kind in ("name", "text", "id") and not said
     return (bool(first) and last in _NAME_WORDS and is_worded) or (last in _ACTING_PEOPLE and are_names)
+
+
+def is_said_by_profession(column: ColumnProfile) -> bool:
+    """Whether a column is called after people whose work may be to judge, and has verdicts: no flags, and not whether
+    they agreed with something."""
+    is_called = has_vocabulary_word_in_column_name("professions", column.name)
+    is_called = is_called and not {*normalise_vocabulary_words(column.name).split()} & {"agent", "agents"}
+    is_flag = {word.lower() for word in column.words} <= {"0", "1", "true", "false"}
+    return (
+        is_called
+        and column.has_both_verdicts
+        and not is_flag
+        and not has_vocabulary_word_in_column_name("measures", column.name)
+    )
 
 
 def _names_people_and_judges(column: ColumnProfile) -> bool:

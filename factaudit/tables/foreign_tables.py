@@ -19,6 +19,7 @@ from factaudit.tables.column_roles import (
     find_column_roles,
     find_repeated_claim_id_column,
     holds_names_of_people,
+    is_said_by_profession,
     list_searchable_forms_of_column_name,
 )
 from factaudit.tables.judgement_columns import (
@@ -159,6 +160,9 @@ def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
     for name, kind in found.items():
         if kind in ("plain", "label") and endings.count(name.rpartition(".")[2]) > 1:
             found[name] = "unknown"
+    if "judge" in found.values():
+        unknown = [reading.profiles[name] for name, kind in found.items() if kind == "unknown"]
+        found |= {one.name: "people" for one in unknown if is_said_by_profession(one)}
     return found
 
 

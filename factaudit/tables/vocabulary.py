@@ -339,6 +339,7 @@ def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozens
     name = " ".join(_split_into_words(name))
     single |= {word.lower() for word in re.findall(r"[^\W_]*[a-z][A-Z][^\W_]*", column_name)}  # MiniCheck
     single |= {stem for word in single if (stem := word.rstrip("0123456789"))}
+    single |= {part for word in single if _has_no_blanks(word) for part in re.findall("[a-z]+", word)}  # LLM評価
     if kind == "judges":
         single |= {match[1] for word in single if (match := _MODEL_VERSION_PATTERN.fullmatch(word))}
     return _find_vocabulary_words(kind, name, single)

@@ -105,9 +105,7 @@ add_roles(
 add_roles("key.csv", make_csv({**texts, "Key": spell(L, "T", "F"), "gpt4": spell(A, "T", "F")}), ends="asked")
 keys = {"answer key": spell(L, "T", "F"), "class majority": spell(B, "T", "F"), "gpt4": spell(A, "T", "F")}
 add_roles("majority_and_key.csv", make_csv({**texts, **keys}), ends="asked")
-add_roles(
-    "analyst.csv", make_csv({**texts, "analyst": spell(L, "ok", "not ok"), "gpt4_score": FIRST_SCORES}), ends="asked"
-)
+add_roles("analyst.csv", make_csv({**texts, "analyst": spell(L, "ok", "not ok"), "gpt4_score": FIRST_SCORES}))
 lawyer = {**texts, "lawyer": spell(L, "sound", "unsound"), "gpt4_score": FIRST_SCORES}
 add_roles("lawyer.csv", make_csv(lawyer), ends="asked")
 add_roles("sure.csv", make_csv({**labelled, "gpt4_pred": firsts, "gpt4_conf": [0.7, 0.8] * 5}))
@@ -209,3 +207,11 @@ lines = "".join(json.dumps(row) + "\n" for row in of_responses).encode()
 add_roles("claims_of_responses.jsonl", lines, judges={"claims[].verifier": A}, ends="asked")
 checked = {**scored, "checked": [digit == "1" for digit in L]}
 add_roles("ragas_checked.jsonl", make_json_lines(checked), judges=ragas_judge, ends="asked")
+
+# Those whose work it is to judge, over flags, programs and agreement; people and judges in other languages
+beside = {**texts, "gpt4": spell(A, "yes", "no")}
+add_roles("lawyer_flag.csv", make_csv({**beside, "lawyer": spell(L, "1", "0")}), ends="asked")
+add_roles("analyst_agent.csv", make_csv({**beside, "analyst_agent": spell(L, "yes", "no")}), ends="asked")
+add_roles("nurse_agrees.csv", make_csv({**beside, "nurse_agrees": spell(L, "agree", "disagree")}), ends="asked")
+anotator = {**texts, "anotátor": spell(L, "podloženo", "nepodloženo"), "予測": spell(A, "はい", "いいえ")}
+add_roles("anotator.csv", make_csv(anotator), judges={"予測": A})
