@@ -133,9 +133,11 @@ def _explain_unfit_accuracy(corpus: ScoredCorpus, accuracy: BudgetPlanAccuracy) 
         share = float((said == 0).mean()) if len(said) else np.nan
         if not len(said) or can_accuracy_give_predicted_share(share, len(said), accuracy.tpr, accuracy.tnr):
             continue
-        stated = f"with TPR {accuracy.tpr:.0%} and TNR {accuracy.tnr:.0%} it would call {1 - accuracy.tpr:.0%} to "
-        why = f"{main} calls {share:.1%} of the claims errors: {stated}{accuracy.tnr:.0%}, whatever their error rate"
-        why = why.replace("%", " %")
+        tpr, tnr, low = (f"{100 * one:.3g} %" for one in (accuracy.tpr, accuracy.tnr, 1 - accuracy.tpr))
+        why = (
+            f"{main} calls {100 * share:.1f} % of the claims errors: with TPR {tpr} and TNR {tnr} it would call {low} "
+        )
+        why += f"to {tnr}, whatever their error rate"
         if name is None:
             raise UsageError(
                 f"{corpus.dataset}: {why}. Name the evaluator whose TPR and TNR they are (--main), or label a pilot"
