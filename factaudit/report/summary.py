@@ -124,7 +124,7 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
         "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
         "report a system's error rate": "every system's error rate within "
         f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
-        "rank systems": "no where a pair is significantly reversed; where the labels order at least "
+        "rank systems": "for rankings, no where a pair is significantly reversed; where labels order at least "
         f"{format_percent(limits.min_orderable)} of pairs, no where it orders none of these alike, yes where at most "
         f"{format_percent(limits.max_misordered)} differ",
     }

@@ -84,7 +84,7 @@ def describe_cells_given_by_choice(rows: Sequence[Row]) -> str:
     *most, last = map(str, TABLES_GIVEN_BY_CHOICE)
     return (
         f"On {datasets} the numbers of claims were chosen to give Tables {', '.join(most)} and {last}: that "
-        f"{sum(row['within_rounding'] for row in chosen)} of {len(chosen)} comparisons of these agree shows only that "
+        f"{sum(row['within_rounding'] for row in chosen)} of {len(chosen)} comparisons agree shows only that "
         "such numbers exist."
     )
 
