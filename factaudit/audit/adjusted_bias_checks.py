@@ -52,7 +52,11 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
     for evaluator in dict.fromkeys(one.evaluator for one in gains):
         mine = [one for one in gains if one.evaluator == evaluator]
         helping = [one for one in mine if one.gain > 0 and len(one.off_after) <= one.n_off_before]
-        best = max(helping or mine, key=lambda one: one.gain)
+        # Gains are of the rates that a method corrects: of two it may be greater where less was corrected.
+        best = max(helping or mine, key=lambda one: (-len(one.lacking), one.gain))
+        rivals = [one for one in mine if len(one.lacking) == len(best.lacking)]
+        is_best = len(rivals) > 1 and best.gain == max(one.gain for one in rivals)
+        which = ", the best of {methods:count method}" + " that correct as many rates" * (len(rivals) < len(mine)) + ","
         is_shown = best in helping and best.keys in shown
         severity: Severity = "ok" if helping and not best.off_after else "warn"
         if severity == "ok" and not (is_shown and _is_each_bias_less_than_before(best)):
@@ -60,7 +64,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         if not helping and all(one.off_after for one in mine):
             severity = "fail"
         text = "Calibrating {evaluator} on one system and correcting the others by " + _METHOD_PHRASES[best.method]
-        text += ", the best of {methods:count method}," * (len(mine) > 1)
+        text += which * is_best
         text += " changes their mean |bias| from {before.bias:points} to {after.bias:points} points, at worst "
         text += "{worst.bias:points}. " + ("{off:count}" if best.off_after else "None")
         text += " of {after:count corrected rate} {are}"
@@ -75,7 +79,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         said = make_statement(
             text,
             evaluator=evaluator,
-            methods=[one.method for one in mine],
+            methods=[one.method for one in rivals],
             before=best.before,
             after=best.after,
             worst=max(best.after, key=lambda row: abs(row["bias"])),
