@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from factaudit import compare
+from factaudit.audit import make_audited_run
 from factaudit.audit.first_screen import MAX_EVALUATORS, FirstScreen, compose_first_screen
+from factaudit.audit.quantification import decide_on_quantification
 from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_terminal_first_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
@@ -89,6 +91,21 @@ def test_labels_without_a_verdict_are_no_lack_of_labels(n_errors):
     else:
         assert not advice_of(screen, "Label"), "with verdicts these labels are enough"
         assert advice_of(screen, "Judge") == [f"{judge}: {rest}"]
+
+
+def test_rates_that_unscored_claims_leave_open_are_called_so():
+    claims, verdicts = make_tables({"e": (0.97, 0.58)}, n=1500, systems=("x", "y"))
+    lost = verdicts.index % 19 == 0
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64").mask(lost)
+    verdicts.loc[lost, "status"] = "error"
+    results = compare(claims, verdicts, replicates=200)
+    decision = decide_on_quantification(make_audited_run(results.audits, results.about), "e")
+    assert decision is not None
+    assert decision.may == "cannot tell"
+    text = str(decision.sentence)
+    assert "farther off, but none is whatever the unscored claims are (" in text, text
+    (advice,) = [one for one in advice_of(screen_of(results), "Beware") if one.startswith("error rates")]
+    assert advice.endswith("none significantly by over 5 whatever the unscored claims are.")
 
 
 def test_equals_are_both_recommended_and_none_where_all_guess():

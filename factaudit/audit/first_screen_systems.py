@@ -52,7 +52,9 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
         yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
     elif some or some_datasets:
         told = _state_biased_system_error_rates(run, some, some_datasets, tested)
-        text = "error rates: {told}, none significantly by over {most:limit}."
+        is_open = any(row["bias_min"] != row["bias_max"] for rows in some.values() for row in rows)
+        text = "error rates: {told}, none significantly by over {most:limit}"
+        text += " whatever the unscored claims are." if is_open else "."
         yield "Beware", make_statement(text, told=told, most=most)
     is_off = bool(far or far_datasets or some or some_datasets)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]

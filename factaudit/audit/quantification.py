@@ -290,10 +290,17 @@ def _explain_rates_beyond_limit_alone(
         text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
         text += "{tested:count test}, none is"
     else:
-        text += ", but none is after the correction for {tested:count test}"
+        text += ", but none is {unscored}after the correction for {tested:count test}"
+    unscored: Statement | str = ""
+    if bounded := [row for row in beyond if row["bias_min"] != row["bias_max"]]:
+        worst = max(bounded, key=lambda row: row["bias_max"] - row["bias_min"])
+        unscored = "whatever the unscored claims are ({worst.n_unscored:number} of {name} leave "
+        unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}) and "
+        name = worst["dataset"] if worst["system"] == ALL_TOGETHER else worst["system"]
+        unscored = make_statement(unscored, worst=worst, name=name)
     alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
     every = list_system_bias_rows_to_test(audited_run)
-    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested, every=every)
+    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested, every=every, unscored=unscored)
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:
