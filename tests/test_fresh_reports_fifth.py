@@ -8,13 +8,16 @@ import pandas as pd
 import pytest
 from test_fresh_reports import make_tables
 
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.quantification import decide_on_quantification
 from factaudit.audit.rates_opening import format_rates_opening
 from factaudit.report.summary import compose_report_summary_paragraphs
 from factaudit.results import compare
 
 Row = dict[str, Any]
+ENDS = (("min", 0.0), ("max", 0.0), ("low", -0.01), ("high", 0.01))
 
 # --------------------------------------------------------------------------------------------- labels of a sample
 
@@ -85,3 +88,31 @@ def test_rates_of_systems_and_of_data_sets_without_any_are_told_apart() -> None:
         assert answer is not None
         assert (answer.may, str(answer.figure).split("rates")[1]) == ("no", of_systems)
         assert str(answer.sentence).startswith(of_far)
+
+
+# ------------------------------------------------------------------------------------------------- the first screen
+
+
+@pytest.mark.parametrize(("best_tuned", "is_said"), [(0.7, True), (0.87, False)])
+def test_a_tuned_threshold_is_compared_with_the_best_one_tuned_too(best_tuned: float, is_said: bool) -> None:
+    rows = [
+        {"dataset": "d", "evaluator": name, "n": 900, "n_unscored": 0, "bacc": bacc, "tuned_bacc": tuned}
+        | {f"{key}_{end}": value + half for key, value in (("bacc", bacc), ("tuned_bacc", tuned)) for end, half in ENDS}
+        for name, bacc, tuned in (("best", 0.8, best_tuned), ("other", 0.7, 0.85))
+    ]
+    advice = load_all_audits()["discrimination"].advice
+    assert advice is not None
+    assert bool(list(advice(AuditedRun({"discrimination": rows}), ["best"]))) == is_said
+
+
+def test_few_errors_of_one_data_set_are_named_and_one_who_misses_and_one_who_flags_are_for_no_single_errors() -> None:
+    """79 errors in all hid that two of three means rested on 7 and 9 of them."""
+    claims, verdicts = make_tables({"misses": (0.97, 0.45), "flags": (0.45, 0.97)}, n=1200, datasets=2)
+    errors = claims.index[(claims["dataset"] == "set1") & (claims["label"] == 0)]
+    claims = claims.drop(errors[7:]).reset_index(drop=True)
+    verdicts = verdicts[verdicts["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
+    results = compare(claims, verdicts, audits=["rates", "differences"], replicates=200)
+    advice = [(one.word, str(one.sentence)) for one in compose_first_screen(results.to_dict()).advice]
+    assert ("Beware", "few labelled errors behind these means: 7 on set1.") in advice
+    told = "flagging single errors: each misses significantly over 20 %, or flags as many correct claims."
+    assert ("Not for", told) in advice

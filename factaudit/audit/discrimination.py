@@ -270,13 +270,14 @@ def _select_rows_of_better_thresholds(audited_run: AuditedRun) -> list[Row]:
 
 
 def _list_threshold_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
-    """An evaluator that is not recommended and that a threshold raises above the best: the order is as they are."""
+    """An evaluator that is not recommended and that a threshold raises above the best, were that one tuned, too."""
     best = {row["dataset"]: row for row in audited_run.rows("discrimination") if row["evaluator"] == evaluators[0]}
     rows = [
         row
         for row in _select_rows_of_better_thresholds(audited_run)
         if row["evaluator"] not in evaluators and row["evaluator"] not in audited_run.floors
-        if (rival := best.get(row["dataset"], {}).get("bacc")) is not None and row["tuned_bacc"] > rival
+        if (rival := best.get(row["dataset"], {}).get("bacc")) is not None
+        if row["tuned_bacc"] > max(rival, best[row["dataset"]].get("tuned_bacc") or 0)
     ]
     if rows:
         row = max(rows, key=lambda each: each["tuned_bacc"] - best[each["dataset"]]["bacc"])

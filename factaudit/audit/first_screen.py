@@ -330,6 +330,10 @@ def _list_first_screen_error_flagging_advice(
                 told = make_statement(text, row=alike[0], mistakes=mistakes)
             yield ScreenAdviceLine("Not for", told)
             break
+    else:
+        if all(any(is_significantly_below(row, key, least) for key in ("tnr", "tpr")) for row in alike):
+            text = "flagging single errors: each misses significantly over {most:limit} %, or flags as many correct "
+            yield ScreenAdviceLine("Not for", make_statement(text + "claims.", most=1 - least))
     if (review := find_least_review_evaluator_row(run, evaluators)) is not None:
         text = "of single verdicts, review the {review.review_share:percent} of claims that {review.evaluator} scores "
         text += "lowest: of the rest" + " in all data sets" * (review["dataset"] == ALL_TOGETHER)
@@ -360,6 +364,14 @@ def _list_first_screen_caveat_advice(
     for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
         if not is_said_as_share(run, best.get(key)):
             yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))
+            continue
+        # A mean over data sets rests on each of them.
+        parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
+        few = [row for row in parts if not is_said_as_share(run, row.get(key))] if len(parts) > 1 else []
+        told = [make_statement(f"{{row.{key}:number}} on {{row.dataset}}", row=row) for row in few]
+        if few:
+            text = f"few {noun}s behind these means: {{told}}."
+            yield ScreenAdviceLine("Beware", make_statement(text, told=format_first_finding_names(told)))
     apart = find_datasets_of_lowest_and_highest_bacc(run.rows("rates"), best["evaluator"])
     if apart is not None:
         worst, top = apart

@@ -243,8 +243,10 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
     failing, _ = _select_failed_invariance_rows(audited_run, "changed")
     failing = [row for row in failing if row["evaluator"] not in audited_run.floors]
     datasets = {row["dataset"] for row in failing}
-    for _, rows in list(group_finding_rows_by_evaluator(failing))[:_MAX_ADVISED]:
-        worst = max(rows, key=_rank_failure)
+    worst_rows = [max(rows, key=_rank_failure) for _, rows in group_finding_rows_by_evaluator(failing)]
+    worst_rows.sort(key=lambda row: row["failure_rate"], reverse=True)
+    more = worst_rows[_MAX_ADVISED:]
+    for at, worst in enumerate(worst_rows[:_MAX_ADVISED], 1):
         words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
         caught = worst | {
             "caught_rate": 1 - worst["failure_rate"],
@@ -254,8 +256,9 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
         if worst["n"] < MIN_SHARE_COUNT:
             how_many = "{caught.n_missed:number} of {caught.n:number}"
         where = " on {caught.dataset}" * (len(datasets) > 1)
-        text = f"{{caught.evaluator}} misses {how_many} {{words}}{where}."
-        yield "Beware", make_statement(text, caught=caught, words=words)
+        text = f"{{caught.evaluator}} misses {how_many} {{words}}{where}"
+        text += "; {more:count more evaluator} significantly misses changes." * bool(more and at == _MAX_ADVISED)
+        yield "Beware", make_statement(text.rstrip(".") + ".", caught=caught, words=words, more=more)
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:

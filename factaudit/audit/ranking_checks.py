@@ -179,6 +179,10 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditD
         why = "It orders none of the {rows.n_ordered:number pair} that the labels order."
     elif counts["n_not_alike_max"] <= limits.max_misordered * pairs:
         may, why = "yes", "At most {most:limit} % of all pairs differ."
+        if limits.max_misordered * pairs < 1:  # of so few that is a promise of each
+            is_one_of_several = len(rows) == 1 < len(audited_run.about.get("claims") or [])
+            why = "None of {rows.n_pairs:number pair} differs" + " on {rows.dataset}" * is_one_of_several
+            why += ": few to go by."
     else:
         may = "cannot tell"
         why = "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only one side finds a significant "

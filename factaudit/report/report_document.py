@@ -258,7 +258,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             "true of the person told of; 0: an error, which may be true of another person of the name. Prediction 1: "
             "a page supports it, of any person (FActScore) or of the linked one (D-FActScore)."
         )
-    single = [row["dataset"] for row in claims if row.get("n_responses") and row["n_responses"] == row["n_claims"]]
+    # What no system wrote is no response, whatever ids it has.
+    written = [row for row in claims if row.get("n_responses") and row.get("n_systems") != 0]
+    single = [row["dataset"] for row in written if row["n_responses"] == row["n_claims"]]
     if single:
         text += f" A claim is a whole response in {', '.join(single)}."
     if results["audits"].get("estimates"):
