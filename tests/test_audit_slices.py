@@ -79,7 +79,7 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
     assert "outside of it" in find(found, column="raw_label", value="wrong")["reason"]
     (said,) = load_all_audits()["slices"].remarks(found, [])
     assert said == (
-        "10 of 13 slices of 4 columns could be tested. Not compared: note (left out: note has 200 different values). "
+        "10 of 13 slices of 4 columns could be tested. Not compared: note has 200 different values. "
         "Too few labels for 3: field “chess”, raw_label “right”, raw_label “wrong”."
     )
     lists = [row | {"tags": ["a", "b"]} for row in rows]
