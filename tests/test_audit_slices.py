@@ -85,7 +85,7 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
     lists = [row | {"tags": ["a", "b"]} for row in rows]
     assert (
         find(compute_slice_differences(judged(lists, "e")), column="tags")["reason"]
-        == "left out: it holds lists or objects"
+        == "left out: tags holds lists or objects"
     )
     assert {row["column"] for row in compute_slice_differences(judged(rows, "e"), columns=["field"])} == {"field"}
     with pytest.raises(UsageError, match="did you mean 'field'"):
