@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factaudit.tables.agreement_columns import ask_about_agreement_with_judge, ask_whether_labels_hold
 from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
@@ -36,8 +37,6 @@ from factaudit.tables.word_scales import is_scale_of_judgement, is_word_and_deni
 _DOUBTED_REASONS = {REASONS[kind] for kind in ("measure", "quality", "flag")}
 #: Numbers that go so well with judgements would do so by chance less often than this.
 _LEVEL = 0.001
-#: Words of whether somebody agreed.
-_AGREEMENT_WORDS = {"agree", "agrees", "agreement", "match", "matches"}
 #: More different words are no judgement.
 _MAX_WORDS = 6
 #: Of more columns of a kind it is not asked which one holds the labels.
@@ -58,7 +57,9 @@ def ask_about_columns_left_out(readings: Sequence[TableReading], chosen: ColumnM
         if one.kind is None and {"claim", "claim_id"} & {*one.roles}:
             free = [column for name, column in one.profiles.items() if name not in mapped]
             if has_judges and not has_labels:
-                _ask_about_agreement(one, [column for column in free if column.has_both_verdicts])
+                ask_about_agreement_with_judge(one, [column for column in free if column.has_both_verdicts])
+            asked = ask_whether_labels_hold(one, [column for column in free if one.is_free(column.name)])
+            free = [column for column in free if column not in asked]
             left = [column for column in free if _may_judge(one, column, has_labels, has_judges)]
             before = dict(one.unread)
             leave_out_numbers_against(one, left)
@@ -134,20 +135,6 @@ def _ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) ->
         reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([name])]))
 
 
-def _ask_about_agreement(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
-    """Ask of columns that say whether somebody agreed with a judge, where nobody's labels are there."""
-    for column in columns:
-        words = find_vocabulary_words_in_column_name("measures", column.name)
-        if (
-            words & _AGREEMENT_WORDS
-            and words <= _AGREEMENT_WORDS
-            and reading.unread.get(column.name) in _DOUBTED_REASONS
-        ):
-            text = f"{column.name!r} says by its name whether somebody agreed, not whether the claim is supported"
-            text += ": write the label that follows from it as a column"
-            reading.questions.append(OpenQuestion(text, [leave_columns_unread([column.name])]))
-
-
 def _are_replies(reading: TableReading, column: ColumnProfile) -> bool:
     """Whether texts begin or end with a verdict, and not always with the same."""
     texts = [text for text in reading.rows[column.name] if not has_no_value(text)]
@@ -186,7 +173,8 @@ def _go_with_judgements(reading: TableReading, column: ColumnProfile) -> bool:
 def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:
     """Ask of columns of judgements whose names tell nothing: people, evaluators, or something else."""
     groups: dict[tuple[str, ...], list[str]] = {}
-    for column in unknown:
+    asked = ask_whether_labels_hold(reading, unknown)
+    for column in [one for one in unknown if one not in asked]:
         key = (column.kind, *(sorted(column.words) if column.kind == "binary" else ()))
         groups.setdefault(key, []).append(column.name)
     for (kind, *_), names in groups.items():

@@ -176,7 +176,9 @@ class _MappedTable:
             if ours in self.rows and ours not in used and ours not in found and ours not in self.mapping.constants:
                 found[ours] = ours
         if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
-            found = {o: theirs for o, theirs in found.items() if o in (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")}
+            found = {
+                o: theirs for o, theirs in found.items() if o in (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator", "agreed")
+            }
         return found
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +212,7 @@ class _MappedTable:
             made["doc"] = made["doc"].map(join_passages_into_document)
         if "label" in made:
             column = self.source_columns.get("label", "label")
-            made["label"] = parse_label_cells(self.name, self.mapping, made["label"], column)
+            made["label"] = self._parse_labels(made["label"], column, rows)
             if self.mapping.label_threshold is not None and GRADE_COLUMN not in {*table.columns, *made} - {column}:
                 made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
@@ -218,6 +220,15 @@ class _MappedTable:
         read = {*self.source_columns.values(), *said, *made}
         made |= {column: table[column] for column in table.columns if column not in read}
         return validate_claims(pd.DataFrame(made), source=self.name)
+
+    def _parse_labels(self, values: pd.Series, column: str, rows: np.ndarray | slice = slice(None)) -> pd.Series:
+        """Labels as 1, 0 or null; where a column says whether somebody agreed with them, what follows from both."""
+        labels = parse_label_cells(self.name, self.mapping, values, column)
+        if "agreed" not in self.source_columns:
+            return labels
+        name = self.source_columns["agreed"]
+        agreed = parse_label_words(self.name, self.mapping, self.rows[name].iloc[rows].set_axis(labels.index), name)
+        return labels.where(agreed == 1, 1 - labels).mask(agreed.isna(), pd.NA)
 
     def find_claim_ids(self, claims: pd.DataFrame | None) -> pd.Series:
         """For each row the id of the claim, in another table, that it is about."""
@@ -290,8 +301,9 @@ class _MappedTable:
         for annotator, column in said.values():
             values = self.rows[column].where(people, None) if people.any() else self.rows[column]
             rows = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "annotator": annotator.to_numpy()})
-            rows["label"] = parse_label_cells(self.name, self.mapping, values, column).to_numpy()
-            rows["grade"] = [None if has_no_value(value) else str(value) for value in values]
+            rows["label"] = self._parse_labels(values, column).to_numpy()
+            is_grade = "agreed" not in self.source_columns
+            rows["grade"] = [str(value) if is_grade and not has_no_value(value) else None for value in values]
             for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
                 if ours in self.rows:
                     rows[ours] = self.rows[ours].to_numpy()

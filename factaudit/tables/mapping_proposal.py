@@ -160,6 +160,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     predicted += [
         one.profiles[p["prediction"]] for one in readings for p in one.evaluators.values() if "prediction" in p
     ]
+    predicted += [one.roles["agreed"] for one in readings if "agreed" in one.roles]
     nested = [c.prediction for c in chosen.evaluators.values() if c.prediction]
     predicted += [one.profiles[name] for one in readings for name in nested if name in one.profiles]
     predicted += [
