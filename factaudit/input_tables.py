@@ -13,6 +13,7 @@ import pandas as pd
 from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.format_detection import (
     detect_dataset_format,
+    detect_format_beside,
     detect_json_format_of_table,
     is_annotated_responses_file,
 )
@@ -131,6 +132,11 @@ def _load_collected_input_tables(
         table, spread = spread_nested_lists(rows, str(source) if is_file else "table 1", given)
         return load_tables([table], spread, report_line)
     formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
+    known = {name for name in formats if name is not None}
+    formats = [
+        detect_format_beside(source, known) if name is None and isinstance(source, str | Path) else name
+        for source, name in zip(sources, formats, strict=True)
+    ]
     for source, name in zip(sources, formats, strict=True):
         if name is None and isinstance(source, str | Path) and is_annotated_responses_file(source):
             command = suggest_score_command_for_annotated_responses(source)

@@ -11,7 +11,7 @@ import csv
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -51,6 +51,12 @@ def detect_dataset_format(path: str | Path) -> str | None:
         commands = " or ".join(f"`factaudit convert {name} {path} --out claims.parquet`" for name in found)
         raise InputError(str(path), [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")])
     return found[0] if found else None
+
+
+def detect_format_beside(path: str | Path, names: Collection[str]) -> str | None:
+    """The format, of those that other files are of, whose further part a file may be (the traces beside scores)."""
+    paths = list_format_detection_paths(Path(path))
+    return next((name for name in names if any(_has_mark(paths, mark) for mark in FORMATS[name].marks_beside)), None)
 
 
 def detect_json_format_of_table(path: str | Path) -> str | None:

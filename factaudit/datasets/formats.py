@@ -19,7 +19,8 @@ class DatasetFormat:
     options as keywords, and returns a `Conversion`.
 
     options: what each option means, by name. module: by default the format's name with underscores.
-    marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
+    marks: how a file is recognised, see `format_detection`; without any it is not. marks_beside: how one is beside
+    others of the format. is_json: no table (CSV) is of it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class DatasetFormat:
     options: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     marks: tuple[str, ...] = ()
+    marks_beside: tuple[str, ...] = ()
     is_json: bool = False
 
     @property
@@ -345,9 +347,11 @@ FORMATS: dict[str, DatasetFormat] = {
                 "data[].traceId data[].name data[].source data[].value",
                 "data[].traceId data[].type data[].output",
                 "traceId name source value",
+                "trace_id name source value",
                 "traceId type output startTime",
                 "data[].output data[].scores",
             ),
+            marks_beside=("id output", "data[].id data[].output"),
         ),
         DatasetFormat(
             "langsmith",
@@ -355,7 +359,12 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert langsmith experiment.csv --out claims.parquet --verdicts v.parquet",
             LOG_OPTIONS,
             module="langsmith_log",
-            marks=("inputs.* feedback.* outputs.*", "run_type feedback_stats dotted_order"),
+            marks=(
+                "inputs.* feedback.* outputs.*",
+                "run_type feedback_stats dotted_order",
+                "run_id key feedback_source",
+            ),
+            marks_beside=("id run_type outputs",),
         ),
         DatasetFormat(
             "braintrust",

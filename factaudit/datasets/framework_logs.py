@@ -193,7 +193,8 @@ def _convert_framework_log_samples(
         {
             name: [sample.fields.get(name) for sample in samples]
             for name in dict.fromkeys(name for sample in samples for name in sample.fields)
-            if name not in {*fields.values(), *known} and not name.startswith(_JUDGEMENT_FIELDS)
+            if name not in {*fields.values(), *known}
+            and not name.startswith((*_JUDGEMENT_FIELDS, f"{fields.get('label', '')}."))
         },
         ("people", "judge", "both", *([] if "label" in fields else ["label"])),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from factaudit.datasets.framework_log_metrics import FrameworkLogMetric
@@ -21,6 +22,8 @@ from factaudit.tables import list_plain_rows
 from factaudit.tables.foreign_files import read_foreign_file
 
 _FEEDBACK = "feedback."
+#: The keys of a feedback in a file of its own.
+_FEEDBACK_KEYS = {"run_id", "key", "score"}
 _INPUT_FIELDS = ("inputs.context", "inputs.document", "inputs.documents", "inputs.source", "inputs.passage")
 
 
@@ -36,17 +39,42 @@ _INPUT_FIELDS = ("inputs.context", "inputs.document", "inputs.documents", "input
         *("extra.metadata.label", "extra.metadata.human"),
     ),
     system=("extra.metadata.model", "extra.metadata.ls_model_name"),
+    is_joint=True,
 )
-def convert_langsmith_log(path: Path) -> FrameworkLog:
+def convert_langsmith_log(paths: Sequence[Path]) -> FrameworkLog:
     """A run is a claim (its output), a feedback an evaluator, but the one that the label is taken from.
 
-    A run that several gave one feedback has their mean as its score.
+    Feedback may stand in a file of its own. A run that several gave one feedback has their mean as its score. What
+    people said on LangSmith's pages is the field ``feedback.human``.
     """
-    rows = list_plain_rows(read_foreign_file(path))
+    tables = [list_plain_rows(read_foreign_file(path)) for path in paths]
+    runs = [row for table in tables for row in table if _FEEDBACK_KEYS - {*row}]
+    said = [row for table in tables for row in table if not _FEEDBACK_KEYS - {*row}]
+    if said and not runs:
+        message = "feedback without the runs that it is of: give the file of runs too"
+        raise InputError(", ".join(map(str, paths)), [Problem(message)])
+    path, rows = paths[0], _add_langsmith_feedback(runs, said)
     samples = parse_framework_log_entries(path, list(enumerate(rows)), _parse_langsmith_run)
     if not any(sample.metric_outputs for sample in samples):
         raise InputError(str(path), [Problem("no feedback of LangSmith: expected feedback.NAME or feedback_stats")])
     return FrameworkLog(path.name.split(".")[0], samples)
+
+
+def _add_langsmith_feedback(
+    runs: Sequence[Mapping[str, Any]], feedback: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The runs with the mean of what each feedback of another file said of them."""
+    human_keys = {one["key"] for one in feedback if one.get("feedback_source.type") == "app"}
+    given: dict[str, dict[str, list[float]]] = {}
+    for one in feedback:
+        if one["key"] not in human_keys:
+            name = one["key"]
+        else:
+            name = "human" if len(human_keys) == 1 else f"human.{one['key']}"
+        score = parse_framework_log_score_cell(one["score"])
+        if isinstance(score, bool | int | float):
+            given.setdefault(str(one["run_id"]), {}).setdefault(f"{_FEEDBACK}{name}", []).append(float(score))
+    return [{**run, **{key: fmean(said) for key, said in given.get(str(run.get("id")), {}).items()}} for run in runs]
 
 
 def _parse_langsmith_run(numbered_row: tuple[int, Mapping[str, Any]]) -> FrameworkLogSample:

@@ -77,6 +77,7 @@ def _read_mlflow_split_table(path: Path) -> list[dict[str, Any]]:
 def _parse_mlflow_trace(row: Mapping[str, Any]) -> FrameworkLogSample:
     info = parse_framework_log_json_cell(row.get("info")) or {}
     stored = info.get("trace_metadata") or {}
+    row = {**(parse_framework_log_json_cell(row.get("data")) or {}), **row}  # MLflow 3
     request = parse_framework_log_json_cell(row.get("request", stored.get("mlflow.traceInputs")))
     fields = flatten_framework_log_fields({"request": request}) if request is not None else {}
     fields["response"] = parse_framework_log_json_cell(row.get("response", stored.get("mlflow.traceOutputs")))

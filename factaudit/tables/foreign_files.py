@@ -241,16 +241,24 @@ def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list
 
 
 def _read_objects_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by their id."""
+    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by their id. Of a few
+    objects those of lists and objects are none."""
     objects = list(document.values())
     if len(document) < 2 or not all(isinstance(one, dict) and one for one in objects):
         return None
     keys = list(objects[0])
-    if any(list(one) != keys for one in objects) or any(isinstance(v, list | dict) for v in objects[0].values()):
+    is_nested = any(isinstance(value, list | dict) for value in objects[0].values())
+    if any(list(one) != keys for one in objects) or (is_nested and not _are_rows_by_id(objects)):
         return None
     if keys == list(map(str, range(len(keys)))) and list(document) != list(map(str, range(len(document)))):
         return [{name: values[key] for name, values in document.items()} for key in keys]
     return [{"id": key, **row} for key, row in document.items()] if len(keys) > 1 else None
+
+
+def _are_rows_by_id(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether objects are many, and each has a text that no other has: a row's own claim."""
+    texts = [[value for value in one.values() if isinstance(value, str) and " " in value] for one in objects]
+    return len(objects) > _MIN_IDS and all(texts) and len({*map(tuple, texts)}) == len(objects)
 
 
 def _are_rows_of(rows: list[Any], length: int) -> bool:

@@ -69,9 +69,11 @@ def _is_windows_1252_text(content: bytes) -> bool:
 def _detect_separator(text: str) -> str:
     """The separator of a file: of those that cut most rows into as many cells, the one that cuts into most."""
     head = text[:_HEAD_CHARACTERS]
-    best = " " if re.match(r'("[^"\n]*" ){2,}"[^"\n]*"\s*\n', head) else ","  # R's write.table
+    is_of_r = re.match(r'("[^"\n]*" ){2,}"[^"\n]*"\s*\n', head) is not None  # R's write.table
+    best = " " if is_of_r else ","
+    separators = _SEPARATORS + " " * is_of_r
     scores: dict[str, tuple[float, bool, int]] = {}
-    for each in _SEPARATORS:
+    for each in separators:
         try:
             sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
         except csv.Error:
@@ -81,7 +83,7 @@ def _detect_separator(text: str) -> str:
         if usual > 1:
             scores[each] = (sizes.count(usual) / len(sizes), sizes[0] > 1, usual)  # the votes yes|no|yes cut no header
     if scores:
-        best = max(scores, key=lambda each: (round(scores[each][0], 1), *scores[each][1:], -_SEPARATORS.index(each)))
+        best = max(scores, key=lambda each: (round(scores[each][0], 1), *scores[each][1:], -separators.index(each)))
     return best
 
 
