@@ -71,7 +71,7 @@ def find_column_roles(
             for one in free
             if one.name not in used and _has_word_of(one.name, words) and _can_fill_mapping_role(ours, one)
         ]
-        near = [one for one in near if one.kind in ("text", "name", "list")]
+        near = [one for one in near if one.kind in ("text", "name", "list") and not one.name.rstrip().endswith("?")]
         if ours not in found and len(near) == 1:
             found[ours] = near[0]
             used.add(near[0].name)

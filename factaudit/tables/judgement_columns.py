@@ -155,7 +155,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
     if "citation recall" in normalise_vocabulary_words(name):
         parts = _OVERLAP_METRIC_PARTS  # ALCE's: whether what is cited supports the sentence
-    if find_vocabulary_words_in_column_name("measures", name) - parts and not agrees:
+    measured = re.sub(r"\bjson[A-Z]\w*\.", "", name)  # Kili's "jsonResponse.VERDICT"
+    if find_vocabulary_words_in_column_name("measures", measured) - parts and not agrees:
         return "measure"
     if find_vocabulary_words_in_column_name("qualities", name) - parts:
         return "quality"

@@ -188,5 +188,6 @@ def _find_key_of_judgements(objects: Sequence[Any], may_be_numbers: bool) -> str
 
 
 def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
-    found = {normalise_vocabulary_words(key): key for key in reversed(keys)}
+    found = {normalise_vocabulary_words(key.rpartition(".")[2]): key for key in reversed(keys)}
+    found |= {normalise_vocabulary_words(key): key for key in reversed(keys)}
     return next((found[name] for name in names if name in found), None)

@@ -87,7 +87,7 @@ def propose_column_mapping(
         else:
             labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
             readings.append(read_foreign_table(name, rows, chosen, several, labelled))
-    _rename_id_column_for_joining(readings)
+    _find_id_columns_for_joining(readings)
     for one in readings:
         named = _list_columns_of_halueval_results(one)
         is_alike = all(normalise_vocabulary_words(name).startswith(_HALUEVAL_JUDGEMENTS) for name in named)
@@ -126,16 +126,37 @@ def _ask_about_direction_of_halueval_results(names: Sequence[str]) -> OpenQuesti
     return OpenQuestion("'ground_truth' and 'judgement' are HaluEval's columns, beside others", readings)
 
 
-def _rename_id_column_for_joining(readings: Sequence[TableReading]) -> None:
-    """Join tables without an id in common by a column that all of them have, and that is one's id."""
-    if len(readings) < 2 or all("claim_id" in one.roles for one in readings):
+def _find_id_columns_for_joining(readings: Sequence[TableReading]) -> None:
+    """Join tables without an id in common by a column of one that has another value in each row, where all others have
+    a column of the same name, or of the same texts, with no other values."""
+    without = [one for one in readings if "claim_id" not in one.roles]
+    if len(readings) < 2 or not without:
         return
-    known = [one.roles["claim_id"].name for one in readings if "claim_id" in one.roles]
-    for one in readings:
-        for name in known:
-            if "claim_id" not in one.roles and name in one.profiles:
-                one.roles = {ours: column for ours, column in one.roles.items() if column.name != name}
-                one.roles["claim_id"] = one.profiles[name]
+    for owner in [one for one in readings if "claim_id" in one.roles or "claim" in one.roles]:
+        others = [one for name, one in owner.profiles.items() if owner.is_free(name) or name in owner.unread]
+        own = [owner.roles["claim_id"]] if "claim_id" in owner.roles else others
+        for key in [one for one in own if one.n_different == one.n_present == len(owner.rows)]:
+            further = [one for one in without if one is not owner]
+            found = [_find_column_of_same_ids(owner, key, one) for one in further]
+            if further and all(found):
+                for one, column in zip([owner, *further], [key, *found], strict=True):
+                    assert column is not None
+                    one.roles = {ours: its for ours, its in one.roles.items() if its.name != column.name}
+                    one.roles["claim_id"] = column
+                    one.unread.pop(column.name, None)
+                return
+
+
+def _find_column_of_same_ids(owner: TableReading, key: ColumnProfile, other: TableReading) -> ColumnProfile | None:
+    """The column of another table that has an id's name, or texts that are all ids, and no value that is no id."""
+    ids = {str(value) for value in owner.rows[key.name]}
+    name = normalise_vocabulary_words(key.name)
+    for column in other.profiles.values():
+        values = {str(value) for value in other.rows[column.name] if not is_missing_value(value)}
+        is_named = normalise_vocabulary_words(column.name) == name
+        if values and values <= ids and (is_named or (key.low is None and not column.is_judgement)):
+            return column
+    return None
 
 
 def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has_several: bool) -> MappingProposal:
