@@ -101,6 +101,10 @@ def test_mlflow_traces_that_failed_or_were_taken_back(tmp_path: Path) -> None:
     assert found.verdicts is not None
     assert found.verdicts["evaluator"].unique().tolist() == ["grounded"]
     assert found.verdicts["status"].tolist() == ["error"] * 3
+    # MLflow 3 keeps both texts under "data".
+    rows = [{"info": row["info"], "data": {key: row[key] for key in ("request", "response")}} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    check_texts_and_labels(convert("mlflow", [path]))
 
 
 def test_a_langfuse_score_of_a_trace_goes_to_its_only_observation(tmp_path: Path) -> None:
@@ -113,6 +117,65 @@ def test_a_langfuse_score_of_a_trace_goes_to_its_only_observation(tmp_path: Path
     check_texts_and_labels(found)
     with pytest.raises(InputError, match="give the file of observations or traces too"):
         convert("langfuse", [scores])
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["scores", "export", "nested"])
+def test_langfuse_traces_go_with_scores_of_their_ids(kind: str, tmp_path: Path) -> None:
+    traces: list[dict[str, Any]] = [
+        {"id": f"t{k}", "input": {"context": "A text."}, "output": f"The claim {k}."} for k in range(4)
+    ]
+    judged = [{"id": f"e{k}", "name": "nli", "value": 0.2 * k, "source": "EVAL"} for k in range(4)]
+    people = [("ana", "1101"), ("ben", "1001")]
+    said = [
+        {"id": f"{who}{k}", "name": "fine", "value": int(labels[k]), "source": "ANNOTATION", "dataType": "BOOLEAN"}
+        for who, labels in people
+        for k in range(4)
+    ]
+    scores = [{**one, "traceId": f"t{one['id'][-1]}"} for one in [*judged, *said]]
+    if kind == "export":  # to a blob storage
+        names = {"traceId": "trace_id", "dataType": "data_type"}
+        scores = [{names.get(key, key): value for key, value in one.items()} for one in scores]
+    if kind == "nested":
+        traces = [{**row, "scores": [one for one in scores if one["traceId"] == row["id"]]} for row in traces]
+        for row in traces:
+            for one in row["scores"]:
+                del one["traceId"]
+        (tmp_path / "traces.json").write_text(json.dumps({"data": traces}))
+        paths = [tmp_path / "traces.json"]
+    else:
+        paths = [write_lines(tmp_path / "scores.jsonl", scores), write_lines(tmp_path / "traces.jsonl", traces)]
+    loaded = load_input_tables(paths)
+    assert loaded.claims is not None
+    assert loaded.verdicts is not None
+    labels = loaded.claims.set_index("response_id")["label"].sort_index()
+    assert labels.fillna(-1).tolist() == [1, -1, 0, 1]  # of two who differ neither counts
+    assert loaded.verdicts.set_index("claim_id")["prediction"].tolist() == [0, 0, 0, 1]
+
+
+def test_langsmith_feedback_of_a_file_of_its_own_goes_to_its_runs(tmp_path: Path) -> None:
+    runs = [
+        {"id": f"r{k}", "run_type": "chain", "inputs": {"context": "A text."}, "outputs": {"output": f"The claim {k}."}}
+        for k in range(4)
+    ]
+    said = [
+        {"id": f"{kind}{k}", "run_id": f"r{k}", "key": key, "score": int(digits[k]), "feedback_source": {"type": kind}}
+        for kind, key, digits in (("model", "grounded", "1011"), ("app", "correct", "0011"))
+        for k in range(4)
+    ]
+    feedback = write_lines(tmp_path / "feedback.jsonl", said)
+    loaded = load_input_tables([feedback, write_lines(tmp_path / "runs.jsonl", runs)])
+    assert loaded.claims is not None
+    assert loaded.verdicts is not None
+    assert loaded.claims["label"].tolist() == [0, 0, 1, 1]
+    assert loaded.verdicts["evaluator"].unique().tolist() == ["grounded"]
+    assert loaded.verdicts["prediction"].tolist() == [1, 0, 1, 1]
+    with pytest.raises(InputError, match="give the file of runs too"):
+        load_input_tables([feedback])
 
 
 def test_a_score_of_people_is_the_label_and_no_evaluator(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import is_blank_cell, parse_label_word
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
@@ -106,8 +107,19 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
     """The cells of a column as numbers (float64), NaN where a cell is none: ``95%`` is 0.95, ``4/5`` is 0.8, ``<0.01``
     is 0.01.
 
-    A comma is a decimal one, unless all could be thousands' (``1,234``).
+    A comma is a decimal one, unless all could be thousands' (``1,234``). A few -1 beside scores from 0 to 1 are of
+    calls that failed, and none.
     """
+    numbers = _parse_all_numbers(values)
+    failed = numbers == -1
+    if 0 < failed.sum() <= MAX_UNREADABLE_SHARE * len(numbers):
+        scores = numbers[~failed].dropna()
+        if scores.between(0, 1).all() and ((scores > 0) & (scores < 1)).any():
+            return numbers.mask(failed)
+    return numbers
+
+
+def _parse_all_numbers(values: pd.Series) -> pd.Series:
     if values.dtype != object and not isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return pd.to_numeric(values, errors="coerce").astype("float64")
     found = pd.to_numeric(values, errors="coerce").astype("float64")

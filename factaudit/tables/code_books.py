@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from factaudit.tables.cell_values import is_number_text
+import pandas as pd
+
+from factaudit.tables.cell_values import is_number_text, parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.judgement_columns import TableReading
+from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.judgement_columns import TableReading, classify_judgement_column_by_name
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.tables.vocabulary import find_direction_of_label_codes, normalise_vocabulary_words, parse_stated_codes
 
@@ -29,8 +32,10 @@ _MAP_NAMES = {
     "code book",
     "legend",
 }
-#: A sheet with more rows is no code book.
+#: A sheet with more codes is no code book.
 _MAX_CODES = 12
+#: What stands for nothing among codes.
+_MISSING_CODES = (-9.0, -99.0, 9.0, 99.0, 999.0)
 
 
 def is_code_book_text(text: str) -> bool:
@@ -57,11 +62,38 @@ def find_code_book_of_sheet(rows: Sequence[Sequence[Any]]) -> str | None:
     pairs = [[cell for cell in row if cell is not None] for row in rows]
     if all(len(row) < 2 for row in pairs):  # a text, not a table
         return next((text for row in pairs for text in map(str, row) if is_code_book_text(text)), None)
-    pairs = [row for row in pairs if len(row) > 1 and is_number_text(str(row[0]))]
-    if not pairs or len(pairs) < len(rows) - 2 or len(pairs) > _MAX_CODES:
+    found = [
+        next(((code, word) for code, word in pairwise(row) if is_number_text(str(code))), None) for row in pairs
+    ]  # beside them, the name of a column
+    codes = dict(one for one in found if one is not None)
+    is_clear = len(codes) == len({one for one in found if one is not None})
+    if not codes or not is_clear or found.count(None) > 2 or len(codes) > _MAX_CODES:
         return None
-    line = ", ".join(f"{normalise_vocabulary_words(code)} = {word}" for code, word, *_ in pairs)
+    line = ", ".join(f"{normalise_vocabulary_words(code)} = {word}" for code, word in codes.items())
     return line if is_code_book_text(line) else None
+
+
+def spell_out_codes(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:
+    """The table with words for codes other than 0 and 1, where a column's name, or the file of a column of judgements,
+    says what they mean: ``Support (1 = supported, 2 = not supported, 9 = missing)``. What says more is a scale; what
+    the user says of numbers counts."""
+    book, found = parse_stated_codes(table.attrs.get(CODE_BOOK, "")), dict[str, pd.Series]()
+    if chosen.label_threshold is not None or any(map(is_number_text, chosen.labels)):
+        return table
+    for name in table.columns[~table.columns.duplicated(keep=False)]:
+        own = parse_stated_codes(str(name))
+        codes = own or book
+        meanings = [value for value in codes.values() if value is not None]
+        if sorted(meanings) != [0, 1] or {*codes} <= {0.0, 1.0} or name in chosen.scales:
+            continue
+        column = profile_column_for_mapping(str(name), table[name])
+        numbers = parse_judgement_numbers(table[name])
+        is_of_codes = column.low is not None and {*numbers.dropna()} <= {*codes, *_MISSING_CODES}
+        if is_of_codes and (own or classify_judgement_column_by_name(column) in ("people", "judge", "label", "plain")):
+            words = {1: "supported", 0: "not supported", None: None}
+            cells = [None if pd.isna(code) else words[codes.get(code)] for code in numbers]
+            found[name] = pd.Series(cells, index=table.index, dtype="object")
+    return table.assign(**found)
 
 
 def apply_code_book_directions(

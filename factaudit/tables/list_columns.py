@@ -19,7 +19,7 @@ from factaudit.tables.vocabulary import (
 
 #: In lists of objects, further names of who judged.
 _LIST_OWNERS = {
-    "annotator": ("by", "reviewer", "user", "user id", "name", "id"),
+    "annotator": ("by", "created by", "reviewer", "user", "user id", "name", "id"),
     "evaluator": ("name", "key", "model version", "id"),
 }
 #: Whose words name a list of objects of a kind.
@@ -102,6 +102,8 @@ def _ask_about_lists_of_objects(
         named = {
             role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())]) for role in (ours, owner)
         }
+        if any(len({str(one.get(named[owner])) for one in cell}) < len(cell) for cell in lists):
+            named[owner] = None  # no name of who judged
         values = {str(one.get(named[ours] or "")) for one in objects if isinstance(one, Mapping)}
         is_called = any(has_vocabulary_word_in_column_name(side, name) for side in _SIDES[ours])
         if (is_called or named[owner] is not None) and (named[ours] is None or (ours == "label" and len(values) < 2)):

@@ -356,7 +356,7 @@ class _MappedTable:
         return rows
 
     def _find_unreadable_cells(self, column: str) -> pd.Series:
-        """The few cells of a column of scores that are no numbers ("timeout"), which are told: no verdicts. Raises
+        """The few cells of a column of scores that are no scores ("timeout"), which are told: no verdicts. Raises
         `InputError` where they are more."""
         values = self.rows[column]
         is_wrong = parse_judgement_numbers(values).isna() & ~values.map(has_no_value)
@@ -365,9 +365,7 @@ class _MappedTable:
             check_cells(self.name, self.rows[column], is_wrong, "expected a number")
         if n_wrong:
             words = ", ".join(map(repr, dict.fromkeys(map(str, values[is_wrong][:3]))))
-            self.notes.append(
-                f"scores  {column}: {n_wrong:,} of {n_present:,} cells are no numbers ({words}): unscored"
-            )
+            self.notes.append(f"scores  {column}: {n_wrong:,} of {n_present:,} cells are no scores ({words}): unscored")
         return is_wrong
 
     def _scale_scores(

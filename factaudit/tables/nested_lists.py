@@ -78,6 +78,11 @@ def spread_nested_lists(
                 if name in mapping.unread or (ours != "label" and find_measure_named_evaluators([name, ""])):
                     continue
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
+                if cells[at] is not None:
+                    message = (
+                        f"a list {list_name!r} has two of {name!r}: say who judged by another path, or leave one out"
+                    )
+                    raise InputError(source_name, [Problem(message, at + 1)])
                 cells[at] = one.get(key)
                 if ours == "label" or is_name_of_person(name) or match_column_patterns([name], mapping.people):
                     annotators[name] = f"{paths[ours]} of {name}"

@@ -31,7 +31,7 @@ from factaudit.tables.class_labels import (
     list_class_names_of_huggingface_schema,
     replace_class_codes_by_names,
 )
-from factaudit.tables.code_books import CODE_BOOK
+from factaudit.tables.code_books import CODE_BOOK, spell_out_codes
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_about_directions
@@ -107,10 +107,10 @@ def load_tables(
             # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
             if {problem.column for problem in error.problems} - _VALUE_COLUMNS:
                 raise error from None
-            proposal = propose_column_mapping(*_list_tables_to_load(inputs, kinds))
+            proposal = propose_column_mapping(*_list_tables_to_load(inputs, kinds, given))
             if proposal.is_standard:
                 raise error from None
-    tables, own = _list_tables_to_load(inputs, kinds)
+    tables, own = _list_tables_to_load(inputs, kinds, given)
     if len(tables) > 1:
         _check_no_batch_replies(tables)
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
@@ -235,10 +235,11 @@ class _LoadedTableSource:
 
 
 def _list_tables_to_load(
-    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None]
+    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None], given: ColumnMapping
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
-    tables = [(one.name, _clear_loaded_blank_cells(one.rows)) for one in inputs]
+    rows = [one.rows if kind else spell_out_codes(one.rows, given) for one, kind in zip(inputs, kinds, strict=True)]
+    tables = [(one.name, _clear_loaded_blank_cells(its)) for one, its in zip(inputs, rows, strict=True)]
     own = [
         None
         if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(table)

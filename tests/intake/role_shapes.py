@@ -113,8 +113,9 @@ final = {**texts, "rater1": _OTHERS, "rater2": spell(L, "yes", "no"), "final": s
 add_roles("final.csv", make_csv({**final, "gpt4": spell(A, "yes", "no")}), ends="asked", people=2)
 codes = {**texts, "human": spell(L, 1, -1), "svm": spell(A, 1, -1), "nn": spell(B, 1, -1)}
 add_roles("minus_one.csv", make_csv(codes), judges={"svm": A, "nn": B}, ends="asked")
-agreed = {**texts, "gpt4": spell(A, "yes", "no"), "sme_agrees": spell(B, "Yes", "No")}
-add_roles("agrees.csv", make_csv(agreed), ends="whether somebody agreed")
+accepted = "".join(str(int(a == b)) for a, b in zip(A, L, strict=True))
+agreed = {**texts, "gpt4": spell(A, "yes", "no"), "sme_agrees": spell(accepted, "Yes", "No")}
+add_roles("agrees.csv", make_csv(agreed), ends="asked")
 thumbs = {**texts, "user feedback": spell(L, "👍", "👎"), "hallucination_prob": [round(1 - x, 2) for x in FIRST_SCORES]}
 add_roles("users_thumbs.csv", make_csv(thumbs), judges={"hallucination": A}, ends="asked")
 
@@ -215,3 +216,11 @@ add_roles("analyst_agent.csv", make_csv({**beside, "analyst_agent": spell(L, "ye
 add_roles("nurse_agrees.csv", make_csv({**beside, "nurse_agrees": spell(L, "agree", "disagree")}), ends="asked")
 anotator = {**texts, "anotátor": spell(L, "podloženo", "nepodloženo"), "予測": spell(A, "はい", "いいえ")}
 add_roles("anotator.csv", make_csv(anotator), judges={"予測": A})
+suggested = {**texts, "label": spell(A, "SUPPORTED", "REFUTED"), "hhem": FIRST_SCORES}
+add_roles(
+    "prodigy_suggested.jsonl",
+    make_json_lines({**suggested, "answer": spell(accepted, "accept", "reject"), "_annotator_id": ["ada"] * N}),
+    judges={"hhem": A},
+    ends="asked",
+    people=1,
+)

@@ -46,6 +46,22 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         {"gpt4": A},
         0,
     ),
+    "a key that neither calls an id, and a sheet of people who call it otherwise": (
+        {
+            "claims.csv": {"record_id": IDS, "claim": CLAIMS, "context": DOCS, "gpt4_score": FIRST_SCORES},
+            "reviews.csv": {"Record": IDS[::-1], "Grounded?": spell(L[::-1], "yes", "no"), "Reviewer": ["kim"] * N},
+        },
+        {"gpt4": A},
+        1,
+    ),
+    "a key that nobody knows": (
+        {
+            "claims.csv": {"sid": [k + 7 for k in range(N)], **CLAIMS_TABLE} | {"id": [None] * N},
+            "gpt4.csv": {"sid": [k + 7 for k in range(N)][::-1], "score": FIRST_SCORES[::-1]},
+        },
+        {"gpt4": A},
+        0,
+    ),
     "replies keyed by custom_id": (
         {"claims.csv": CLAIMS_TABLE, "gpt4.csv": {"custom_id": IDS, "verdict": spell(A, "yes", "no")}},
         {"gpt4": A},

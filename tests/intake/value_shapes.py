@@ -80,3 +80,17 @@ VALUE_SHAPES.append(FileShape("in_brackets.csv", make_csv({**texts, **made_up}),
 # What a name that nothing knows says of both, each on a scale of its own
 weak = {**texts, "weak_human": spell(L, "0", "1"), "weak_gpt4": [1, 2, 5, 1, 2, 1, 2, 5, 4, 5]}
 VALUE_SHAPES.append(FileShape("weak.csv", make_csv(weak), L, {"weak_gpt4": A}, "asked"))
+
+# Codes that a name or a file explains, and the code of calls that failed
+coded = {
+    **texts,
+    "Support (1 = supported, 2 = not supported, 9 = missing)": spell(L[:9] + "-", 1, 2, 9),
+    "GPT4 (1 = supported, 2 = not supported)": spell(A, 1, 2),
+}
+judge = {"GPT4 (1 = supported, 2 = not supported)": A}
+VALUE_SHAPES.append(FileShape("codes_in_names.csv", make_csv(coded), L[:9] + "-", judge))
+explained = make_csv(
+    {**texts, "human": spell(L, 1, 2), "gpt4": spell(A, 1, 2)}, before="# 1 = supported, 2 = not supported\n"
+)
+VALUE_SHAPES.append(FileShape("codes_1_and_2.csv", explained, L, GPT4))
+add_judge("failed_score.csv", [*FIRST_SCORES[:9], -1], A[:9] + "-")
