@@ -347,7 +347,7 @@ FORMATS: dict[str, DatasetFormat] = {
                 "data[].traceId data[].name data[].source data[].value",
                 "data[].traceId data[].type data[].output",
                 "traceId name source value",
-                "trace_id name source value",
+                "trace_id name source value data_type",
                 "traceId type output startTime",
                 "data[].output data[].scores",
             ),
