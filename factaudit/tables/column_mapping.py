@@ -49,7 +49,7 @@ class ColumnMapping(BaseModel):
 
     auto: what is missing here is proposed from the tables (`factaudit.tables.mapping_proposal`), and shown.
     columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
-    of which a file has one.
+    of which a file has one. ``agreed`` says whether somebody agreed with ``label``: where not, it is turned round.
     constants: column of ours to a value for all rows (``dataset: mine``).
     labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
     label_threshold: labels are grades, those above are 1.
