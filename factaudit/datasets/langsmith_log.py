@@ -63,18 +63,27 @@ def convert_langsmith_log(paths: Sequence[Path]) -> FrameworkLog:
 def _add_langsmith_feedback(
     runs: Sequence[Mapping[str, Any]], feedback: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The runs with the mean of what each feedback of another file said of them."""
+    """The runs with what each feedback of another file said of them: the mean of several numbers, a word where all say
+    it."""
     human_keys = {one["key"] for one in feedback if one.get("feedback_source.type") == "app"}
-    given: dict[str, dict[str, list[float]]] = {}
+    given: dict[str, dict[str, list[Any]]] = {}
     for one in feedback:
         if one["key"] not in human_keys:
             name = one["key"]
         else:
             name = "human" if len(human_keys) == 1 else f"human.{one['key']}"
         score = parse_framework_log_score_cell(one["score"])
-        if isinstance(score, bool | int | float):
-            given.setdefault(str(one["run_id"]), {}).setdefault(f"{_FEEDBACK}{name}", []).append(float(score))
-    return [{**run, **{key: fmean(said) for key, said in given.get(str(run.get("id")), {}).items()}} for run in runs]
+        value = one.get("value") if score is None else score
+        given.setdefault(str(one["run_id"]), {}).setdefault(f"{_FEEDBACK}{name}", []).append(value)
+    found = [given.get(str(run.get("id")), {}) for run in runs]
+    joined = [{key: _join_feedback(said) for key, said in one.items()} for one in found]
+    return [{**run, **one} for run, one in zip(runs, joined, strict=True)]
+
+
+def _join_feedback(values: Sequence[Any]) -> Any:
+    if all(isinstance(value, bool | int | float) for value in values):
+        return fmean(map(float, values))
+    return values[0] if len({*map(str, values)}) == 1 else None
 
 
 def _parse_langsmith_run(numbered_row: tuple[int, Mapping[str, Any]]) -> FrameworkLogSample:

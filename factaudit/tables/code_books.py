@@ -88,7 +88,8 @@ def spell_out_codes(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:
             continue
         column = profile_column_for_mapping(str(name), table[name])
         numbers = parse_judgement_numbers(table[name])
-        is_of_codes = column.low is not None and {*numbers.dropna()} <= {*codes, *_MISSING_CODES}
+        known = {code for code, value in codes.items() if value is not None} | {*_MISSING_CODES}
+        is_of_codes = column.low is not None and not column.unreadable and {*numbers.dropna()} <= known
         if is_of_codes and (own or classify_judgement_column_by_name(column) in ("people", "judge", "label", "plain")):
             words = {1: "supported", 0: "not supported", None: None}
             cells = [None if pd.isna(code) else words[codes.get(code)] for code in numbers]

@@ -138,7 +138,9 @@ def _find_id_columns_for_joining(readings: Sequence[TableReading]) -> None:
         for key in [one for one in own if one.n_different == one.n_present == len(owner.rows)]:
             further = [one for one in without if one is not owner]
             found = [_find_column_of_same_ids(owner, key, one) for one in further]
-            if further and all(found):
+            # Texts tell claims apart better than a column that nobody calls an id.
+            is_needed = "claim_id" in owner.roles or not all("claim" in one.roles for one in further)
+            if further and is_needed and all(found):
                 for one, column in zip([owner, *further], [key, *found], strict=True):
                     assert column is not None
                     one.roles = {ours: its for ours, its in one.roles.items() if its.name != column.name}
