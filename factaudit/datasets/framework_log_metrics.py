@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.tables.vocabulary import BARE_WORDS, is_reversed_column_name, normalise_label_word, parse_label_word
+from factaudit.tables.vocabulary import (
+    BARE_WORDS,
+    find_vocabulary_words_in_column_name,
+    has_vocabulary_word_in_column_name,
+    is_reversed_column_name,
+    normalise_label_word,
+    parse_label_word,
+)
 
 #: Not supported, and supported.
 _UPRIGHT, _REVERSED = (0.0, 1.0), (1.0, 0.0)
@@ -18,7 +25,7 @@ class FrameworkLogMetric:
     """What a metric said of a sample: a number, a truth value or a word; or why it said nothing.
 
     ``prediction``: what the metric itself concluded from its number. ``is_upright``: the log says that 1 is good,
-    whatever the metric's name says.
+    whatever the metric's name says. ``is_of_any_column``: of a table to which people may add columns of their own.
     """
 
     value: Any
@@ -26,11 +33,22 @@ class FrameworkLogMetric:
     status: str = "ok"
     prediction: bool | None = None
     is_upright: bool = False
+    is_of_any_column: bool = False
 
 
 def has_metric_said_anything(metric_outputs: Sequence[FrameworkLogMetric]) -> bool:
     """Whether a metric has a value, a text or a conclusion anywhere: a column that is blank is none."""
     return any(one.value is not None or one.raw or one.prediction is not None for one in metric_outputs)
+
+
+def is_metric_like_label(name: str, outputs: Sequence[FrameworkLogMetric]) -> bool:
+    """Whether people may have said what a metric called ``is_supported`` or ``checked`` says, or one of 1 and 0 in a
+    column of any name."""
+    words = find_vocabulary_words_in_column_name("doubtful_labels", name)
+    values = {one.value for one in outputs} - {None}
+    is_named = not has_vocabulary_word_in_column_name("judges", name)
+    may_be_added = values == {0, 1} and any(one.is_of_any_column for one in outputs)
+    return name.lower().startswith("is_") or (values <= {0, 1} and is_named and (bool(words) or may_be_added))
 
 
 def parse_metric_scales(

@@ -22,6 +22,7 @@ from factaudit.datasets.framework_log_metrics import (
     FrameworkLogMetric,
     find_metric_scale,
     has_metric_said_anything,
+    is_metric_like_label,
     is_metric_off_scale,
     make_metric_verdict,
     parse_metric_scales,
@@ -34,7 +35,6 @@ from factaudit.tables.unread_judgements import find_columns_of_judgements, is_ce
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
-    find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
@@ -128,14 +128,6 @@ def _is_said_by_people(name: str, kinds: Sequence[str] = ("people",)) -> bool:
     return not by_judges and any(has_vocabulary_word_in_column_name(kind, name) for kind in kinds)
 
 
-def _is_metric_like_label(name: str, outputs: Sequence[FrameworkLogMetric]) -> bool:
-    """Whether people may have said what a metric called ``is_supported`` or ``checked`` says."""
-    words = find_vocabulary_words_in_column_name("doubtful_labels", name)
-    is_coarse = all(one.value in (0, 1, None) for one in outputs)
-    may_be_said = is_coarse and bool(words) and not has_vocabulary_word_in_column_name("judges", name)
-    return name.lower().startswith("is_") or may_be_said
-
-
 def _check_claims_are_no_verdicts(samples: Sequence[FrameworkLogSample], field: str, source: str) -> None:
     """Raise `InputError` where the model's answers are words of verdicts or letters of choices: it is a judge, and its
     scorer says whether it agreed with somebody."""
@@ -189,18 +181,18 @@ def _convert_framework_log_samples(
             raise UsageError(f"option metrics: the log has no metric {name!r}{suggest_known_name(name, known)}")
     fields = _choose_framework_log_fields(samples, usual_fields, options, source)
     _check_claims_are_no_verdicts(samples, fields["claim"], source)
-    judged = find_columns_of_judgements(
-        {
-            name: [sample.fields.get(name) for sample in samples]
-            for name in dict.fromkeys(name for sample in samples for name in sample.fields)
-            if name not in {*fields.values(), *known}
-            and not name.startswith((*_JUDGEMENT_FIELDS, f"{fields.get('label', '')}."))
-        },
-        ("people", "judge", "both", *([] if "label" in fields else ["label"])),
-    )
+    further = {
+        name: [sample.fields.get(name) for sample in samples]
+        for name in dict.fromkeys(name for sample in samples for name in sample.fields)
+        if name not in {*fields.values(), *known}
+        and not name.startswith((*_JUDGEMENT_FIELDS, f"{fields.get('label', '')}."))
+    }
+    judged = find_columns_of_judgements(further, ("people", "judge", "both", *([] if "label" in fields else ["label"])))
+    unknown = find_columns_of_judgements(further, ("unknown",))
     if "label" not in fields and [*map(is_certain_human_label_column, judged.values())] == [True]:
         fields["label"] = next(iter(judged))
     unread = [name for name in judged if name not in fields.values()]
+    unnamed = [name for name, one in unknown.items() if one.has_both_verdicts and name not in judged]
     # What people said is the label, and no evaluator's besides (`scores.human`).
     wanted = [name for name in wanted if fields.get("label") not in (f"scores.{name}", f"feedback.{name}")]
     by_people = [name for name in wanted if metrics is None and _is_said_by_people(name, ("people", "users"))]
@@ -256,7 +248,7 @@ def _convert_framework_log_samples(
         )
     if agreeing:
         notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
-    metrics_like_labels = [name for name in wanted if _is_metric_like_label(name, outputs_by_metric[name])]
+    metrics_like_labels = [name for name in wanted if is_metric_like_label(name, outputs_by_metric[name])]
     if metrics_like_labels and "label" not in fields:
         notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
     if unread:
@@ -264,6 +256,8 @@ def _convert_framework_log_samples(
             f"unread  {', '.join(unread)}: by the name people or an evaluator judged there (--map label=NAME takes one"
             " for people's labels; with --labels 1=0,0=1 where 1 is an error)"
         )
+    if unnamed:
+        notes.append(f"unread  {', '.join(unnamed)}: the name does not say what it judges (--map label=NAME)")
     if "label" not in fields:
         notes.append(
             "labels  none: no field was taken for people's labels (--map label=NAME; convert: --option label=)"
@@ -277,10 +271,8 @@ def _convert_framework_log_samples(
             next((one for one in (f"{prefix}{name}" for prefix in _JUDGEMENT_FIELDS) if one in present), name)
             for name in by_people
         ]
-        unknown = {name: one.words for name, one in judged.items() if one.kind == "name"}
-        converted.unread_judgements.update(
-            {one: unknown.get(one, ()) for one in [*unread, *said, *metrics_like_labels]}
-        )
+        words = {name: one.words for name, one in judged.items() if one.kind == "name"}
+        converted.unread_judgements.update({one: words.get(one, ()) for one in [*unread, *said, *metrics_like_labels]})
     if converted.verdicts is not None:
         without = int(converted.verdicts["prediction"].isna().sum())
         evaluators = ", ".join(converted.verdicts["evaluator"].unique())

@@ -24,7 +24,7 @@ from factaudit.datasets.framework_logs import (
 )
 from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.tables.vocabulary import normalise_vocabulary_words, parse_label_word
+from factaudit.tables.vocabulary import is_reversed_column_name, normalise_vocabulary_words, parse_label_word
 
 _LETTERS = "ABCDEFGHIJ"
 #: A line of a prompt that says what a choice is: ``A. supported``, ``(1) refuted``.
@@ -80,7 +80,7 @@ class _LmEvalSample(DatasetSourceRow):
 @make_framework_log_converter(
     "samples_*.jsonl",
     claim=("doc.claim", "doc.sentence", "doc.statement", "doc.hypothesis", "doc.answer"),
-    doc=("doc.document", "doc.doc", "doc.context", "doc.premise", "doc.evidence", "doc.passage"),
+    doc=("doc.document", "doc.doc", "doc.context", "doc.premise", "doc.evidence", "doc.passage", "doc.knowledge"),
     label=("label",),
     is_split=True,
 )
@@ -89,10 +89,10 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
 
     ``attributable`` is the text of the choice or answer that means attributable, or the choice's number (from 0); by
     default an answer's word says it (yes, no, supported, ...), or that of the choice which a letter or number stands
-    for; else it is choice 1. Where choices were ranked by
-    log-likelihood the score is that choice's share of the softmax, else the prediction is by the answer's text. The
-    label is whether ``target`` is that choice. The evaluator is called ``evaluator``, else by the folder, in which the
-    harness writes a model's samples.
+    for; where the targets are a field called after errors (HaluEval's ``hallucination``), no; else it is choice 1.
+    Where choices were ranked by log-likelihood the score is that choice's share of the softmax, else the prediction is
+    by the answer's text. The label is whether ``target`` is that choice. The evaluator is called ``evaluator``, else by
+    the folder, in which the harness writes a model's samples.
 
     Raises `InputError` where a target's meaning is unknown.
     """
@@ -103,6 +103,7 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
     if attributable is not None and not attributable.isdigit() and attributable not in {*answers, *choices}:
         known = ", ".join(map(repr, [*choices, *answers][:10]))
         raise UsageError(f"option attributable: no choice and no target is {attributable!r}; there are {known}")
+    attributable = attributable or _find_answer_of_no_error(lines, [*answers])
     samples = []
     for at, line in enumerate(lines):
         fields = flatten_framework_log_fields({"doc": line.doc})
@@ -116,6 +117,17 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
         samples.append(FrameworkLogSample(line.doc_id, fields, {name: output}))
     task = re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl"))
     return FrameworkLog(task, samples)
+
+
+def _find_answer_of_no_error(lines: Sequence[_LmEvalSample], answers: Sequence[str]) -> str | None:
+    """The target that says no, where all targets are what a field called after errors says; else None."""
+    fields = [flatten_framework_log_fields({"doc": line.doc}) for line in lines]
+    targets = [normalise_vocabulary_words(line.target) for line in lines]
+    for name in fields[0] if fields else ():
+        said = [normalise_vocabulary_words(one.get(name)) for one in fields]
+        if said == targets and is_reversed_column_name(name.rpartition(".")[2]):
+            return next((one for one in answers if parse_label_word(one) == 0), None)
+    return None
 
 
 def _parse_lm_eval_answer(

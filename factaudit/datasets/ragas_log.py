@@ -26,10 +26,16 @@ _SAMPLE_COLUMNS = (
     *("reference", "ground_truth", "rubrics", "retrieved_context_ids", "reference_context_ids", "multi_responses"),
     *("persona_name", "query_style", "query_length"),
 )
+#: Metrics of ragas that say 1 or 0, and other qualities that its aspect critics judge.
+_COARSE_METRICS = re.compile(
+    r"faithful|relevanc|context|recall|precision|entity|noise|similarity|match|rubric|goal|tool|topic|harm|malicious"
+    r"|concise|coheren|sql|presence"
+)
 #: Words of columns that count, time or price a row, or say what is right: no metric says that.
 _OTHER_WORDS = re.compile(
     r"(^|[_ .])(id|index|idx|row|epoch|seed|step|turn|rank|batch|time|timestamp|created|updated|latency|duration"
-    r"|seconds|ms|cost|price|tokens?|length|n|num|count|human|gold|expected|target|annotator|rater)([_ .]|$)|^unnamed"
+    r"|seconds|ms|cost|price|tokens?|length|n|num|count|human|gold|gt|expected|target|annotator|annotation|rater"
+    r"|reviewer|labels?)([_ .]|$)|^unnamed"
 )
 
 
@@ -64,14 +70,15 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
     }
     samples = [
         FrameworkLogSample(
-            str(at), row, {name: _make_metric_output(row[name], values[at]) for name, values in scores.items()}
+            str(at), row, {name: _make_metric_output(name, row[name], values[at]) for name, values in scores.items()}
         )
         for at, row in enumerate(rows)
     ]
     return FrameworkLog(path.name.split(".")[0], samples)
 
 
-def _make_metric_output(cell: Any, score: float) -> FrameworkLogMetric:
+def _make_metric_output(name: str, cell: Any, score: float) -> FrameworkLogMetric:
     if cell is None:
         return FrameworkLogMetric(None, None, "error")
-    return FrameworkLogMetric(cell if math.isnan(score) else score)
+    is_added = _COARSE_METRICS.search(name.lower()) is None
+    return FrameworkLogMetric(cell if math.isnan(score) else score, is_of_any_column=is_added)

@@ -41,7 +41,9 @@ def find_columns_of_judgements(
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
         profile = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
         kind = classify_judgement_column_by_name(profile)
-        is_named_label = kind == "people" and has_vocabulary_word_in_column_name("labels", name)
+        is_named_label = kind == "people" and any(
+            has_vocabulary_word_in_column_name(one, name) for one in ("labels", "doubtful_labels")
+        )
         is_worded = is_named_label and profile.kind == "name" and profile.n_different == 2  # C and I
         if not (profile.is_judgement or is_worded) or profile.n_different < 2:
             continue
