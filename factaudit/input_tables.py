@@ -24,6 +24,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.log_joins import join_tables_to_log_claims
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
     AmbiguousReadingError,
@@ -175,6 +176,9 @@ def _load_collected_input_tables(
     _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
     if tables:
         loaded = load_tables(tables, None, report_line)
+        of_logs = merge_claim_tables([table for _, table in claims], [name for name, _ in claims])
+        of_logs, loaded = join_tables_to_log_claims(of_logs, loaded, name_input_sources(tables), report_line)
+        claims = [(", ".join(by_format), of_logs)]
         claims += [] if loaded.claims is None else [("tables", loaded.claims)]
         verdicts += [] if loaded.verdicts is None else [("tables", loaded.verdicts)]
         annotations += [] if loaded.annotations is None else [loaded.annotations]

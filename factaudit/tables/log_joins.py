@@ -1,0 +1,66 @@
+"""Tables beside a tool's log: what they say of the log's claims belongs to these, by id or by text, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem
+from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
+from factaudit.tables.claim_keys import match_ids_by_number
+from factaudit.tables.table_loading import LoadedTables
+
+
+def join_tables_to_log_claims(
+    log_claims: pd.DataFrame, loaded: LoadedTables, source: str, report_line: Callable[[str], None]
+) -> tuple[pd.DataFrame, LoadedTables]:
+    """The claims of logs with the labels that tables say of them, and what else the tables hold, of these claims.
+
+    Ids may be the log's own (``response_id``). Claims of tables whose texts are all the log's are these claims, unless
+    both have labels. Raises `InputError` for ids that no claim has, and where texts do not tell which claim is meant.
+    """
+    others, by_id = loaded.claims, None
+    has_labels = bool(log_claims["label"].notna().any())
+    if others is None:
+        known = log_claims["claim_id"]
+    elif not others["claim"].isin(log_claims["claim"]).all() or (has_labels and others["label"].notna().any()):
+        known = pd.concat([log_claims["claim_id"], others["claim_id"]])
+    else:
+        known = log_claims["claim_id"]
+        by_text = pd.Series(known.to_numpy(), index=log_claims["claim"])
+        if not by_text.index.is_unique or not others["claim"].is_unique:
+            message = "the texts are those of the log, where several claims have the same: name the log's ids"
+            raise InputError(source, [Problem(f"{message} in a column claim_id ({known.iloc[0]}, ...)")])
+        by_id = pd.Series(others["claim"].map(by_text).to_numpy(), index=others["claim_id"])
+        labels = pd.Series(others["label"].to_numpy(), index=by_id.to_numpy()).astype("Int8")
+        log_claims = log_claims.assign(label=log_claims["label"].fillna(log_claims["claim_id"].map(labels)))
+        report_line(f"joined  {source}: {len(others):,} claims are the log's, by their texts")
+    said = {name: table for name in ("verdicts", "annotations") if (table := getattr(loaded, name)) is not None}
+    for name, table in said.items():
+        ids = table["claim_id"] if by_id is None else table["claim_id"].map(by_id)
+        if not ids.isin(known).all():
+            ids = _match_ids_of_log(ids, log_claims, source)
+            report_line(f"joined  {source}: {table['claim_id'].iloc[0]} is the claim {ids.iloc[0]!r}")
+        said[name] = table.assign(claim_id=ids.to_numpy())
+    if "annotations" in said:
+        rule = label_claims_by_annotations("majority", list_annotator_judgements(said["annotations"]))
+        majority = log_claims["claim_id"].map(rule).astype("Int8")
+        log_claims = log_claims.assign(label=log_claims["label"].fillna(majority))
+    return log_claims, replace(loaded, claims=others if by_id is None else None, **said)
+
+
+def _match_ids_of_log(ids: pd.Series, log_claims: pd.DataFrame, source: str) -> pd.Series:
+    """The claims of the log's own ids. Raises `InputError` where some are of none, or of several."""
+    own = log_claims.dropna(subset="response_id")
+    found = None
+    if own["response_id"].is_unique:
+        found = ids.astype("str").map(pd.Series(own["claim_id"].to_numpy(), index=own["response_id"].astype("str")))
+    if found is None or found.isna().any():
+        found = match_ids_by_number(ids, log_claims["claim_id"])
+    if found is None:
+        strange = next(iter(ids[~ids.isin(log_claims["claim_id"])]))
+        expected = f"expected the ids of the log's claims ({log_claims['claim_id'].iloc[0]}, ...), one claim each"
+        raise InputError(source, [Problem(f"{expected}, found {strange!r}", column="claim_id")])
+    return found
