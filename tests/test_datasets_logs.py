@@ -270,6 +270,14 @@ def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> No
         return convert("ragas", [path])
 
     assert convert_with(human_label=[1, 0, 1]).claims["label"].tolist() == [1, 0, 1]
+    for name in ("gt_label", "hallucination_label", "anna"):  # people's, or a metric of one's own: asked
+        assert [*convert_with(**{name: [1, 0, 1]}).unread_judgements] == [name]
+    assert convert_with(conciseness=[1, 0, 1]).unread_judgements == {}
+    assert "unread  MK: " in " ".join(convert_with(MK=["yes", "no", "yes"]).notes)
+    turned = convert_with(has_hallucination=["yes", "no", "yes"])
+    assert [*turned.unread_judgements] == ["has_hallucination"]
+    said = convert("ragas", [tmp_path / "ragas.jsonl"], label="has_hallucination", labels="1=0,0=1").claims["label"]
+    assert said.tolist() == [0, 1, 0]
     assert convert_with(reviewer_verdict=["pass", "fail", "pass"]).claims["label"].tolist() == [1, 0, 1]
     said = convert_with(gpt4_verdict=["yes", "no", "yes"]).verdicts
     assert said[said["evaluator"] == "gpt4_verdict"]["prediction"].tolist() == [1, 0, 1]
@@ -353,3 +361,24 @@ def test_another_log_or_field_is_a_clear_error(name: str, file: str, options: di
     with pytest.raises((InputError, UsageError)) as error:
         convert(name, [LOGS / file], **options)
     assert said in str(error.value)
+
+
+def test_yes_of_halueval_is_a_hallucination_in_lm_evals_log(tmp_path: Path) -> None:
+    path = tmp_path / "samples_halueval_qa_2026-01-01.jsonl"
+    rows = [
+        {
+            "doc_id": at,
+            "doc": {"knowledge": DOCS[at], "question": "?", "answer": CLAIMS[at], "hallucination": word},
+            "target": word,
+            "arguments": [["...", " yes"], ["...", " no"]],
+            "resps": [[["-1.2", "False"]]],
+            "filtered_resps": [reply],
+        }
+        for at, (word, reply) in enumerate([("no", "no"), ("yes", "no"), ("no", "yes")])
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = convert("lm-eval", [path])
+    assert found.claims["doc"].tolist() == DOCS
+    assert found.claims["label"].tolist() == LABELS
+    assert found.verdicts is not None
+    assert found.verdicts["prediction"].tolist() == [1, 1, 0]

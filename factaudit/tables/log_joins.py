@@ -10,6 +10,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem
 from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
 from factaudit.tables.claim_keys import match_ids_by_number
+from factaudit.tables.schema import is_text_placeholder
 from factaudit.tables.table_loading import LoadedTables
 
 
@@ -21,28 +22,25 @@ def join_tables_to_log_claims(
     Ids may be the log's own (``response_id``). Claims of tables whose texts are all the log's are these claims, unless
     both have labels. Raises `InputError` for ids that no claim has, and where texts do not tell which claim is meant.
     """
-    others, by_id = loaded.claims, None
-    has_labels = bool(log_claims["label"].notna().any())
-    if others is None:
-        known = log_claims["claim_id"]
-    elif not others["claim"].isin(log_claims["claim"]).all() or (has_labels and others["label"].notna().any()):
-        known = pd.concat([log_claims["claim_id"], others["claim_id"]])
-    else:
-        known = log_claims["claim_id"]
-        by_text = pd.Series(known.to_numpy(), index=log_claims["claim"])
-        if not by_text.index.is_unique or not others["claim"].is_unique:
-            message = "the texts are those of the log, where several claims have the same: name the log's ids"
-            raise InputError(source, [Problem(f"{message} in a column claim_id ({known.iloc[0]}, ...)")])
-        by_id = pd.Series(others["claim"].map(by_text).to_numpy(), index=others["claim_id"])
+    others, known = loaded.claims, log_claims["claim_id"]
+    by_id = None if others is None else _match_claims_of_log(others, log_claims, source)
+    if others is not None and by_id is None:
+        known = pd.concat([known, others["claim_id"]])
+    elif others is not None and by_id is not None:
         labels = pd.Series(others["label"].to_numpy(), index=by_id.to_numpy()).astype("Int8")
-        log_claims = log_claims.assign(label=log_claims["label"].fillna(log_claims["claim_id"].map(labels)))
-        report_line(f"joined  {source}: {len(others):,} claims are the log's, by their texts")
+        log_claims = log_claims.assign(label=log_claims["label"].fillna(known.map(labels)))
+        report_line(f"joined  {source}: {others['claim_id'].iloc[0]} is the claim {by_id.iloc[0]!r}")
     said = {name: table for name in ("verdicts", "annotations") if (table := getattr(loaded, name)) is not None}
     for name, table in said.items():
         ids = table["claim_id"] if by_id is None else table["claim_id"].map(by_id)
         if not ids.isin(known).all():
-            ids = _match_ids_of_log(ids, log_claims, source)
-            report_line(f"joined  {source}: {table['claim_id'].iloc[0]} is the claim {ids.iloc[0]!r}")
+            found = _match_ids_of_log(ids, log_claims)
+            if found is None:
+                strange = next(iter(ids[~ids.isin(known)]))
+                expected = f"expected the ids of the log's claims ({known.iloc[0]}, ...), one claim each"
+                raise InputError(source, [Problem(f"{expected}, found {strange!r}", column="claim_id")])
+            report_line(f"joined  {source}: {ids.iloc[0]} is the claim {found.iloc[0]!r}")
+            ids = found
         said[name] = table.assign(claim_id=ids.to_numpy())
     if "annotations" in said:
         rule = label_claims_by_annotations("majority", list_annotator_judgements(said["annotations"]))
@@ -51,16 +49,30 @@ def join_tables_to_log_claims(
     return log_claims, replace(loaded, claims=others if by_id is None else None, **said)
 
 
-def _match_ids_of_log(ids: pd.Series, log_claims: pd.DataFrame, source: str) -> pd.Series:
-    """The claims of the log's own ids. Raises `InputError` where some are of none, or of several."""
+def _match_claims_of_log(others: pd.DataFrame, log_claims: pd.DataFrame, source: str) -> pd.Series | None:
+    """By the ids of other claims those of the log's that they are: by their texts, without texts by their ids. None
+    where they are others, or both have labels. Raises `InputError` where texts are those of several claims."""
+    has_labels = bool(log_claims["label"].notna().any() and others["label"].notna().any())
+    ids = others["claim_id"]
+    if has_labels:
+        return None
+    if others["claim"].map(is_text_placeholder).all():
+        found = _match_ids_of_log(ids, log_claims)
+        return None if found is None else pd.Series(found.to_numpy(), index=ids)
+    if not others["claim"].isin(log_claims["claim"]).all():
+        return None
+    by_text = pd.Series(log_claims["claim_id"].to_numpy(), index=log_claims["claim"])
+    if not by_text.index.is_unique or not others["claim"].is_unique:
+        message = "the texts are those of the log, where several claims have the same: name the log's ids"
+        raise InputError(source, [Problem(f"{message} in a column claim_id ({by_text.iloc[0]}, ...)")])
+    return pd.Series(others["claim"].map(by_text).to_numpy(), index=ids)
+
+
+def _match_ids_of_log(ids: pd.Series, log_claims: pd.DataFrame) -> pd.Series | None:
+    """The claims that ids are of: the log's own ids, each of one claim; None where some are of none."""
     own = log_claims.dropna(subset="response_id")
-    found = None
     if own["response_id"].is_unique:
         found = ids.astype("str").map(pd.Series(own["claim_id"].to_numpy(), index=own["response_id"].astype("str")))
-    if found is None or found.isna().any():
-        found = match_ids_by_number(ids, log_claims["claim_id"])
-    if found is None:
-        strange = next(iter(ids[~ids.isin(log_claims["claim_id"])]))
-        expected = f"expected the ids of the log's claims ({log_claims['claim_id'].iloc[0]}, ...), one claim each"
-        raise InputError(source, [Problem(f"{expected}, found {strange!r}", column="claim_id")])
-    return found
+        if found.notna().all():
+            return found
+    return match_ids_by_number(ids, log_claims["claim_id"])

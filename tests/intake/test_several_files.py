@@ -253,3 +253,26 @@ def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
         InputError, match=r"claims\.csv: row 2, column 'doc_id': no document of .*docs\.csv has the id 'd1'"
     ):
         load_input_tables(paths)
+
+
+def test_what_tables_say_of_a_logs_claims_is_joined_or_refused(tmp_path: Path) -> None:
+    """Labels beside a log of ragas were further claims, and verdicts by the log's ids were of no claim."""
+    log = {"user_input": CLAIMS, "retrieved_contexts": [[one] for one in DOCS], "response": CLAIMS}
+    people = [*map(int, L)]
+    rows = [str(at) for at in range(N)]
+    files = {
+        "ragas.csv": {**log, "faithfulness": FIRST_SCORES},
+        "texts.csv": {"response": CLAIMS, "human": people},
+        "ids.csv": {"id": rows, "human_label": people, "gpt4": [*map(int, B)]},
+        "strange.csv": {"id": [*rows[:-1], "x1"], "human_label": people},
+    }
+    ragas, texts, ids, strange = write_files(tmp_path, files)
+    for beside, further in ((texts, {}), (ids, {"gpt4": B})):
+        found = describe_tables(load_input_tables([ragas, beside]))
+        assert found["claims"] == N
+        assert found["labels"] == L
+        assert found["evaluators"] == {"faithfulness": A, **further}
+    with pytest.raises(
+        InputError, match=r"expected the ids of the log's claims \(ragas:0, ...\), one claim each, found '0'"
+    ):
+        load_input_tables([ragas, strange])
