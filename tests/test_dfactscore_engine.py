@@ -308,7 +308,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
     score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague)), tmp_path / "run")
-    assert "3 verification replies hold neither True nor False" in (tmp_path / "run/report.md").read_text()
+    assert "replies of the verifier with neither True nor False: 3" in (tmp_path / "run/report.md").read_text()
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(

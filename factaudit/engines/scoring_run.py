@@ -70,7 +70,7 @@ def score_response_files(
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     if responses is None:
         responses = read_response_files(paths, facts=facts, system=system, limit=limit)
-    say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
+    say(f"responses {len(responses):>9,} of {format_count(len({one.system for one in responses}), 'system')}")
     read = [*paths, *(Path(one) for one in (facts, *inputs) if one is not None and one not in ANNOTATED_FACT_SOURCES)]
     with lock_run_folder_for_writing(folder, read) as work:
         add = None

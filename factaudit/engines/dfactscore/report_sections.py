@@ -30,21 +30,18 @@ def build_dfactscore_facts_section(
             "unscored, and the bounds say what they could change."
         )
     doubts = [
-        f"{summary[key]:,} {told}"
+        f"{told}: {summary[key]:,}"
         for key, told in (
-            ("n_unparsed", "verification replies hold neither True nor False"),
-            (
-                "n_failed_sentences",
-                "sentences could not be decomposed, because calls failed: each stands for its facts, unscored",
-            ),
-            ("n_truncated_sentences", "decompositions broke off at the limit of tokens"),
-            ("n_cut", f"facts were cut beyond {max_facts} a response"),
-            ("n_filtered", "of the replies' facts were removed by the entity filter"),
+            ("n_unparsed", "replies of the verifier with neither True nor False"),
+            ("n_failed_sentences", "sentences whose decomposition failed (each stands for its facts, unscored)"),
+            ("n_truncated_sentences", "decompositions that broke off at the limit of tokens"),
+            ("n_cut", f"facts cut beyond {max_facts} a response"),
+            ("n_filtered", "facts of replies that the entity filter removed"),
         )
         if summary[key]
     ]
     if doubts:
-        text.append("; ".join(doubts) + ".")
+        text.append(f"Doubtful: {'; '.join(doubts)}.")
     if summary["category_accuracy"] is not None:
         text.append(f"The category is as given for {format_percent(summary['category_accuracy'])} of the responses.")
     return {"title": "How facts, groups and candidates were come by", "text": text, "table": None, "figure": None}
