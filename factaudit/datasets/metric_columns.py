@@ -16,8 +16,10 @@ import pandas as pd
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem
-from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables import CLAIM_COLUMNS, validate_claims, validate_verdicts
 from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.unread_judgements import find_columns_of_judgements
+from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
 _AGGREFACT_COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
@@ -45,6 +47,8 @@ def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source
         if not metrics and datasets == "source":
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
         own = table[[c for c in table.columns if not any(c in part.values() for part in metrics.values())]].copy()
+        further = {str(name): own[name].tolist() for name in own.columns if name not in CLAIM_COLUMNS}
+        leave_out_columns_of_judgements(path, [*find_columns_of_judgements(further)])
         own["doc_id"] = path.stem + ":" + own.get("doc_id", own.groupby("doc").ngroup()).astype(str)
         if datasets == "origin" and "system" in own:
             own["response_id"] = own["doc_id"] + "/" + own["system"].astype(str)  # a summary is one claim

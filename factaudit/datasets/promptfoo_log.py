@@ -45,6 +45,7 @@ class _PromptfooResult(DatasetSourceRow):
     provider: dict[str, Any] | None = None
     gradingResult: _GradingResult | None = None
     testCase: _PromptfooTestCase | None = None
+    metadata: dict[str, Any] | None = None
 
 
 @make_framework_log_converter(
@@ -62,7 +63,7 @@ def convert_promptfoo_log(path: Path) -> FrameworkLog:
     samples = []
     for number, result in read_dataset_source_items(path, _PromptfooResult, "results.results").items():
         provider = result.provider or {}
-        metadata = (result.testCase or _PromptfooTestCase()).metadata or {}
+        metadata = ((result.testCase or _PromptfooTestCase()).metadata or {}) | (result.metadata or {})
         fields = {"vars": result.vars, "metadata": metadata, "response": result.response or {}, "provider": provider}
         outputs = {}
         ratings = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -273,6 +273,13 @@ def is_said_by_profession(column: ColumnProfile) -> bool:
         and not is_flag
         and not has_vocabulary_word_in_column_name("measures", column.name)
     )
+
+
+def explains_another_column(column: ColumnProfile, names: Iterable[str]) -> bool:
+    """Whether a column is called the reason of another one (``judge_reason`` beside ``judge``), whatever its words."""
+    *stem, last = normalise_vocabulary_words(column.name).split() or [""]
+    is_reason = bool(stem) and has_vocabulary_word_in_column_name("reasons", last)
+    return is_reason and " ".join(stem) in map(normalise_vocabulary_words, names)
 
 
 def _names_people_and_judges(column: ColumnProfile) -> bool:

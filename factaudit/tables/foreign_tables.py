@@ -15,6 +15,7 @@ from factaudit.tables.column_roles import (
     ask_which_column_is_answer,
     ask_which_column_is_document,
     demote_repeated_claim_ids_to_doc_ids,
+    explains_another_column,
     find_column_naming_the_evaluator,
     find_column_roles,
     find_repeated_claim_id_column,
@@ -147,7 +148,7 @@ def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
     """The class of each column that could hold judgements and has no other role."""
     found = {}
     for column in reading.list_free_columns():
-        if column.name in taken or holds_names_of_people(column):
+        if column.name in taken or holds_names_of_people(column) or explains_another_column(column, reading.profiles):
             continue
         if column.kind in ("binary", "share", "grade", "number") or _has_label_words(column):
             found[column.name] = classify_judgement_column_by_name(column)
