@@ -155,5 +155,5 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert "given 7 of 10, one-group 8 of 10)." in found
     (groupers,) = [text for text in results.sections[0]["text"] if text.startswith("Groupers.")]
     assert groupers.endswith("it takes all facts of a response for one person's.")
-    assert "it finds one person in 13 of 20 responses" in groupers
+    assert "It finds one person in 13 of 20 responses" in groupers
     assert "http" not in report.split("</style>")[1].replace("http-equiv", "")

@@ -410,10 +410,11 @@ def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
         results["audits"] = {"rates": [row]}
         return " ".join(compose_report_summary_paragraphs(results))
 
-    assert "so that errors slip through; it calls 17.8 % of the scored claims errors, the labels 12.5 %." in told(
-        0.822, 125
+    assert "so that errors slip through. It calls 30.0 % of the scored claims errors, the labels 50.0 %." in told(
+        0.7, 500
     )
-    assert "it calls 30.0 % of the scored claims errors, the labels 50.0 %." in told(0.7, 500)
+    assert "so that errors slip through." in told(0.822, 125)
+    assert "It calls" not in told(0.822, 125)  # 17.8 % of the claims, where 12.5 % are errors: no sign of a lean
     assert "tends to be low" not in told(0.822, 125)
 
 

@@ -45,6 +45,7 @@ AUDIT = Audit(
         "grouper": Column("grouper", "text", "how facts were grouped", key=True),
         "n_responses": Column("responses", "count", "responses with facts, and those without usable groups"),
         "n_failed": Column("ungrouped", "count", "responses with facts, and those without usable groups", shown="any"),
+        "n_single": Column("in one group", "count", "responses all of whose facts are in one group", shown=False),
         "n_changed": Column("changed", "count", _CHANGES_DESCRIPTION, shown="any"),
         "n_dropped": Column("dropped", "count", _CHANGES_DESCRIPTION, shown="any"),
         "n_invented": Column("invented", "count", _CHANGES_DESCRIPTION, shown="any"),

@@ -162,7 +162,7 @@ def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> 
         text += (
             f" calls {{mean.predicted:percent}} of the {claims} claims errors, the labels {{mean.labelled:percent}}."
         )
-    return [make_statement(text, farthest=farthest, mean={"predicted": predicted, "labelled": labelled})]
+    return [make_statement(text, farthest=farthest, mean=best_row | {"predicted": predicted, "labelled": labelled})]
 
 
 def _list_error_rates_behind_mean(audited_run: AuditedRun, best_row: Row) -> list[Row]:

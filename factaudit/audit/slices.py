@@ -112,7 +112,7 @@ def _slice_claim_column(claims: pd.DataFrame, column: str, bins: int) -> _ClaimC
     try:
         n_values = claims[column].nunique(dropna=True)
     except TypeError:
-        return _ClaimColumnSlices(column, [], nothing, f"left out: {column} holds lists or objects")
+        return _ClaimColumnSlices(column, [], nothing, f"{column} holds lists or objects")
     if n_values < 2:
         return None
     values, known = claims[column], claims[column].notna().to_numpy()
@@ -123,7 +123,7 @@ def _slice_claim_column(claims: pd.DataFrame, column: str, bins: int) -> _ClaimC
         used, codes = np.unique(codes, return_inverse=True)
         names = [f"{numbers[codes == at].min():g} to {numbers[codes == at].max():g}" for at in range(len(used))]
     elif n_values > MOST_VALUES:
-        return _ClaimColumnSlices(column, [], nothing, f"left out: {column} has {n_values:,} different values")
+        return _ClaimColumnSlices(column, [], nothing, f"{column} has {n_values:,} different values")
     else:
         codes, found = encode_claim_group_column(claims[known], column)
         names = [f"{name:g}" if isinstance(name, float) else str(name) for name in found]
@@ -135,9 +135,7 @@ def _leave_out_columns_of_most_rows(columns: list[_ClaimColumnSlices], n_evaluat
     kept = list(columns)
     while sum(len(each.names) for each in kept) * n_evaluators > MOST_ROWS:
         most = max(range(len(kept)), key=lambda at: len(kept[at].names))
-        why = (
-            f"left out: {kept[most].column} has too many values ({len(kept[most].names)}) for {n_evaluators} evaluators"
-        )
+        why = f"{kept[most].column} has too many values ({len(kept[most].names)}) for {n_evaluators} evaluators"
         kept[most] = _ClaimColumnSlices(kept[most].column, [], kept[most].codes, why)
     return kept
 
@@ -305,7 +303,7 @@ def _list_slice_test_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> li
     said = [make_statement(text, tested=list(tested), every=list(every), columns=columns)]
     left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
     if left_out:
-        names = [make_statement(row["reason"].removeprefix("left out: ")) for row in left_out]
+        names = [make_statement("{why}", why=row["reason"]) for row in left_out]
         said.append(make_statement("Not compared: {names}.", names=join_statements(names, "; ")))
     few = [row for row in every.values() if str(row["reason"]).startswith("too few labels")]
     if few:

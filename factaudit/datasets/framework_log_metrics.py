@@ -45,10 +45,11 @@ def is_metric_like_label(name: str, outputs: Sequence[FrameworkLogMetric]) -> bo
     """Whether people may have said what a metric called ``is_supported`` or ``checked`` says, or one of 1 and 0 in a
     column of any name."""
     words = find_vocabulary_words_in_column_name("doubtful_labels", name)
-    values = {one.value for one in outputs} - {None}
+    values = [one.value for one in outputs if one.value is not None]  # of a broken log also lists
     is_named = not has_vocabulary_word_in_column_name("judges", name)
-    may_be_added = values == {0, 1} and any(one.is_of_any_column for one in outputs)
-    return name.lower().startswith("is_") or (values <= {0, 1} and is_named and (bool(words) or may_be_added))
+    is_binary = all(value in (0, 1) for value in values)
+    may_be_added = 0 in values and 1 in values and any(one.is_of_any_column for one in outputs)
+    return name.lower().startswith("is_") or (is_binary and is_named and (bool(words) or may_be_added))
 
 
 def parse_metric_scales(

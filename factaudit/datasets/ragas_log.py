@@ -57,7 +57,7 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
         {name: parse_framework_log_python_cell(value) for name, value in row.items()} for row in list_plain_rows(table)
     ]
     numbers = {
-        name: pd.to_numeric(table[name], errors="coerce")
+        name: _parse_metric_numbers(table[name])
         for name in table.columns
         if name not in (*_SAMPLE_COLUMNS, "label", "human", label, system)
         and not _OTHER_WORDS.search(str(name).lower())
@@ -75,6 +75,13 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
         for at, row in enumerate(rows)
     ]
     return FrameworkLog(path.name.split(".")[0], samples)
+
+
+def _parse_metric_numbers(cells: pd.Series) -> pd.Series:
+    try:
+        return pd.to_numeric(cells, errors="coerce")
+    except OverflowError:  # an integer beyond the range of floats
+        return pd.to_numeric(cells.astype("str"), errors="coerce").replace([math.inf, -math.inf], math.nan)
 
 
 def _make_metric_output(name: str, cell: Any, score: float) -> FrameworkLogMetric:

@@ -206,7 +206,7 @@ def _lay_out_dot_panels(
     )
     n_columns = 1 if frame.is_narrow else n_columns or len(panels)
     left = longest / 72 + panel_layout.PAD + 0.06
-    width = (frame.width - left - 0.1 - _PANEL_GAP * (n_columns - 1)) / n_columns
+    width = (frame.width - left - 0.15 - _PANEL_GAP * (n_columns - 1)) / n_columns
     titles = [
         "\n".join(
             line for part in panel.label.split("\n") for line in wrap_figure_label(part, (width + 0.1) * 72, bold=True)
