@@ -203,7 +203,7 @@ def test_the_test_that_leaves_it_open_is_named(half: float, is_far: bool) -> Non
     answer = decide_on_quantification(AuditedRun({"quantification": rows}), "e")
     assert answer is not None
     by_sign = "By sign tests of the few clusters that are judged wrongly on balance, corrected for 2 tests, none is."
-    told = f"1 of 2 is farther off{'. ' + by_sign if is_far else ', but none is after the correction for 2 tests.'}"
+    told = f"1 of 2 is farther off{'. ' + by_sign if is_far else '. After the correction for 2 tests none is.'}"
     assert answer.sentence.endswith(told)
 
 

@@ -290,12 +290,12 @@ def _explain_rates_beyond_limit_alone(
         text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
         text += "{tested:count test}, none is"
     else:
-        text += ", but none is {unscored}after the correction for {tested:count test}"
+        text += ". After the correction for {tested:count test} none is{unscored}"
     unscored: Statement | str = ""
     if bounded := [row for row in beyond if row["bias_min"] != row["bias_max"]]:
         worst = max(bounded, key=lambda row: row["bias_max"] - row["bias_min"])
-        unscored = "whatever the unscored claims are ({worst.n_unscored:number} of {name} leave "
-        unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}) and "
+        unscored = " whatever the unscored claims are: {worst.n_unscored:number} of {name} leave "
+        unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}"
         name = worst["dataset"] if worst["system"] == ALL_TOGETHER else worst["system"]
         unscored = make_statement(unscored, worst=worst, name=name)
     alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
