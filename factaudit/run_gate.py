@@ -148,15 +148,11 @@ def judge_run_gate_changes(
 _BACC_SHARE = 0.8
 
 
-def _list_tested_run_gate_changes(rows: Sequence[Row], figures: Mapping[str, str]) -> list[tuple[Row, str]]:
-    return [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
-
-
 def _select_significant_run_gate_changes(
     rows: Sequence[Row], figures: Mapping[str, str], alpha: float
 ) -> list[tuple[Row, str]]:
     """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both."""
-    tested = _list_tested_run_gate_changes(rows, figures)
+    tested = [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
     p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
     adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
     return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]

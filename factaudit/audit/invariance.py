@@ -257,8 +257,9 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
             how_many = "{caught.n_missed:number} of {caught.n:number}"
         where = " on {caught.dataset}" * (len(datasets) > 1)
         text = f"{{caught.evaluator}} misses {how_many} {{words}}{where}"
-        text += "; {more:count more evaluator} significantly misses changes." * bool(more and at == _MAX_ADVISED)
-        yield "Beware", make_statement(text.rstrip(".") + ".", caught=caught, words=words, more=more)
+        if more and at == _MAX_ADVISED:
+            text += f"; {{more:count more evaluator}} significantly {'misses' if len(more) == 1 else 'miss'} changes"
+        yield "Beware", make_statement(f"{text}.", caught=caught, words=words, more=more)
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:

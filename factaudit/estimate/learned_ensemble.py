@@ -136,8 +136,6 @@ def _describe_ensemble_gain(
             f"Use the ensemble: on documents left out it is better than the member that is best on the others {gain}."
         )
     else:
-        text = (
-            f"Keep {best}: on documents left out the ensemble is not significantly better than the member that is best "
-        )
-        text += f"on the other documents {gain}."
+        text = f"Keep {best}: on documents left out the ensemble is not significantly better than the member that is "
+        text += f"best on the other documents {gain}."
     return text + (f" {n_unscored:,} labelled claims that an evaluator left unscored do not count." * (n_unscored > 0))

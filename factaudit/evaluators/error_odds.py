@@ -128,7 +128,7 @@ class RuleEvaluator:
 
     @property
     def promise_caveat(self) -> str | None:
-        """What to tell of a rule whose promise is of the claims alone that certified it."""
+        """What a rule does not promise, where it promises something of the claims alone that certified it."""
         promise = getattr(getattr(self, "_rule", None), "promise", {})
         if promise.get("target") != "corpus":
             return None

@@ -248,10 +248,8 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     claims = about.get("claims") or []
     if not claims:
         return []
-    text = (
-        "A claim is a row of the claims table. Label and prediction 1: attributable, its document supports it; 0: an "
-    )
-    text += "error."
+    text = "A claim is a row of the claims table. "
+    text += "Label and prediction 1: attributable, its document supports it; 0: an error."
     if results["audits"].get("dfactscore"):
         text = (
             "A claim is a fact of a response: the claims table has a row for it and each person of the name. Label 1: "
