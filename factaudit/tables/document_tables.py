@@ -23,7 +23,8 @@ def join_document_tables(
 
     own_kinds: of each table what `classify_standard_tables` says; one of our kinds is no table of documents.
     A table of documents has an id of documents (`doc_id`), each once, and one column of texts that is called a document
-    or is the only text; another table has that id and no document. Raises `InputError` where an id has no document.
+    or is the only text; another table has that id and no document. So is a table of questions with their documents, by
+    any id, where the claims stand in the other. Raises `InputError` where an id has no document.
     """
     own = {name for (name, _), kind in zip(tables, own_kinds, strict=False) if kind is not None}
     documents = [
@@ -35,7 +36,10 @@ def join_document_tables(
     lines: list[str] = []
     for name, rows, (id_column, text_column) in documents:
         wanting = [
-            place for place, (_, other) in enumerate(others) if id_column in other and not _has_document_column(other)
+            place
+            for place, (_, other) in enumerate(others)
+            if id_column in other and not _has_column_of("doc", other)
+            if normalise_vocabulary_words(id_column) in COLUMN_NAMES["doc_id"] or _has_column_of("claim", other)
         ]
         if not wanting:
             others.append((name, rows))
@@ -145,6 +149,8 @@ def _find_document_table_columns(rows: pd.DataFrame) -> tuple[str, str] | None:
     """The columns of ids and of texts of a table that holds documents and nothing that is said of them."""
     names = {normalise_vocabulary_words(name): str(name) for name in reversed(rows.columns)}
     ids = [names[one] for one in COLUMN_NAMES["doc_id"] if one in names]
+    if not ids and not _has_column_of("claim", rows):
+        ids = [names[one] for one in COLUMN_NAMES["claim_id"] if one in names]
     if len(rows) == 0 or not ids or rows[ids[0]].map(is_missing_value).any() or rows[ids[0]].duplicated().any():
         return None
     others = [str(name) for name in rows.columns if name != ids[0]]
@@ -153,10 +159,11 @@ def _find_document_table_columns(rows: pd.DataFrame) -> tuple[str, str] | None:
     if _CLAIM_COLUMNS & names.keys():
         return None  # claims, each of a document of its own
     judged = {one for role in ("label", "score", "prediction", "evaluator") for one in COLUMN_NAMES[role]}
-    if judged & names.keys() or len(texts) != 1:
+    if judged & names.keys():
         return (ids[0], called[0]) if called and len(others) == 1 else None
-    return ids[0], texts[0]
+    found = texts if len(texts) == 1 else called
+    return (ids[0], found[0]) if found else None
 
 
-def _has_document_column(rows: pd.DataFrame) -> bool:
-    return any(normalise_vocabulary_words(name) in COLUMN_NAMES["doc"] for name in rows.columns)
+def _has_column_of(role: str, rows: pd.DataFrame) -> bool:
+    return any(normalise_vocabulary_words(str(name)) in COLUMN_NAMES[role] for name in rows.columns)

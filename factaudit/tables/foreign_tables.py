@@ -48,7 +48,7 @@ from factaudit.tables.score_verdict_pairs import (
     leave_out_numbers_against,
     pair_score_and_verdict_columns,
 )
-from factaudit.tables.standard_columns import OWN_COLUMNS, list_missing_standard_columns
+from factaudit.tables.standard_columns import OWN_COLUMNS, WANTED_CLAIM_COLUMNS, list_missing_standard_columns
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
@@ -62,16 +62,16 @@ _MAX_LABEL_WORDS = 12
 
 
 def read_standard_table(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableReading:
-    """A table of ours: only its columns, and those that stand for one that it lacks, play a role."""
+    """A table of ours: only its columns, and those that stand for one that it lacks, play a role.
+
+    Beside others a table of verdicts may say what its claims do not: their labels, documents or systems.
+    """
+    own = (*OWN_COLUMNS[kind], *(WANTED_CLAIM_COLUMNS if kind == "verdicts" and has_others else ()))
     names = [str(column) for column in rows.columns]
     missing = list_missing_standard_columns(kind, names, has_others)
-    profiles = {
-        one: profile_column_for_mapping(one, rows[one])
-        for one in names
-        if one in {*OWN_COLUMNS[kind], *missing.values()}
-    }
+    profiles = {one: profile_column_for_mapping(one, rows[one]) for one in names if one in {*own, *missing.values()}}
     reading = TableReading(name, rows, profiles, kind=kind)
-    reading.roles = {ours: profiles[ours] for ours in OWN_COLUMNS[kind] if ours in profiles}
+    reading.roles = {ours: profiles[ours] for ours in own if ours in profiles}
     reading.roles |= {ours: profiles[theirs] for ours, theirs in missing.items()}
     return reading
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -25,11 +25,11 @@ from factaudit.tables.annotations import (
     validate_annotations,
 )
 from factaudit.tables.cell_values import has_no_value, has_only_words, parse_judgement_numbers
+from factaudit.tables.claim_joins import check_labels_agree, find_claim_ids, join_claim_columns, list_common_claim_keys
 from factaudit.tables.claim_keys import (
     join_claim_key_cells,
     join_passages_into_document,
     list_claim_key_columns,
-    match_ids_by_number,
     name_table_stem,
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
@@ -89,6 +89,9 @@ def apply_mapping_to_tables(
         owners = [one for one in owners if not told(one)] or owners
     parts, own_ids = [], {}
     for one in owners:
+        for other in read:
+            if other not in owners:
+                one.join_claim_columns(other)
         first, of_row = one.distinct_claims()
         claims = one.make_claims(first)
         parts.append((one.name, claims))
@@ -181,6 +184,27 @@ class _MappedTable:
             }
         return found
 
+    def join_claim_columns(self, other: _MappedTable) -> None:
+        """Take from a table of verdicts what it alone says of these claims."""
+        columns = other.source_columns
+        if other.own_kind == "verdicts":
+            columns = columns | {ours: ours for ours in CLAIM_COLUMNS if ours in other.rows}
+        if not other.has_verdicts or other.has_annotator_rows:
+            return
+        if "label" in self.source_columns and "label" in columns and not self.has_annotator_rows:
+            self._check_labels_agree(other, columns)
+        self.rows, self.source_columns = join_claim_columns(
+            self.rows, self.source_columns, other.name, other.rows, columns
+        )
+
+    def _check_labels_agree(self, other: _MappedTable, columns: Mapping[str, str]) -> None:
+        keys = list_common_claim_keys(self.rows, self.source_columns, other.rows, columns)
+        if keys is not None:
+            own, theirs = self.source_columns["label"], columns["label"]
+            labels = self._parse_labels(self.rows[own], own).set_axis(keys[0]).rename(own)
+            said = other._parse_labels(other.rows[theirs], theirs).set_axis(keys[1]).rename(theirs)
+            check_labels_agree(labels, said, self.name, other.name)
+
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
         """The row in which each claim stands first, and for each row which of these claims it is about."""
         if not self.has_annotator_rows and (not self.has_verdicts or self.evaluators):
@@ -232,25 +256,10 @@ class _MappedTable:
 
     def find_claim_ids(self, claims: pd.DataFrame | None) -> pd.Series:
         """For each row the id of the claim, in another table, that it is about."""
-        if "claim_id" in self.source_columns:
-            ids = self.rows[self.source_columns["claim_id"]]
-            found = None if claims is None else match_ids_by_number(ids, claims["claim_id"])
-            if found is not None:
-                self.notes.append(f"ids  {ids.name}: {ids.iloc[0]} is the claim {found.iloc[0]!r}, by its number")
-            return ids if found is None else found
-        if claims is None or not self.has_claims:
-            expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
-            message = f"cannot tell which claims the verdicts are of: {expected} (--map claim=COLUMN)"
-            raise InputError(self.name, [Problem(message)])
-        keys = [key for key in list_claim_key_columns(self.source_columns) if claims[key].notna().any()]
-        known = join_claim_key_cells(claims, keys)
-        if known.duplicated().any():
-            message = f"several claims have the same {', '.join(keys)}: expected a column for 'claim_id'"
-            raise InputError(self.name, [Problem(message)])
-        wanted = join_claim_key_cells(self.rows, [self.source_columns[key] for key in keys])
-        found = wanted.map(pd.Series(claims["claim_id"].to_numpy(), index=known))
-        check_cells(self.name, self.rows[self.source_columns["claim"]], found.isna(), "expected the text of a claim")
-        return found
+        ids, note = find_claim_ids(self.name, self.rows, self.source_columns, claims)
+        if note is not None:
+            self.notes.append(note)
+        return ids
 
     def make_verdicts(self, claim_ids: pd.Series) -> list[pd.DataFrame]:
         """The verdicts of the rows' claims, a table per evaluator (or one, in the long form)."""

@@ -40,3 +40,14 @@ def dump_json_line(value: Any) -> str:
 
 def _encode_foreign_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def clear_blank_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with null for text that is nothing but white space, so that a blank label is no label."""
+    table = table.copy(deep=False)
+    for column in table.columns[~table.columns.duplicated(keep=False)]:
+        if table[column].dtype == object or isinstance(table[column].dtype, pd.StringDtype):
+            blank = table[column].map(lambda cell: isinstance(cell, str) and not cell.strip()).astype(bool)
+            if blank.any():
+                table[column] = table[column].mask(blank, None)
+    return table

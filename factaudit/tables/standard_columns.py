@@ -20,7 +20,7 @@ OWN_COLUMNS = {
     "annotations": ANNOTATION_COLUMNS,
 }
 #: Columns without which whole audits are left out: another name for one is looked for where it is missing.
-_WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
+WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
 
 
 def classify_standard_tables(column_lists: Sequence[Collection[str]]) -> list[str | None]:
@@ -63,7 +63,7 @@ def list_missing_standard_columns(kind: str, columns: Collection[str], has_other
     """Column of ours that a table of ours lacks, to the column that has one of its other names."""
     if kind != "claims":
         return {}
-    wanted = [ours for ours in _WANTED_CLAIM_COLUMNS if ours not in columns]
+    wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     wanted += ["claim_id"] if has_other_tables and "claim_id" not in columns else []
     names = {normalise_vocabulary_words(column): column for column in columns if column not in CLAIM_COLUMNS}
     found = {ours: [names[one] for one in COLUMN_NAMES[ours] if one in names] for ours in wanted}
@@ -81,7 +81,7 @@ def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
 
 def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
     """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and audits need."""
-    wanted = [ours for ours in _WANTED_CLAIM_COLUMNS if ours not in columns]
+    wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     found = {name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75) for name in columns}
     return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}
 

@@ -52,8 +52,10 @@ from factaudit.tables.open_questions import (
     OpenQuestion,
     complete_open_question_readings,
 )
+from factaudit.tables.plain_values import clear_blank_cells
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
+    WANTED_CLAIM_COLUMNS,
     classify_standard_tables,
     find_misspelt_standard_columns,
     has_repeated_claims_in_standard_columns,
@@ -239,7 +241,7 @@ def _list_tables_to_load(
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
     rows = [one.rows if kind else spell_out_codes(one.rows, given) for one, kind in zip(inputs, kinds, strict=True)]
-    tables = [(one.name, _clear_loaded_blank_cells(its)) for one, its in zip(inputs, rows, strict=True)]
+    tables = [(one.name, clear_blank_cells(its)) for one, its in zip(inputs, rows, strict=True)]
     own = [
         None
         if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(table)
@@ -279,24 +281,16 @@ def _may_repeat_claims(source: _LoadedTableSource) -> bool:
 
 
 def _can_load_as_standard_tables(inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None]) -> bool:
-    """Whether all tables are ours, no column that whole audits need stands under another name, and no claim repeats."""
+    """Whether all are ours, no column that audits need has another name or is the verdicts', and no claim repeats."""
+    of_claims = {name for one, kind in zip(inputs, kinds, strict=True) if kind == "claims" for name in one.columns}
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is None or list_missing_standard_columns(kind, one.columns, len(inputs) > 1):
+            return False
+        if kind == "verdicts" and of_claims and {*WANTED_CLAIM_COLUMNS} & {*one.columns} - of_claims:
             return False
         if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(one.rows):
             return False
     return True
-
-
-def _clear_loaded_blank_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with null for text that is nothing but white space, so that a blank label is no label."""
-    table = table.copy(deep=False)
-    for column in table.columns[~table.columns.duplicated(keep=False)]:
-        if table[column].dtype == object or isinstance(table[column].dtype, pd.StringDtype):
-            blank = table[column].map(lambda cell: isinstance(cell, str) and not cell.strip()).astype(bool)
-            if blank.any():
-                table[column] = table[column].mask(blank, None)
-    return table
 
 
 def _check_mapped_columns(mapping: ColumnMapping, tables: Sequence[tuple[str, pd.DataFrame]]) -> None:

@@ -41,6 +41,66 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         {"gpt4": A, "claude": B[:-3] + "---"},
         0,
     ),
+    "labels beside the scores, claims in a file of their own": (
+        {
+            "claims.csv": TEXTS,
+            "judge.csv": {"id": IDS[::-1], "gpt4_score": FIRST_SCORES[::-1], "human_label": [*map(int, L)][::-1]},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "labels beside the scores of several judges": (
+        {
+            "claims.csv": TEXTS,
+            "judges.csv": {
+                "id": IDS * 2,
+                "judge": ["gpt4"] * N + ["claude"] * N,
+                "score": FIRST_SCORES + SECOND_SCORES,
+                "human_label": [*map(int, L)] * 2,
+            },
+        },
+        {"gpt4": A, "claude": SECOND},
+        0,
+    ),
+    "labels and texts beside the scores, ids in one file": (
+        {
+            "claims.csv": {"claim": CLAIMS, "context": DOCS},
+            "judge.csv": {"id": IDS, "claim": CLAIMS, "gpt4_score": FIRST_SCORES, "human_label": [*map(int, L)]},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "labels in our verdicts": (
+        {
+            "claims.csv": {"claim_id": IDS, "dataset": ["d"] * N, "claim": CLAIMS, "doc": DOCS},
+            "judge.csv": {
+                "claim_id": IDS,
+                "evaluator": ["gpt4"] * N,
+                "score": FIRST_SCORES,
+                "label": [*map(int, L)],
+            },
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "questions with their documents, and answers of two systems by the question's id": (
+        {
+            "questions.csv": {
+                "id": range(5),
+                "question": [f"Who wrote the book number {k}?" for k in range(5)],
+                "context": DOCS[:5],
+            },
+            "answers.csv": {
+                "id": [*range(5)] * 2,
+                "model": ["a"] * 5 + ["b"] * 5,
+                "answer": CLAIMS,
+                "gpt4_score": FIRST_SCORES,
+                "human_label": [*map(int, L)],
+            },
+        },
+        {"gpt4": A},
+        0,
+    ),
     "an id of another name": (
         {"claims.csv": CLAIMS_TABLE, "judge.csv": {"example_id": IDS, "gpt4_score": FIRST_SCORES}},
         {"gpt4": A},
@@ -243,6 +303,42 @@ def test_replies_of_a_batch_are_no_claims(tmp_path: Path) -> None:
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE})
     with pytest.raises(InputError, match=r"output\.jsonl: replies of OpenAI's batch API, no claims"):
         load_input_tables([*paths, tmp_path / "output.jsonl"])
+
+
+def test_what_verdicts_alone_say_of_claims_is_the_claims(tmp_path: Path) -> None:
+    """The systems and data sets of a table of scores were lost, without a word."""
+    scores = {
+        "id": IDS[::-1],
+        "gpt4_score": FIRST_SCORES[::-1],
+        "system": ["a", "b"] * 5,
+        "dataset": ["d"] * 4 + ["e"] * 6,
+    }
+    loaded = load_input_tables(write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores}))
+    assert loaded.claims is not None
+    assert [*loaded.claims["system"]] == ["b", "a"] * 5
+    assert [*loaded.claims["dataset"]] == ["e"] * 6 + ["d"] * 4
+
+
+def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path: Path) -> None:
+    scores = {"id": IDS, "gpt4_score": FIRST_SCORES, "gold": [1 - int(L[0]), *map(int, L[1:])]}
+    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores})
+    with pytest.raises(InputError, match="labels 1 of 10 rows otherwise than 'human_label'"):
+        load_input_tables(paths)
+    for unread, label in (("gold", int(L[0])), ("human_label", 1 - int(L[0]))):
+        loaded = load_input_tables(paths, mapping={"auto": True, "unread": [unread]})
+        assert loaded.claims is not None
+        assert loaded.claims["label"].iloc[0] == label
+
+
+def test_rows_that_say_two_things_of_a_claim_are_refused(tmp_path: Path) -> None:
+    scores = {
+        "id": IDS * 2,
+        "judge": ["gpt4"] * N + ["claude"] * N,
+        "score": FIRST_SCORES * 2,
+        "human_label": [*map(int, L)] + [0] * N,
+    }
+    with pytest.raises(InputError, match="expected one label for a claim in all of its rows, found several"):
+        load_input_tables(write_files(tmp_path, {"claims.csv": TEXTS, "scores.csv": scores}))
 
 
 def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
