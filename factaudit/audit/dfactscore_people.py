@@ -20,9 +20,8 @@ from factaudit.arrays.response_means import (
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.bootstrap_means import bootstrap_pearson_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.rank_correlation import kendall_tau, pearson_r
+from factaudit.stats.rank_correlation import bootstrap_pearson_interval, kendall_tau, pearson_r
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 

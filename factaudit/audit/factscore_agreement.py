@@ -34,11 +34,10 @@ from factaudit.audit.core.interval_methods import (
 )
 from factaudit.audit.core.plot_specs import DotPlotSpec, LinePlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.bootstrap_means import bootstrap_pearson_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
 from factaudit.stats.grade_agreement import correlation_influence_interval, spearman_rank_correlation
-from factaudit.stats.rank_correlation import pearson_r
+from factaudit.stats.rank_correlation import bootstrap_pearson_interval, pearson_r
 from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 

@@ -10,8 +10,8 @@ from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_co
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.undefined_values import none_if_undefined
 
 
 def compute_factscore_auc(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
@@ -62,7 +62,8 @@ def _resample_factscore_auc(
     for start in range(0, intervals.replicates, 100):  # 100 at a time: the weights are as wide as there are facts
         counts = rng.multinomial(n, np.full(n, 1 / n), size=min(100, intervals.replicates - start))
         drawn.append(auc(counts[:, which].astype(np.float64)))
-    return value, *bootstrap_percentile_interval(np.concatenate(drawn), intervals)
+    low, high = map(none_if_undefined, intervals.percentile_ends(np.concatenate(drawn)))
+    return value, low, high
 
 
 AUDIT = Audit(

@@ -23,7 +23,6 @@ _NAMES = {
     ),
     "annotator_errors": "count_overlapping_claims draw_true_errors",
     "bacc_threshold": "CrossValidatedThreshold cross_validate_threshold find_best_bacc_threshold",
-    "bootstrap_means": "bootstrap_percentile_interval bootstrap_pearson_interval",
     "bounded_means": "bounded_mean_interval bounded_change_interval",
     "budget_interpolation": "interpolate_budget",
     "cluster_bootstrap": "ClusterBootstrap",
@@ -77,7 +76,9 @@ _NAMES = {
     "prediction_powered": "prediction_powered_mean stratified_prediction_powered_mean",
     "proportion_test": "fisher_exact_p pairwise_probability_worse two_proportion_power two_proportion_z_test",
     "random_number_cache": "can_cache_random_numbers cache_random_numbers",
-    "rank_correlation": "soft_pairwise_accuracy kendall_tau_interval fisher_z_interval kendall_tau pearson_r",
+    "rank_correlation": (
+        "soft_pairwise_accuracy kendall_tau_interval fisher_z_interval kendall_tau pearson_r bootstrap_pearson_interval"
+    ),
     "roc": "RocCurveEstimate order_roc_scores_by_group RocTiedScores RocRankedScores",
     "risk_control": (
         "RiskCurve control_passing_errors run_fixed_sequence error_share_p_values error_share_upper_limits "

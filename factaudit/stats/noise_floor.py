@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.undefined_values import none_if_undefined
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def estimate_noise_floor(
             replicates[:, number] = rate_drawn, floor_drawn, share - floor_drawn
     intervals = []
     for point, drawn in zip((rate, floor, excess), replicates, strict=True):
-        low, high = bootstrap_percentile_interval(drawn, bootstrap)
+        low, high = map(none_if_undefined, bootstrap.percentile_ends(drawn))
         # Jeffreys' posterior never has f at 0 or 1; its interval is taken to reach a rate that is there.
         if low is not None and high is not None:
             low, high = min(low, point), max(high, point)
