@@ -286,6 +286,8 @@ def compare_run_tables(
         more = compare(claims, verdicts, audits=rest, **options)
         line = make_signature(results.signature, {"facts": hash_texts(more.signature)})
         about = more.about | {"n_tests": results.about["n_tests"] | more.about["n_tests"]}
+        if not set(results.evaluators) & set(more.evaluators):  # what the others' verdicts are made of
+            about["verifiers"] = results.about["evaluators"]
         results = Results(line, about, results.audits | more.audits, results.finding_rows + more.finding_rows)
     return replace(results, signature=make_signature(results.signature, settings)) if settings else results
 

@@ -161,8 +161,8 @@ def summarise_biography_scores(
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in answered)
     for end in ("min", "max"):
         found[f"gap_{end}"] = mean_of_defined(row[f"gap_{end}"] for row in seen)
-    for key in ("n_biographies", "n_entities"):
-        found |= response_count_with_interval(key, [row[key] for row in seen], intervals)
+    for key, least in (("n_biographies", 1), ("n_entities", 0)):
+        found |= response_count_with_interval(key, [row[key] for row in seen], intervals, least)
         for end in ("min", "max"):
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in seen)
     told = mean_of_defined(row["mean_biographies"] for row in seen)

@@ -56,10 +56,15 @@ def response_change_with_interval(
 
 
 def response_count_with_interval(
-    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
+    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None, least: float = 0
 ) -> dict[str, float | None]:
-    """`response_mean_with_interval` of counts, such as how many people a response tells of."""
-    return _average_with_interval(key, values, intervals, _mean_count_interval)
+    """`response_mean_with_interval` of counts, such as how many people a response tells of.
+
+    least: the least count that a response can have, and so the least that their mean can be.
+    """
+    row = _average_with_interval(key, values, intervals, _mean_count_interval)
+    mean, low = row[key], row[f"{key}_low"]
+    return row if mean is None or low is None else row | {f"{key}_low": max(low, min(mean, least))}
 
 
 def _mean_count_interval(counts: np.ndarray, confidence: float) -> tuple[float | None, float | None]:

@@ -69,7 +69,7 @@ def compute_ranking_agreement(
     """How well each evaluator orders the systems of each dataset: a summary of `ranking_pairs`, with correlations.
 
     min_systems: kendall_tau and pearson_r are null below so many systems. min_errors: systems with fewer labelled
-    errors are left out (VC's Table 28 has those with more than 10: 11 here).
+    errors are left out (VC's Table 28 comes out with 11).
 
     A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims), n, n_unscored,
     n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the share of pairs that the labels
@@ -192,7 +192,7 @@ _CONFUSION_COLUMNS = {
 RANKING_OPTIONS = {
     **RANKING_PAIR_OPTIONS,
     "min_systems": f"τ-b and r are null below so many systems (at least {MIN_CORRELATED_SYSTEMS}; VC uses six or more)",
-    "min_errors": "systems with fewer labelled errors are left out (VC's Table 28: 11)",
+    "min_errors": "systems with fewer labelled errors are left out (VC's Table 28 comes out with 11)",
 }
 
 
@@ -217,10 +217,9 @@ AUDIT = Audit(
     formula="Per pair a test of two proportions at p < 0.05 gives <, = or >: by default one that knows clusters, with "
     "Holm's correction for the pairs. Ordering error: the two differ, mostly because one side alone is "
     "significant; major error (a reversed pair): both are significant and opposite. VC's ordering error is that of the "
-    "options test: z, correction: none; its Table 28 leaves out systems with at most 10 labelled errors (min_errors: "
-    "11). Soft accuracy: 1 − the mean distance between a pair's one-sided p-values "
-    "by the predictions and by the labels; 100 %: as sure of each order as the labels. τ-b and r are over the systems' "
-    "error rates.",
+    "options test: z, correction: none; its Table 28 seems to leave out systems with at most 10 labelled errors "
+    "(min_errors: 11). Soft accuracy: 1 − the mean distance between a pair's one-sided p-values by the predictions and "
+    "by the labels; 100 %: as sure of each order as the labels. τ-b and r are over the systems' error rates.",
     text="Each pair of systems is compared once with the labels and once with the predictions (VC §3.5).",
     remedy="Reversed pairs: rank by the labels, or by `factaudit estimate`. Few pairs that the labels order: label "
     "more before you rank.",

@@ -123,6 +123,16 @@ class ClaimBrowser:
         """Claims with a label."""
         return int((self.judged.label != MISSING).sum())
 
+    @property
+    def row_explanation(self) -> str:
+        """What a row is where the figures of the report are of others: a fact stands beside each person's page."""
+        if not self.table["fact_id"].dropna().duplicated().any():
+            return ""
+        return (
+            "A row is a fact and one person of the name, with the verifier's verdict. Only the row of the person told "
+            "of has the fact's label: what the verifier gets wrong is not what FActScore and D-FActScore get wrong."
+        )
+
     @cached_property
     def kind_masks(self) -> dict[str, np.ndarray]:
         """bool (E, n) of each of `CLAIM_KINDS`; ``disagree`` is the same for all evaluators."""
@@ -250,6 +260,7 @@ class ClaimBrowser:
             "datasets": sorted(self.table["dataset"].dropna().unique().tolist()),
             "systems": sorted(self.table["system"].dropna().unique().tolist()),
             "total": len(self.table),
+            "kinds": {kind: told for kind, told in CLAIM_KINDS.items() if self.kind_masks[kind].any()},
         }
 
     def pack_telling_claims(self) -> str:
@@ -323,7 +334,9 @@ def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[
         return None
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
     kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
-    return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+    kind = kinds.get(str(finding.get("id")), "wrong")
+    # Of a kind that no claim is of, the link would lead to nothing: of all, it leads to what the finding is about.
+    return urlencode(asked | ({"kind": kind} if kind in filter_choices["kinds"] else {})) if asked else None
 
 
 def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:

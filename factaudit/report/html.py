@@ -14,7 +14,6 @@ import jinja2
 
 from factaudit.audit.first_screen import FirstScreen
 from factaudit.report.claim_browser import (
-    CLAIM_KINDS,
     CLAIM_ORDERS,
     MAX_REPORT_CLAIMS,
     ClaimBrowser,
@@ -40,12 +39,12 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     if claim_browser is not None and not claim_browser.has_text:
         claim_browser = None
     made = make_html_template_environment()
-    about: dict[str, Any] = {"evaluators": [], "datasets": [], "systems": []}
+    about: dict[str, Any] = {"evaluators": [], "datasets": [], "systems": [], "kinds": {}}
     held: dict[str, Any] | None = None
     if claim_browser is not None:
         about = claim_browser.list_filter_choices()
-        held = {"served": False, "kinds": CLAIM_KINDS, "orders": CLAIM_ORDERS, "most": MAX_REPORT_CLAIMS}
-        held["packed"] = claim_browser.pack_telling_claims()
+        held = {"served": False, "kinds": about["kinds"], "orders": CLAIM_ORDERS, "most": MAX_REPORT_CLAIMS}
+        held |= {"packed": claim_browser.pack_telling_claims(), "explanation": claim_browser.row_explanation}
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
     script = read_page_script()
     return made.get_template("report.html.j2").render(

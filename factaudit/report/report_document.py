@@ -349,14 +349,17 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
         has_others = about.get("estimate") or results["audits"].get("estimates")
         caption = "Claims, with the labels of their own table." if has_others else "Claims."
         tables.append(build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], caption))
-    if about.get("evaluators"):
+    verifiers = about.get("verifiers") or []
+    evaluators = [*verifiers, *(about.get("evaluators") or [])]
+    if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):  # printed rates have neither
         columns = ["evaluator", "verdicts", "ok", "unparsed", "refused", "error", "skipped", "signature"]
         keys = ["name", *(f"n_{key}" for key in columns[1:-1]), "signature"]
-        rows = [[row.get(key) for key in keys] for row in about["evaluators"]]
+        caption = "Evaluators: what became of their verdicts, and how they were made."
+        if verifiers:
+            made, of = (", ".join(row["name"] for row in rows) for rows in (about["evaluators"], verifiers))
+            caption += f" A verdict by {made} is of a fact, and made of those by {of} on the fact and each person."
         tables.append(
-            build_plain_report_table(
-                columns, rows, "Evaluators: what became of their verdicts, and how they were made."
-            )
+            build_plain_report_table(columns, [[row.get(key) for key in keys] for row in evaluators], caption)
         )
     if about.get("reading"):
         rows = [[" ".join(str(note).split())] for note in about["reading"]]

@@ -43,7 +43,8 @@ def build_dfactscore_facts_section(
     if doubts:
         text.append(f"Doubtful: {'; '.join(doubts)}.")
     if summary["category_accuracy"] is not None:
-        text.append(f"The category is as given for {format_percent(summary['category_accuracy'])} of the responses.")
+        n = sum(bool(row["given_category"] and row["category"]) for row in responses)
+        text.append(f"The category is as given for {_format_share_of_responses(summary['category_accuracy'], n)}.")
     return {"title": "How facts, groups and candidates were come by", "text": text, "table": None, "figure": None}
 
 
