@@ -153,10 +153,12 @@ def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
 
 
 def test_a_finding_links_to_its_claims() -> None:
-    about = {"datasets": ["a b"], "evaluators": ["x&y"]}
+    about = {"datasets": ["a b"], "evaluators": ["x&y"], "kinds": {"wrong": "judged wrongly"}}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
     assert make_claim_browser_link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
     assert make_claim_browser_link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
+    # Where no claim is judged wrongly, a link to those would lead to nothing.
+    assert make_claim_browser_link(finding, about | {"kinds": {}}) == "evaluator=x%26y&dataset=a+b"
 
 
 def test_a_folder_without_claims_is_named(tmp_path) -> None:
