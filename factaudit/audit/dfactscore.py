@@ -47,7 +47,6 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.dfactscore_grouping import state_shares_merged_by_other_groups
-from factaudit.audit.factscore import DECOMPOSITION_COUNT_COLUMNS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 LinkRule = Literal["argmax", "hungarian", "given"]
@@ -242,9 +241,6 @@ _COUNT_COLUMNS: dict[str, Column] = {
     ),
     "n_without_candidates": Column("no candidate", "count", "responses that nobody could be about", shown="any"),
     "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
-    **DECOMPOSITION_COUNT_COLUMNS,
-    "n_unparsed": Column("unparsed", "count", "the verifier's replies that state no verdict", shown="any"),
-    "category_accuracy": Column("category as given", "percent", "responses whose given category is the one found"),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
     "init_factscore": Column("FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),

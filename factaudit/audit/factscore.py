@@ -114,16 +114,6 @@ def _build_factscore_audit_row(
 
 _SCORE_DESCRIPTION = "means over responses; `init_`: without the length penalty"
 _NOT_SCORED_DESCRIPTION = "responses that abstained, hold no fact, or of which no fact was put to the evaluator"
-#: What only an engine knows of its decomposition: shown where something went wrong, as given facts had none.
-DECOMPOSITION_COUNT_COLUMNS: dict[str, Column] = {
-    "n_failed_sentences": Column(
-        "sentences not decomposed", "count", "each is counted among the facts, as one without a verdict", shown="any"
-    ),
-    "n_truncated_sentences": Column("broken off", "count", "replies cut off at the limit of tokens", shown="any"),
-    "n_duplicates": Column("repeated", "count", "facts removed as repeated in a response", shown="any"),
-    "n_cut": Column("cut", "count", "facts beyond the limit of a response", shown="any"),
-    "n_filtered": Column("filtered", "count", "facts that filters removed", shown="any"),
-}
 _FACTSCORE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "evaluator", "system"),
     "n_responses": Column("all responses", "count", "responses, and those of them that are scored", shown=False),
@@ -131,7 +121,7 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_facts": Column("facts", "count", "facts, those supported, and those without a verdict"),
     "n_supported": Column("supported", "count", "facts, those supported, and those without a verdict", shown=False),
     "n_unscored": Column("unscored", "count", "facts, those supported, and those without a verdict", shown="any"),
-    **DECOMPOSITION_COUNT_COLUMNS,
+    **pick_shared_columns("n_failed_sentences"),
     "n_unparsed": Column("unparsed", "count", "facts with a reply that states no verdict", shown="any"),
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),

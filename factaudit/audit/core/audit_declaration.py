@@ -93,6 +93,19 @@ SHARED_COLUMNS: dict[str, Column] = {
         )
         for name, heading in (("n", "n"), ("n_unscored", "unscored"))
     },
+    # What an engine adds to rows: shown where something went wrong, as facts that were given were never decomposed.
+    **{
+        name: Column(heading, "count", what, shown="any")
+        for name, heading, what in (
+            ("n_failed_sentences", "sentences not decomposed", "each counts as a fact without a verdict"),
+            ("n_truncated_sentences", "broken off", "decompositions cut off at the limit of tokens"),
+            ("n_duplicates", "repeated", "facts removed as repeated in a response"),
+            ("n_cut", "cut", "facts beyond the limit of a response"),
+            ("n_filtered", "filtered", "facts that filters removed"),
+            ("n_unparsed", "unparsed", "replies that state no verdict"),
+        )
+    },
+    "category_accuracy": Column("category as given", "percent", "responses whose given category is the one found"),
     "n_guessed": Column(
         "guessed",
         "count",
