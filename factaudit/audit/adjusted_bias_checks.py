@@ -15,7 +15,13 @@ from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import select_rows_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
-from factaudit.audit.quantification_checks import explain_too_few_documents_for_bias_test, select_significant_biases
+from factaudit.audit.quantification_checks import (
+    explain_too_few_documents_for_bias_test,
+    least_bias_p_value,
+    list_quantification_bias_rows,
+    select_rejectable_bias_rows,
+    select_significant_biases,
+)
 from factaudit.stats.cluster_jackknife import jackknife_pair_mean_p
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS
 
@@ -33,20 +39,13 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
     Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean. That a
     method helps is said where its lower mean is significant.
     """
-    every = audited_run.rows("adjusted_bias")
-    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
-    rows = [
-        row
-        for row in every
-        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
-    ]
-    # A rate that is not corrected is the same beside each calibration: it is tested once.
-    once = list({_get_tested_rate_key(row): row for row in rows}.values())
-    biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
+    rows, to_test = _select_adjusted_biases_to_test(audited_run)
+    tested = {_get_tested_rate_key(row) for row in to_test}
+    biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, to_test, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
     biases = select_significant_biases(replace(audited_run, test_counts=[]))
     off_before, most = {row["evaluator"] for of in biases for row in of}, read_decision_limits(audited_run).max_bias
-    compared = _compare_adjusted_biases_with_uncorrected(rows, biased)
+    compared = _compare_adjusted_biases_with_uncorrected(rows, tested, biased)
     gains = [one for one in compared if one.evaluator in off_before]  # of others there is nothing to help
     shown = select_significant_rows(audited_run, [one.keys for one in gains], [one.p_gain for one in gains])
     for evaluator in dict.fromkeys(one.evaluator for one in gains):
@@ -59,16 +58,21 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         which = ", the best of {methods:count method}" + " that correct as many rates" * (len(rivals) < len(mine)) + ","
         is_shown = best in helping and best.keys in shown
         severity: Severity = "ok" if helping and not best.off_after else "warn"
-        if severity == "ok" and not (is_shown and _is_each_bias_less_than_before(best)):
+        if severity == "ok" and not (is_shown and not best.untested_after and _is_each_bias_less_than_before(best)):
             continue  # labels that cannot tell a corrected rate from one that is not show nothing
         if not helping and all(one.off_after for one in mine):
             severity = "fail"
         text = "Calibrating {evaluator} on one system and correcting the others by " + _METHOD_PHRASES[best.method]
         text += which * is_best
         text += " changes their mean |bias| from {before.bias:points} to {after.bias:points} points, at worst "
-        text += "{worst.bias:points}. " + ("{off:count}" if best.off_after else "None")
-        text += " of {after:count corrected rate} {are}"
-        text += " significantly off" + ("; {lacking:count} more cannot be corrected." if best.lacking else ".")
+        text += "{worst.bias:points}. "
+        if best.tested_after:
+            text += ("{off:count}" if best.off_after else "None") + " of {tested:count corrected rate} {are}"
+            text += " significantly off"
+            text += "; {untested:count} more could not be tested (too few documents)" * bool(best.untested_after)
+        else:
+            text += "The {after:count corrected rate} could not be tested (too few documents)"
+        text += "; {lacking:count} more cannot be corrected." if best.lacking else "."
         if is_shown:
             text += " The gain is significant."
         else:
@@ -82,6 +86,8 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
             methods=[one.method for one in rivals],
             before=best.before,
             after=best.after,
+            tested=best.tested_after,
+            untested=best.untested_after,
             worst=max(best.after, key=lambda row: abs(row["bias"])),
             off=best.off_after,
             are="are" if len(best.off_after) > 1 else "is",
@@ -94,6 +100,41 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         )
 
 
+def _select_adjusted_biases_to_test(audited_run: AuditedRun) -> tuple[list[Row], list[Row]]:
+    """The biases that are left of claims' rates, by calibration; and those that could be significant, each once.
+
+    A rate that is not corrected is the same beside each calibration. A corrected one rests on its system's documents as
+    the predicted one does: of few, its test is no finer.
+    """
+    every = audited_run.rows("adjusted_bias")
+    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
+    rows = [
+        row
+        for row in every
+        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
+    ]
+    n_clusters = {
+        (row["dataset"], row["evaluator"], row["system"]): row.get("n_clusters")
+        for row in audited_run.rows("quantification")
+        if row["level"] == "claim"
+    }
+    once = {}
+    for row in rows:
+        of_system = row | {"n_clusters": n_clusters.get((row["dataset"], row["evaluator"], row["system"]))}
+        once[_get_tested_rate_key(row)] = of_system | {"p_bias": least_bias_p_value(of_system)}
+    return rows, select_rejectable_bias_rows(audited_run, list(once.values()))
+
+
+def _explain_untested_adjusted_biases(audited_run: AuditedRun) -> str:
+    if explain_too_few_documents_for_bias_test(audited_run):
+        return "no evaluator could be found off"
+    biases = list_quantification_bias_rows(audited_run)
+    if not biases or any(least_bias_p_value(row) == 0 for row in biases):
+        return ""
+    rows, to_test = _select_adjusted_biases_to_test(audited_run)
+    return "the systems have too few documents for tests of corrected rates" if rows and not to_test else ""
+
+
 def _is_each_bias_less_than_before(comparison: AdjustedBiasComparison) -> bool:
     """Whether each corrected rate is significantly nearer to the labelled one than the others were on average."""
     before = float(np.mean([abs(row["bias"]) for row in comparison.before]))
@@ -104,8 +145,8 @@ def _is_each_bias_less_than_before(comparison: AdjustedBiasComparison) -> bool:
 class AdjustedBiasComparison:
     """What a method leaves of an evaluator's biases, beside the same biases uncorrected; lacking: it made none of them.
 
-    A row is of a system's rate by the calibration on another one. p_gain: of no lower mean |bias|, one-sided; NaN where
-    there are too few systems.
+    A row is of a system's rate by the calibration on another one. untested_after: those of too few documents.
+    p_gain: of no lower mean |bias|, one-sided; NaN where there are too few systems.
     """
 
     evaluator: str
@@ -113,6 +154,8 @@ class AdjustedBiasComparison:
     before: list[Row]
     after: list[Row]
     lacking: list[Row]
+    tested_after: list[Row]
+    untested_after: list[Row]
     n_off_before: int
     off_after: list[Row]
     gain: float
@@ -124,7 +167,7 @@ class AdjustedBiasComparison:
 
 
 def _compare_adjusted_biases_with_uncorrected(
-    rows: Sequence[Row], biased: Set[tuple[str, ...]]
+    rows: Sequence[Row], tested: Set[tuple[str, ...]], biased: Set[tuple[str, ...]]
 ) -> list[AdjustedBiasComparison]:
     """Each evaluator and method, on the systems that it could correct, by the calibrations that could be made."""
     found = []
@@ -146,7 +189,17 @@ def _compare_adjusted_biases_with_uncorrected(
             p_gain = jackknife_pair_mean_p(gains, calibration_systems, systems, datasets)
             found.append(
                 AdjustedBiasComparison(
-                    evaluator, method, before, after, lacking, len(off[0]), off[1], float(gains.mean()), p_gain
+                    evaluator,
+                    method,
+                    before,
+                    after,
+                    lacking,
+                    [row for row in after if _get_tested_rate_key(row) in tested],
+                    [row for row in after if _get_tested_rate_key(row) not in tested],
+                    len(off[0]),
+                    off[1],
+                    float(gains.mean()),
+                    p_gain,
                 )
             )
     return found
@@ -168,9 +221,10 @@ ADJUSTED_BIAS_CHECK = Check(
         for what in ("off", "systems")
     },
     null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the others",
-    controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one; of a "
-    "lower mean |bias|, over all evaluators and methods (a jackknife over systems[, within datasets])",
+    controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one, of few "
+    "clusters those that could be significant (Tarone 1990); of a lower mean |bias|, over all evaluators and methods "
+    "(a jackknife over systems[, within datasets])",
     figure="bias",
     gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
-    lacks=lambda run: "no evaluator could be found off" * bool(explain_too_few_documents_for_bias_test(run)),
+    lacks=_explain_untested_adjusted_biases,
 )

@@ -76,8 +76,12 @@ def list_testable_biases(audited_run: AuditedRun) -> list[Row]:
     """Those of `list_system_bias_rows_to_test` that could be significant beside each other (`select_rejectable_tests`):
     systems of few documents leave the test of the whole data set its power.
     """
-    rows = list_system_bias_rows_to_test(audited_run)
-    least = np.array([_least_bias_p_value(row) for row in rows])
+    return select_rejectable_bias_rows(audited_run, list_system_bias_rows_to_test(audited_run))
+
+
+def select_rejectable_bias_rows(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
+    """Those whose bias could be significant beside that of the others, by the number of their clusters."""
+    least = np.array([least_bias_p_value(row) for row in rows])
     can_reject = select_rejectable_tests(least, 1 - read_confidence(audited_run))
     return [row for row, is_tested in zip(rows, can_reject, strict=True) if is_tested]
 
@@ -91,7 +95,7 @@ def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float
     return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
 
 
-def _least_bias_p_value(row: Row) -> float:
+def least_bias_p_value(row: Row) -> float:
     """Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
 
     A rate without an interval is not tested, and counts in the correction: whether it has one, its outcome may say.
