@@ -6,8 +6,10 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from test_fresh_reports import make_tables
 
 from factaudit.audit.findings import collect_findings, list_audit_check_outcomes
+from factaudit.results import compare
 
 Row = dict[str, Any]
 
@@ -46,3 +48,23 @@ def test_corrected_rates_of_few_documents_are_not_called_significantly_off(
     assert ("significantly off" in found["statement"]) == is_tested
     (outcome,) = [one for one in list_audit_check_outcomes(audits) if one.check.id == "adjustment"]
     assert ("too few documents" in outcome.not_run) == (not is_tested)
+
+
+def test_a_constant_evaluator_s_bias_varies_as_the_labels_do() -> None:
+    """always-yes: bias "−14.3 (−40.5 to +14.7)": above 0 it is of no claims whatever; its IoU "0.00 (0.00–0.11)"."""
+    claims, verdicts = make_tables({"always-yes": (1.0, 0.0), "always-no": (0.0, 1.0), "e": (0.9, 0.6)}, n=40)
+    audits = compare(claims, verdicts, audits=["quantification", "headroom", "consistency"], replicates=200).audits
+    for name, rate in (("quantification", "_error_rate"), ("headroom", "")):
+        for row in audits[name]:
+            if row["evaluator"] != "e" and row["bias"] is not None:
+                predicted, low, high = (row[key + rate + end] for key, end in WANTED)
+                assert (row["bias_low"], row["bias_high"]) == pytest.approx((predicted - high, predicted - low))
+                assert row[f"predicted{rate}_low"] is None
+    for row in audits["consistency"]:
+        never = {"attributable": "always-no", "unattributable": "always-yes"}[row["class"]]
+        is_never = never in (row["evaluator_a"], row["evaluator_b"])
+        assert (row["iou_low"] is None) == is_never
+        assert ("gives the class to no claim" in (row["reason"] or "")) == is_never
+
+
+WANTED = (("predicted", ""), ("labelled", "_low"), ("labelled", "_high"))

@@ -12,12 +12,13 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.decision_limits import can_warn_without_intervals, explain_undecided_decision_limit
 from factaudit.audit.core.evaluator_comparison import (
     explain_absence_of_evaluators_of_like_accuracy,
+    is_constant_evaluator,
     list_evaluators_alike_by_bacc,
 )
 from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import FlipPlotSpec, HeatMapPlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.agreement import has_constant_rater, intersection_over_union_interval, kappa_interval
@@ -83,6 +84,9 @@ def compute_evaluator_consistency(
                 }
                 row |= {figure: none_if_undefined(values[at]) for figure, values in figures.items()}
                 rows.append(row | {"reason": _explain_consistency_row(row, counts[at])})
+                for rater, given in ((a, counts[at, cls, :2]), (b, counts[at, :2, cls])):
+                    if is_constant_evaluator(count_source.evaluators[rater]) and not given.sum():
+                        drop_row_intervals(rows[-1:], "one gives the class to no claim, whatever the claims", "iou")
     order = {tuple(key.values()): at for at, key in enumerate(groups.keys)}
     return sorted(rows, key=lambda row: order[tuple(row[column] for column in groups.keys[0])])
 

@@ -12,7 +12,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
+from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_significant_rows_by_evaluator,
@@ -113,7 +113,7 @@ def compute_headroom(
                         explain_missing_row_intervals(row, f"a system of {FEW_CLUSTERS}"),
                     ]
                     rows.append(row | {"reason": join_reasons(why)})
-    drop_constant_evaluator_intervals(rows, "predicted")
+    settle_constant_evaluator_error_rates(rows, "predicted", "labelled")
     rows.sort(key=lambda row: row["dataset"])
     return rows
 

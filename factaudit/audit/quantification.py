@@ -35,7 +35,7 @@ from factaudit.audit.core.decision_limits import (
     read_decision_limits,
     unscored_share_for_decision,
 )
-from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
+from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec, ScatterPlotSpec
 from factaudit.audit.core.result_rows import (
@@ -125,7 +125,7 @@ def _build_quantification_rows(
             row |= {"p_bias": none_if_undefined(tests["p_bias"][at]), "n_clusters": int(tests["n_clusters"][at])}
         why = [_explain_missing_quantification(counts[at], row), explain_missing_row_intervals(row, FEW_CLUSTERS)]
         rows.append(row | {"reason": join_reasons(why)})
-    drop_constant_evaluator_intervals(rows, "predicted_error_rate")
+    settle_constant_evaluator_error_rates(rows, "predicted_error_rate", "labelled_error_rate")
     return rows
 
 

@@ -50,6 +50,17 @@ def drop_constant_evaluator_intervals(rows: Iterable[Row], *keys: str) -> None:
     drop_row_intervals([row for row in rows if is_constant_evaluator(row["evaluator"])], CONSTANT_EVALUATOR, *keys)
 
 
+def settle_constant_evaluator_error_rates(rows: Sequence[Row], predicted: str, labelled: str) -> None:
+    """Of an evaluator that says the same of any claim nothing but the labels can vary: the predicted rate has no
+    interval, and the bias has the labelled rate's.
+    """
+    for row in rows:
+        ends = row.get(f"{labelled}_low"), row.get(f"{labelled}_high")
+        if is_constant_evaluator(row["evaluator"]) and row.get("bias_low") is not None and None not in ends:
+            row |= {"bias_low": row[predicted] - ends[1], "bias_high": row[predicted] - ends[0]}
+    drop_constant_evaluator_intervals(rows, predicted)
+
+
 def find_overall_evaluator_rows(rows: Sequence[Row]) -> dict[str, Row]:
     """Each evaluator's one row that stands for all claims: the mean over datasets, else its only row."""
     found: dict[str, Row] = {}
