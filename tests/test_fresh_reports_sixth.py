@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 from test_fresh_reports import make_tables
+from test_report_breadth import figures_of
 
+from factaudit.audit import load_all_audits
 from factaudit.audit.findings import collect_findings, list_audit_check_outcomes
+from factaudit.report.check_table import build_report_check_table
+from factaudit.report.figure_captions import describe_points_without_interval
+from factaudit.report.plots.plot_data import PlotFigureData
+from factaudit.report.summary import build_report_evaluator_overview, build_report_evaluator_uses_table
 from factaudit.results import compare
 
 Row = dict[str, Any]
@@ -68,3 +74,61 @@ def test_a_constant_evaluator_s_bias_varies_as_the_labels_do() -> None:
 
 
 WANTED = (("predicted", ""), ("labelled", "_low"), ("labelled", "_high"))
+
+
+def test_a_caption_names_the_points_without_an_interval() -> None:
+    """ "Intervals of TPR to the right of zero: leaning on word overlap", under 24 points, none of which had one."""
+    audit = load_all_audits()["rates"]
+    row = {"dataset": "d", "evaluator": "e", "tpr": 0.9, "tpr_low": 0.8, "tpr_high": 0.95, "tnr": 0.5, "tnr_low": None}
+    bare = row | {"evaluator": "f", "tpr_low": None}
+    for rows, said in (
+        ([row], "Without an interval: TNR."),
+        ([row, bare], "Without an interval: TPR (f); TNR."),
+        ([bare], "No point has an interval."),
+        ([row | {"tnr_low": 0.4}], ""),
+        ([row | {"tnr_low": 0.4}, bare | {"evaluator": "always-yes"}], ""),
+    ):
+        assert describe_points_without_interval(audit, ["tpr", "tnr"], rows) == said
+
+
+@pytest.mark.parametrize("has_interval", [True, False])
+def test_a_figure_without_intervals_says_so(has_interval: bool) -> None:
+    ends = {"slope_low": 0.2, "slope_high": 0.6} if has_interval else {"slope_low": None, "slope_high": None}
+    row = {"task": "t", "evaluator": "e", "n": 40, "n_unscored": 0, "slope": 0.4} | ends
+    rows = [row | {"rate": rate} for rate in ("tpr", "tnr")]
+    (figure,) = figures_of("surface_trend", rows)
+    assert ("No point has an interval." in figure.caption) == (not has_interval)
+
+
+def test_markers_of_one_evaluator_are_told_apart_by_their_hover_texts() -> None:
+    """ "deberta, RAGTruth-QA: mean |bias| (points) 3.9", 16.9 and 2.8: of three methods, which none of them named."""
+    columns = load_all_audits()["surface_bias"].columns
+    rows = [{"task": task, "evaluator": "e", "bin": at, "tpr": 0.5} for task in ("QA", "dialogue") for at in (1, 2)]
+    frame = PlotFigureData(rows, columns, ["task"], ["e"])
+    titles = [frame.make_point(row, "tpr").title for row in rows]
+    assert titles[:2] == ["e, QA, bin 1: TPR (%) 50.0", "e, QA, bin 2: TPR (%) 50.0"]
+    assert len(set(titles)) == len(rows)
+
+
+def test_a_report_says_what_its_words_count() -> None:
+    """ "Of ranked", where no pair is; "at most 10.0 % differ", of all pairs; "too few documents" of under ten."""
+    results = compare(*make_tables({"e": (0.9, 0.6), "f": (0.8, 0.7)}, n=40), replicates=50).to_dict()
+    assert not any(row["n_ordered"] for row in results["audits"]["ranking"])
+    makers = (build_report_evaluator_overview, build_report_evaluator_uses_table, build_report_check_table)
+    tables = [table for make in makers if (table := make(results)) is not None]
+    assert len(tables) == len(makers)
+    overview, uses, checks = tables
+    assert "Of ranked" not in overview.caption
+    assert "yes where at most 10.0 % of all pairs differ" in uses.caption
+    (cell,) = [line[1].text for line in checks.rows if line[0].text == "Too few documents for intervals"]
+    assert "fewer than 10 documents" in cell
+
+
+def test_the_mean_over_datasets_has_a_share_of_errors() -> None:
+    """Undefined, "each dataset has a threshold of its own", stood on the mean of the error rates."""
+    claims, verdicts = make_tables({"e": (0.9, 0.6)}, datasets=2)
+    verdicts["score"] = verdicts["prediction"].astype(float)
+    rows = compare(claims, verdicts, audits=["discrimination"], replicates=0).audits["discrimination"]
+    (mean,) = [row for row in rows if row["dataset"] == "__macro__"]
+    by_dataset = 1 - claims.groupby("dataset")["label"].mean().astype(float)
+    assert mean["error_rate"] == pytest.approx(by_dataset.mean())

@@ -269,7 +269,8 @@ def do_intervals_hold(world: World, statement: Statement) -> bool:
 def are_estimates_so_far_off(world: World, statement: Statement) -> bool:
     """The mean distance from the rates of all labels; and that of normal errors with intervals of these widths."""
     values = read_values(statement)
-    for key in ("beside.distance", "labels.distance"):
+    assert values["raw.distance"].rows, "what the evaluator predicts without a label stands beside"
+    for key in ("beside.distance", "labels.distance", "raw.distance"):
         rows = values[key].rows
         rates = world.claims[world.claims["dataset"] == rows[0]["dataset"]].groupby("system")["label"].mean()
         off = [abs(row["rate"] - 1 + rates[row["system"]]) for row in rows]

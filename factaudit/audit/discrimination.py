@@ -229,7 +229,8 @@ def _compute_discrimination_at_threshold(
 def _average_dataset_discrimination(evaluator: str, dataset_rows: Sequence[Row]) -> Row:
     row: Row = {"dataset": MACRO_MEAN, "evaluator": evaluator}
     row |= average_dataset_rows(dataset_rows, AVERAGED_FIGURES, ("n", "n_unscored", "n_datasets"))
-    row |= {"error_rate": None, "tuned": None, "tuned_threshold": None}
+    shares = [one["error_rate"] for one in dataset_rows if one["error_rate"] is not None]
+    row |= {"error_rate": sum(shares) / len(shares) if shares else None, "tuned": None, "tuned_threshold": None}
     why = [*explain_undefined_dataset_means(dataset_rows, AVERAGED_FIGURES), "each dataset has a threshold of its own"]
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "a dataset has none")])}
 

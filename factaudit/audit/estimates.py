@@ -138,8 +138,10 @@ def _state_audit_estimates_distance_from_truth(
     if not systems or any("labelled_error_rate" not in one for one in systems):
         return
     beside = [one | {"distance": one["rate"] - one["labelled_error_rate"]} for one in systems]
-    by_method = {method: [one for one in beside if one["method"] == method] for method in (row["quote"], "labels")}
-    if not all(len(ones) == row["n_systems"] for ones in by_method.values()) or row["quote"] == "labels":
+    methods = (row["quote"], "labels", "raw")
+    by_method = {method: [one for one in beside if one["method"] == method] for method in methods}
+    has_quoted, has_labels, has_raw = (len(by_method[method]) == row["n_systems"] for method in methods)
+    if not has_quoted or not has_labels or row["quote"] == "labels":
         return
     quoted = [
         one | {"expected": DISTANCE_PER_WIDTH * (one["rate_high"] - one["rate_low"])}
@@ -149,8 +151,10 @@ def _state_audit_estimates_distance_from_truth(
     whole = len(quoted) == row["n_systems"] and read_confidence(audited_run) == DEFAULT_CONFIDENCE
     yield make_statement(
         "Here all labels are known: in this draw these rates are off by {beside.distance:points} points on average"
-        f"{' (by their intervals about {quoted.expected:points})' * whole}, those of the sampled labels alone by "
-        "{labels.distance:points}.",
+        f"{' (by their intervals about {quoted.expected:points})' * whole}. Those of the sampled labels alone are "
+        "off by {labels.distance:points}" + ", those that {row.main} predicts by {raw.distance:points}" * has_raw + ".",
+        row=row,
+        raw=by_method["raw"],
         beside=by_method[row["quote"]],
         quoted=quoted,
         labels=by_method["labels"],

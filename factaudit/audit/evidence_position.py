@@ -265,7 +265,8 @@ AUDIT = Audit(
     plots=(
         DotPlotSpec(
             what="TPR and TNR by the third of a long document that has the evidence, by task group",
-            reading="Rates that fall from the beginning to the middle or the end: the evaluator loses what is there.",
+            reading="Rates that fall from the beginning to the middle or the end, by more than chance: the evaluator "
+            "loses what is there.",
             keys=("tpr", "tnr"),
             groups=("task", "place"),
         ),

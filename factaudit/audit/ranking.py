@@ -293,7 +293,7 @@ AUDIT = Audit(
         _sum_pairs_that_could_be_reversed,
         lambda row: (
             "A pair is ordered where the difference is significant (Holm), reversed where labels and predictions "
-            "order it oppositely. “Of ranked”: of the pairs that both order."
+            "order it oppositely." + " “Of ranked”: of the pairs that both order." * bool(row["n_ordered"])
         ),
     ),
 )

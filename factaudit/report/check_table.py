@@ -9,7 +9,6 @@ from typing import Any
 from factaudit.audit.findings import list_audit_check_outcomes, list_checks
 from factaudit.report.report_tables import ReportTable, build_plain_report_table
 
-_NO_TEST = "(it counts, and tests nothing)"
 _COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not tested"]
 
 
@@ -19,12 +18,13 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     rows = []
     several = len((results.get("about") or {}).get("claims") or [None, None]) > 1  # printed rates name no claims
     n_tests = (results.get("about") or {}).get("n_tests") or {}
-    for one in list_audit_check_outcomes(results["audits"], results.get("about")):
+    outcomes = list_audit_check_outcomes(results["audits"], results.get("about"))
+    for one in outcomes:
         counts = [f"{n} {severity}" for severity in ("fail", "warn", "ok") if (n := found[one.check.id, severity])]
         rows.append(
             [
                 one.check.title,
-                one.check.null or _NO_TEST,
+                one.check.null or f"(it counts, without a test: {one.check.says})",
                 one.check.describe_controls(has_several_datasets=several) or None,
                 n_tests.get(one.check.id),
                 ", ".join(counts) or None,
@@ -37,7 +37,7 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
         untested = "where a check made no test, its warnings go by the figures alone."
         untested = untested if n_tests else "warnings go by the figures alone, and nothing is tested."
         caption += f" No interval of a figure was computed: {untested}"
-    elif about.get("confidence") and any(one[1] != _NO_TEST for one in rows):
+    elif about.get("confidence") and any(one.check.null for one in outcomes):
         chance = 100 * (1 - about["confidence"])
         caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong"
         listed = {row[0] for row in rows}

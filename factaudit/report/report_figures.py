@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from factaudit.arrays.row_table import RowTable
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
-from factaudit.audit.core.figure_formatting import format_audit_figure
 from factaudit.audit.core.interval_methods import describe_interval_methods
 from factaudit.audit.core.plot_specs import (
     CrossTablePlotSpec,
@@ -28,10 +27,10 @@ from factaudit.audit.core.plot_specs import (
     ScatterPlotSpec,
 )
 from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.report.figure_captions import describe_points_without_interval, describe_undefined_values
 from factaudit.report.figure_selection import (
     EVALUATOR_KEYS,
     count_unscored_verdicts,
-    find_wholly_undefined_values,
     order_evaluators_for_report_figures,
     select_evaluators_for_report_figure,
     select_systems_for_report_figure,
@@ -314,6 +313,7 @@ def _compose_report_figure_caption(
         lined = [key for key in keys if key != getattr(plot, "reference", None)]
         if intervals := describe_interval_methods(audit, lined, rows, about):
             text.append(f"Thin lines: {intervals}.")
+        text.append(describe_points_without_interval(audit, lined, rows))
         if any(row.get("n_unscored") and row.get(f"{key}_min") is not None for row in rows for key in lined):
             text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
     behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
@@ -321,7 +321,7 @@ def _compose_report_figure_caption(
         _describe_report_figure_reference_lines(audit, plot),
         _describe_report_figure_counts(audit, keys, rows, behind),
     ]
-    text.append(_format_undefined_values_of_figure(audit, keys, rows))
+    text.append(describe_undefined_values(audit, keys, rows))
     return " ".join(part for part in text if part)
 
 
@@ -340,29 +340,6 @@ def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str
             headings.setdefault(text, []).append(column.heading)
     parts = [f"{text} ({', '.join(named)})" for text, named in headings.items()]
     return f"Dashed line: {'; '.join(parts)}." if parts else ""
-
-
-#: So many undefined figures are named in a caption; of more it says how many.
-_MAX_NAMED_UNDEFINED = 3
-
-
-def _format_undefined_values_of_figure(audit: Audit, keys: Sequence[str], rows: Sequence[Row]) -> str:
-    """``Undefined, so not drawn: TNR (deberta, RAGTruth-QA).``, or ``TNR in 12 of 36 rows``."""
-    present = list_declared_columns(audit.columns, rows)
-    by = [key for key, column in present.items() if column.key and len({str(row.get(key)) for row in rows}) > 1]
-    named = []
-    for key in keys:
-        empty = [row for row in rows if key in row and row[key] is None]
-        names = [", ".join(format_audit_figure(present[one], row.get(one)) for one in by) for row in empty]
-        n_empty, n_rows = (sum(row.get("n_rows", 1) for row in of) for of in (empty, rows))
-        if n_empty > min(len(empty), _MAX_NAMED_UNDEFINED):
-            names = [f"{n_empty:,} of {n_rows:,} rows"]
-        if whole := find_wholly_undefined_values(by, empty, rows, _MAX_NAMED_UNDEFINED):
-            column, values = whole
-            names = [format_audit_figure(present[column], value) for value in values]
-        if empty:
-            named.append(audit.columns[key].heading + f" ({'; '.join(names)})" * any(names))
-    return f"Undefined, so not drawn: {'; '.join(named)}." if named else ""
 
 
 def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequence[Row], behind: str) -> str:

@@ -126,7 +126,7 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
         f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
         "rank systems": "for rankings, no where a pair is significantly reversed; where labels order at least "
         f"{format_percent(limits.min_orderable)} of pairs, no where it orders none of these alike, yes where at most "
-        f"{format_percent(limits.max_misordered)} differ",
+        f"{format_percent(limits.max_misordered)} of all pairs differ",
     }
     said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
     caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"

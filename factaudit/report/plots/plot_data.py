@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -98,7 +99,7 @@ class PlotFigureData:
         return PlotPoint(
             *(panel, group, series, read(), read("_low"), read("_high"), *bounds, is_total_key(row.get("dataset"))),
             claim_query=urlencode({**query, "kind": column.claims}) if row.get("evaluator") else "",
-            title=f"{', '.join(query.values())}: {heading} {format_audit_figure(column, row.get(key))}",
+            title=f"{', '.join(self._list_point_names(row))}: {heading} {format_audit_figure(column, row.get(key))}",
         )
 
     @staticmethod
@@ -106,6 +107,22 @@ class PlotFigureData:
         """Which claims a row is about, as far as the claim browser can tell them apart."""
         given = {key: row.get(key) for key in ("evaluator", "dataset", "system")}
         return {key: value for key, value in given.items() if isinstance(value, str) and not is_total_key(value)}
+
+    @cached_property
+    def _varying_keys(self) -> list[str]:
+        """The columns that tell the figure's rows apart."""
+        keys = [key for key, column in self.columns.items() if column.key]
+        return [key for key in keys if len({str(row.get(key)) for row in self.rows}) > 1]
+
+    def _list_point_names(self, row: Row) -> list[str]:
+        """What a point is of: its evaluator, data set and system, and what else tells it from the figure's others."""
+        names = list(self._make_claim_query(row).values())
+        for key in self._varying_keys:
+            column, value = self.columns[key], row.get(key)
+            if value is not None and value not in names and not is_total_key(value):
+                named = format_audit_figure(column, value)
+                names.append(named if isinstance(value, str) else f"{column.heading} {named}")
+        return names
 
     def list_values(self, key: str) -> list[str]:
         """The values of a column: evaluators in their order, others in order of first appearance."""
