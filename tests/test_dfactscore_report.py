@@ -80,3 +80,10 @@ def test_the_claims_of_a_finding_are_there(ran: tuple[Path, Results, ReportDocum
     assert "A row is a fact and one person of the name" in page
     assert "judged wrongly</option>" not in page
     assert "The category is as given for 19 of 20 responses." in page
+
+
+def test_whose_verdicts_scores_are_made_of_is_called_the_verifier(ran: tuple[Path, Results, ReportDocument]) -> None:
+    """Its figures were of "1 evaluator", beside two evaluators that are the scores themselves."""
+    told = {one.stem: one.alt for section in ran[2].sections for one in section.figures}
+    assert "; 1 verifier." in told["dfactscore"]
+    assert "; 2 evaluators." in told["rates"]

@@ -184,7 +184,8 @@ def _list_report_plot_figures(
             caption = _compose_report_figure_caption(what, audit, level_plot, part, by, about)
             caption = " ".join(filter(None, [caption, note, chosen, left]))
             n_evaluators = len(_collect_evaluators(part))
-            among = f"; {format_count(n_evaluators, 'evaluator')}" if n_evaluators else ""
+            noun = audit.columns["evaluator"].heading if "evaluator" in audit.columns else "evaluator"
+            among = f"; {format_count(n_evaluators, noun)}" if n_evaluators else ""
             if isinstance(plot, GridPlotSpec):  # a printed table's columns, of which one may be the labels
                 among = ""
             alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
