@@ -5,8 +5,9 @@
 All truths are known: corpora, labels and scores are simulated as arrays. *Undecided*: the share of 95 % intervals of
 the rate of all claims that hold it, as estimated by default, and with undecided claims left out.
 *Annotators*: the same, with the labels of annotators who err (60 draws of 100). *Extremes*: intervals of the
-lowest and of the highest rate, and of that of the system that looks best. *Pairs*: how many are told apart, how many of
-these are in the wrong order, and the mean share of wrong ones over runs.
+lowest and of the highest rate, and of that of the system that looks best. *Low ends*: how far down any interval of
+the lowest rate must reach. *Pairs*: how many are told apart, how many of these are in the wrong order, and the mean
+share of wrong ones over runs.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ SYSTEM_WORLDS = (
     tuple(
         SystemsWorld(name, systems, labels, spread)
         for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
-        for systems, labels in ((5, 50), (20, 100), (20, 400))
+        for systems, labels in ((5, 50), (5, 200), (10, 100), (10, 400), (20, 100), (20, 400))
     )
     + tuple(
         SystemsWorld("alike, useless scores", systems, labels, 0.0, 0.0)
@@ -215,6 +216,24 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
     return found | {"called": called / pairs, "wrong": wrong / max(called, 1), "wrong share": float(np.mean(shares))}
 
 
+def least_reach_of_low_ends(
+    n_systems: int, n_labels: int, alike: float, far: float, held: float = 0.93, draws: int = 100_000
+) -> float:
+    """In what share of draws of alike systems any low end must reach ``far``, if it holds in a share ``held`` of the
+    draws in which one system, whichever it is, has that rate.
+
+    n_labels: of each system, no scores; alike: the rate of all, or of all others. Neyman and Pearson: of the regions of
+    data that have this probability under the one, that of the largest likelihood ratios has the least under the other.
+    """
+    random = np.random.default_rng([n_systems, n_labels])
+    errors = random.binomial(n_labels, alike, (2, draws, n_systems))
+    errors[1, :, 0] = random.binomial(n_labels, far, draws)
+    log_ratio = errors * (log_odds(far) - log_odds(alike)) + n_labels * np.log((1 - far) / (1 - alike))
+    ratio = np.exp(log_ratio).mean(-1)
+    of_alike, of_one_far = ratio * (1 + 1e-9 * random.random(ratio.shape))  # equal ones in random order
+    return float((of_alike >= np.quantile(of_one_far, 1 - held)).mean())
+
+
 def lines(replicates: int) -> Iterator[str]:
     heads = f"{'default':>9}{'left out':>10}"
     yield f"{'undecided':<24}{heads}   widths in points ({replicates} draws)"
@@ -230,6 +249,10 @@ def lines(replicates: int) -> Iterator[str]:
         found = system_figures(world, replicates)
         cells = "".join(f"{100 * found[key]:>9.1f}" for key in ("headroom", "highest", "best_rate"))
         yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<44}{cells}"
+    yield f"\n{'low ends, systems with labels each':<44}{'reach 5 %':>9}   (where all have 27 %)"
+    for systems, labels in ((20, 5), (20, 20), (5, 10), (5, 40)):
+        reach = least_reach_of_low_ends(systems, labels, 0.27, 0.05)
+        yield f"{f'{systems}, {labels}':<44}{100 * reach:>9.1f}"
     heads = f"{'told apart':>12}{'wrong of these':>16}{'mean share':>12}"
     yield f"\n{'11 systems, 200 labels':<32}{heads}   ({3 * replicates} draws)"
     for world in PAIR_WORLDS:

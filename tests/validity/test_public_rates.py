@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from public_rates import SystemsWorld, annotator_coverage, system_figures, undecided_coverage
+from public_rates import (
+    SystemsWorld,
+    annotator_coverage,
+    least_reach_of_low_ends,
+    system_figures,
+    undecided_coverage,
+)
 from test_estimation import least
 
 
@@ -33,6 +39,12 @@ def test_the_best_system_and_few_wrong_pairs(world: SystemsWorld) -> None:
     for key in ("headroom", "highest", "best_rate"):
         assert found[key] > least(0.95, 30), key
     assert found["wrong share"] <= 0.05
+
+
+def test_few_labels_do_not_tell_alike_systems_from_one_that_is_far_off() -> None:
+    """Why intervals of the lowest rate are wide, and never miss below, where systems are alike."""
+    assert least_reach_of_low_ends(20, 5, 0.27, 0.05, draws=5_000) > 0.8
+    assert least_reach_of_low_ends(5, 40, 0.27, 0.05, draws=5_000) < 0.1
 
 
 @pytest.mark.slow
