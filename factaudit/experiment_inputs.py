@@ -71,7 +71,9 @@ class ExperimentInputs:
     notes: list[str]
 
 
-def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Iterable[Evaluator] = ()) -> ExperimentInputs:
+def read_experiment_inputs(
+    experiment: ExperimentTablePaths, evaluators: Sequence[Evaluator] = ()
+) -> ExperimentInputs:
     """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`.
 
     evaluators: those that judge. A claim of any split but ``train`` in one's prompt is an error now, not when that
@@ -86,7 +88,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Iterabl
     mapped = bool(files) and experiment.mapping is not None
     if mapped:
         own = [*files, *experiment.verdicts, *experiment.annotations]
-        loaded = load_input_tables(own, experiment.mapping, notes.append)
+        loaded = load_input_tables(own, experiment.mapping, notes.append, needs_verdicts=not evaluators)
         if loaded.claims is None:
             raise InputError(", ".join(files), [Problem("these files hold no claims")])
         claim_tables[", ".join(files)] = loaded.claims

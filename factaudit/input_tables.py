@@ -47,7 +47,10 @@ from factaudit.tables.vocabulary import COLUMN_NAMES, is_reversed_column_name, n
 
 
 def load_input_tables(
-    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+    sources: Sequence[Any],
+    mapping: Any = None,
+    report_line: Callable[[str], None] = lambda line: None,
+    needs_verdicts: bool = False,
 ) -> LoadedTables:
     """`load_tables` that knows the formats of `FORMATS`: files of one are converted, the others read as tables.
 
@@ -57,7 +60,7 @@ def load_input_tables(
     `UsageError`.
     """
     with collect_unreadable_rows() as left_out:
-        loaded = _load_collected_input_tables(sources, mapping, report_line)
+        loaded = _load_collected_input_tables(sources, mapping, report_line, needs_verdicts)
     for note in left_out.list_notes():
         report_line(f"rows      {note}")
     return loaded
@@ -122,7 +125,7 @@ def _is_tools_own_name(name: str) -> bool:
 
 
 def _load_collected_input_tables(
-    sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None]
+    sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None], needs_verdicts: bool = False
 ) -> LoadedTables:
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
@@ -149,7 +152,7 @@ def _load_collected_input_tables(
             message = f"the columns of {name}, whose files are JSON: give that, or write a row for each claim"
             raise InputError(str(source), [Problem(f"{message} (claim, label), or say --map claim=COLUMN")])
     if not any(formats):
-        return load_tables(sources, mapping, report_line)
+        return load_tables(sources, mapping, report_line, needs_verdicts)
     by_format: dict[str, list[Any]] = {}
     for source, name in zip(sources, formats, strict=True):
         by_format.setdefault(name or "", []).append(source)
@@ -222,7 +225,7 @@ def load_judged_input_claims(
 
     label_files: what people said of the claims, in place of what the sources hold of it.
     """
-    loaded = load_input_tables(sources, mapping, report_line)
+    loaded = load_input_tables(sources, mapping, report_line, needs_verdicts=True)
     if loaded.claims is None or loaded.verdicts is None:
         missing, option = ("claims", "--map claim=COLUMN") if loaded.claims is None else ("verdicts", "--wide COLUMN")
         raise UsageError(

@@ -54,7 +54,6 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
     from factaudit.tables.foreign_files import read_foreign_file
-    from factaudit.tables.standard_columns import list_further_columns_of_scores
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)
@@ -87,10 +86,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     if all(map(is_annotated_responses_file, files)):
         _display_score_commands_for_annotated_responses(files, held)
         return
-    loaded = load_input_tables(files, mapping, note)
-    lone = loaded.claims if loaded.verdicts is None and loaded.mapping is None else None
-    if lone is not None and (further := list_further_columns_of_scores(lone)):
-        note(f"unread  {', '.join(further)} (--wide NAME takes one for an evaluator)")
+    loaded = load_input_tables(files, mapping, note, needs_verdicts=True)
     _display_inspected_tables(loaded)
     made = loaded.mapping
     if write is not None:

@@ -110,7 +110,8 @@ def _parse_openai_eval_sample(
             data, eval_name, _format_reply_text(replies[-1].get("sampled")) if replies else None
         )
     for data in data_of["match"]:
-        fields["expected"] = data.get("expected")
+        expected = data.get("expected")
+        fields["expected"] = expected[0] if isinstance(expected, list) and len(expected) == 1 else expected
         picked, reply = data.get("picked"), _format_reply_text(data.get("sampled"))
         outputs[model] = FrameworkLogMetric(reply if picked is None else picked, reply)
     for data in data_of["error"]:

@@ -26,6 +26,7 @@ from factaudit.tables import (
 )
 from factaudit.tables.annotations import read_annotations, validate_annotations
 from factaudit.tables.annotator_columns import list_annotators_like_models
+from factaudit.tables.batch_replies import name_batch_replies_by_model
 from factaudit.tables.class_labels import (
     list_class_names_of_features,
     list_class_names_of_huggingface_schema,
@@ -59,6 +60,7 @@ from factaudit.tables.standard_columns import (
     classify_standard_tables,
     find_misspelt_standard_columns,
     has_repeated_claims_in_standard_columns,
+    list_further_columns_of_scores,
     list_missing_standard_columns,
 )
 from factaudit.tables.tried_readings import list_readings_that_work
@@ -83,7 +85,10 @@ class LoadedTables:
 
 
 def load_tables(
-    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+    sources: Sequence[Any],
+    mapping: Any = None,
+    report_line: Callable[[str], None] = lambda line: None,
+    needs_verdicts: bool = False,
 ) -> LoadedTables:
     """Read claims and verdicts from one source or several, in any order.
 
@@ -92,6 +97,7 @@ def load_tables(
         mapping: a `ColumnMapping`, its path or plain data. ``auto`` (the default): sources whose columns are all ours
             are read as they are; the others by what `propose_column_mapping` proposes, with the user's changes.
         report_line: is called with each line about how columns are read, before anything can fail.
+        needs_verdicts: claims of ours without verdicts are read as others are where further columns may hold them.
 
     Raises `InputError` and `UsageError`.
     """
@@ -102,6 +108,8 @@ def load_tables(
         None if one.has_code_book or (kind == "annotations" and _names_models(one)) else kind
         for one, kind in zip(inputs, kinds, strict=True)
     ]
+    if needs_verdicts and {*kinds} == {"claims"} and any(list_further_columns_of_scores(one.rows) for one in inputs):
+        kinds = [None] * len(inputs)
     if given == ColumnMapping(auto=True) and _can_load_as_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
@@ -114,7 +122,7 @@ def load_tables(
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds, given)
     if len(tables) > 1:
-        _check_no_batch_replies(tables)
+        tables = [(name, name_batch_replies_by_model(rows)) for name, rows in tables]
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
         kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
         tables, lines = join_document_tables(tables, own)
@@ -249,14 +257,6 @@ def _list_tables_to_load(
         for one, kind, (_, table) in zip(inputs, kinds, tables, strict=True)
     ]
     return tables, own
-
-
-def _check_no_batch_replies(tables: Sequence[tuple[str, pd.DataFrame]]) -> None:
-    """Raise `InputError` where a table beside others holds replies of OpenAI's batch API: they would become claims."""
-    for name, rows in tables:
-        if "custom_id" in rows and any(str(column).startswith("response.body.") for column in rows.columns):
-            message = "replies of OpenAI's batch API, no claims: write what each says of its claim as claim_id (the"
-            raise InputError(name, [Problem(f"{message} custom_id), evaluator, and prediction (1 or 0) or score")])
 
 
 def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFrame) -> bool:
