@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -71,9 +71,7 @@ class ExperimentInputs:
     notes: list[str]
 
 
-def read_experiment_inputs(
-    experiment: ExperimentTablePaths, evaluators: Sequence[Evaluator] = ()
-) -> ExperimentInputs:
+def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequence[Evaluator] = ()) -> ExperimentInputs:
     """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`.
 
     evaluators: those that judge. A claim of any split but ``train`` in one's prompt is an error now, not when that

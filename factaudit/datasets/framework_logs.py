@@ -203,7 +203,7 @@ def _convert_framework_log_samples(
     scales = {name: find_metric_scale(name, outputs_by_metric[name], said_scales) for name in wanted}
     off_scale = [name for name in wanted if is_metric_off_scale(outputs_by_metric[name], scales[name])]
     reversed_by_name = [name for name in wanted if name not in said_scales and scales[name] == (1, 0)]
-    meanings = _parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
+    meanings = parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
     numbering, verdicts = RepeatedAnswerNumbering(), []
     for dataset, sample in ((log.dataset, sample) for log in logs for sample in log.samples):
@@ -350,7 +350,7 @@ def _format_log_value_as_text(value: Any) -> str | None:
     return str(value) or None
 
 
-def _parse_framework_log_labels(
+def parse_framework_log_labels(
     samples: Sequence[FrameworkLogSample],
     field_name: str | None,
     told: Mapping[str, int | None] | str | None,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +18,103 @@ from factaudit.datasets.framework_logs import (
     flatten_framework_log_fields,
     make_framework_log_converter,
     parse_framework_log_entries,
+    parse_framework_log_labels,
 )
 from factaudit.datasets.source_files import read_dataset_source_json
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_unpacked_size, parse_json_file_text
+from factaudit.tables.cell_values import find_verdict_in_reply
+from factaudit.tables.vocabulary import BARE_WORDS, is_reversed_column_name, normalise_label_word, parse_label_word
 
 #: In a zip archive: the method of compression, and the bytes of a member's header before its name.
 _ZSTANDARD, _LOCAL_HEADER = 93, 30
 #: What Inspect's scorers say in letters: correct, incorrect; partial answers and no answer are neither.
 _LETTER_VALUES = {"C": 1, "I": 0}
+#: What people said in these letters, too.
+_LETTER_FIELDS = ("metadata.label", "metadata.human")
+#: Of a model that judges: the field of what it was given, and of the answer that was expected.
+_JUDGED_CLAIM, _JUDGED_LABEL = "input.claim", "target.label"
+#: The choice that a reply to a multiple-choice question names.
+_CHOICE = re.compile(r"(?:.*\banswer:?\s*)?\(?([A-E])\)?[.\s]*", re.IGNORECASE | re.DOTALL)
 
 
 @make_framework_log_converter(
     "*.eval",
     "*.json",
-    claim=("output.completion",),
+    claim=(_JUDGED_CLAIM, "output.completion"),
     doc=("metadata.document", "metadata.doc", "metadata.context", "metadata.source"),
-    label=("metadata.label", "metadata.human"),
+    label=(_JUDGED_LABEL, *_LETTER_FIELDS),
     system=("output.model",),
 )
-def convert_inspect_log(path: Path) -> FrameworkLog:
+def convert_inspect_log(path: Path, *, labels: dict[str, int | None] | str | None = None) -> FrameworkLog:
     """A sample is a claim (what the model wrote), a scorer an evaluator; a score's C is 1, its I 0, a number a score.
 
+    Where all targets and replies are words of verdicts, the model is the evaluator, its reply the verdict, the target
+    the label, and ``metadata.claim`` or the input the claim.
     Epochs after the first are repeats. A sample that ended in an error has verdicts of the status ``error``.
     """
     header, entries = _read_inspect_log(path)
-    task = str(header.get("eval", {}).get("task") or path.stem)
-    return FrameworkLog(task, parse_framework_log_entries(path, entries, _parse_inspect_log_sample))
+    spec = header.get("eval") or {}
+    samples = parse_framework_log_entries(path, entries, _parse_inspect_log_sample)
+    model = str(spec.get("model") or "model").rpartition("/")[2]
+    judged = _read_model_as_judge(path, entries, samples, model, labels)
+    return FrameworkLog(str(spec.get("task") or path.stem), judged or samples)
+
+
+def _read_model_as_judge(
+    path: Path,
+    entries: Sequence[dict[str, Any]],
+    samples: Sequence[FrameworkLogSample],
+    model: str,
+    labels: dict[str, int | None] | str | None,
+) -> list[FrameworkLogSample]:
+    """The samples of a task that has the model judge claims; none of another task. Raises `InputError` where a bare yes
+    may mean an error."""
+    if len(samples) != len(entries):
+        return []
+    targets = [_find_choice_text(entry, entry.get("target")) for entry in entries]
+    replies = [
+        _find_choice_text(entry, sample.fields.get("output.completion"))
+        for entry, sample in zip(entries, samples, strict=True)
+    ]
+    words = [text if parse_label_word(text) is not None else find_verdict_in_reply(text) for text in replies]
+    if {*map(parse_label_word, targets)} != {0, 1} or None in words:
+        return []
+    bare = {normalise_label_word(text) for text in targets} & BARE_WORDS
+    if bare and not labels and is_reversed_column_name(_find_common_lines(entries)):
+        yes, no = (next(text for text in targets if parse_label_word(text) == value) for value in (1, 0))
+        message = f"the prompt speaks of errors: say --labels {yes}=0,{no}=1, or --labels {yes}=1,{no}=0 if"
+        raise InputError(str(path), [Problem(f"{message} {yes!r} means supported", column="target")])
+    meanings = parse_framework_log_labels(
+        [FrameworkLogSample("", {"reply": word}, {}) for word in words], "reply", labels, str(path)
+    )
+    judged = []
+    for sample, target, word in zip(samples, targets, words, strict=True):
+        fields = {name: value for name, value in sample.fields.items() if not name.startswith("output.")}
+        fields |= {_JUDGED_CLAIM: fields.get("metadata.claim", fields.get("input")), _JUDGED_LABEL: target}
+        said = meanings[str(word)]
+        output = FrameworkLogMetric(None if said is None else bool(said), str(word), is_upright=True)
+        judged.append(FrameworkLogSample(sample.id, fields, {model: output}, sample.repeat))
+    return judged
+
+
+def _find_choice_text(entry: Mapping[str, Any], text: Any) -> str:
+    """What a choice's letter stands for in a sample that has choices; another text as it is."""
+    text = " ".join(map(str, text)) if isinstance(text, list) else str(text or "").strip()
+    letter, choices = _CHOICE.fullmatch(text), entry.get("choices") or []
+    at = ord(letter[1].upper()) - ord("A") if letter else len(choices)
+    return str(choices[at]) if at < len(choices) else text
+
+
+def _find_common_lines(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The lines that all prompts have: what is asked of each claim."""
+    prompts = [
+        "\n".join(str(one.get("content")) for one in entry.get("messages") or [] if one.get("role") != "assistant")
+        + f"\n{entry.get('input')}"
+        for entry in entries
+    ]
+    common = {*prompts[0].splitlines()}.intersection(*(prompt.splitlines() for prompt in prompts))
+    return " ".join(sorted(common))
 
 
 def _read_inspect_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -92,12 +163,27 @@ def _read_inspect_archive_member(archive: zipfile.ZipFile, member_name: str) -> 
 
 def _parse_inspect_log_sample(entry: dict[str, Any]) -> FrameworkLogSample:
     fields = {key: entry[key] for key in ("input", "target", "metadata", "output") if entry.get(key) is not None}
-    outputs = {name: _parse_inspect_log_score(score) for name, score in (entry.get("scores") or {}).items()}
+    flat = flatten_framework_log_fields(fields)
+    flat |= {
+        name: _LETTER_VALUES.get(flat[name], flat[name]) for name in _LETTER_FIELDS if isinstance(flat.get(name), str)
+    }
+    outputs = {
+        name: _parse_inspect_log_score(part)
+        for scorer, score in (entry.get("scores") or {}).items()
+        for name, part in _split_inspect_log_score(scorer, score)
+    }
     if entry.get("error"):
         outputs = dict.fromkeys(outputs, FrameworkLogMetric(None, str(entry["error"].get("message")), "error"))
-    return FrameworkLogSample(
-        str(entry["id"]), flatten_framework_log_fields(fields), outputs, int(entry.get("epoch", 1)) - 1
-    )
+    return FrameworkLogSample(str(entry["id"]), flat, outputs, int(entry.get("epoch", 1)) - 1)
+
+
+def _split_inspect_log_score(scorer: str, score: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A score, or the scores of a scorer that has several under names."""
+    values = score.get("value")
+    if not isinstance(values, Mapping):
+        yield scorer, score
+        return
+    yield from ((f"{scorer}.{name}", {**score, "value": value}) for name, value in values.items())
 
 
 def _parse_inspect_log_score(score: dict[str, Any]) -> FrameworkLogMetric:

@@ -42,6 +42,7 @@ def convert_trulens_log(path: Path) -> FrameworkLog:
     samples = []
     for number, row in enumerate(rows):
         fields = {key: value for key, value in row.items() if key not in names and not key.endswith(_CALLS_SUFFIX)}
+        fields |= {f"feedback.{name}": row[name] for name in names}
         for name in names:
             arguments = _parse_trulens_feedback(row[name + _CALLS_SUFFIX])
             fields |= {f"call.{key}": value for key, value in arguments.items()}

@@ -63,6 +63,8 @@ _SCORE_OUT_OF = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
+#: A cell of promptfoo's table: whether its check passed, before what the model wrote.
+_CHECKED_OUTPUT = re.compile(r"\[(?:PASS|FAIL)\]\s+(?:.*\n)?(\S[^\n]*)", re.DOTALL)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
@@ -92,6 +94,18 @@ def find_verdict_in_reply(text: Any) -> str | None:
         if said:
             return None if must_agree and len({*map(parse_label_word, said)}) > 1 else said[-1]
     return None
+
+
+def drop_checks_of_outputs(table: pd.DataFrame) -> pd.DataFrame:
+    """The table without the marks of checks (``[PASS] supported``) where all that a column marks are verdicts: they are
+    a judge's, and the check says whether it agreed with somebody."""
+    found = {}
+    for name in table.columns[~table.columns.duplicated(keep=False)]:
+        texts = [cell for cell in table[name] if isinstance(cell, str) and cell.startswith("[")]
+        outputs = {text: match[1] for text in texts if (match := _CHECKED_OUTPUT.fullmatch(text))}
+        if texts and all(parse_label_word(outputs.get(text)) is not None for text in texts):
+            found[name] = [outputs.get(cell, cell) if isinstance(cell, str) else cell for cell in table[name]]
+    return table.assign(**found)
 
 
 def is_number_text(text: Any) -> bool:

@@ -63,7 +63,7 @@ LOOSE_JUDGE_WORDS = {
 #: Words for how a judge was run, which its name may have.
 _JUDGE_SETTINGS = {"seed", "temperature", "top p", "top k", "lang", "language", "json", "cached", "threshold", "cutoff"}
 #: Of words for judges, what is judged.
-_SUPPORT_WORDS = {"adherence", "faithfulness", "factuality", "groundedness", "entailment"}
+SUPPORT_WORDS = {"adherence", "faithfulness", "factuality", "groundedness", "entailment"}
 #: Words that say whether a judge was called with success, or what it said.
 _CALL_WORDS = {
     "error",
@@ -179,7 +179,7 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     if keys[0] in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
         return "plain"
     is_doubtful = not people and has_vocabulary_word_in_column_name("doubtful_judgements", name)
-    if is_doubtful and not has_vocabulary_word_in_column_name("labels", name) and not judges & _SUPPORT_WORDS:
+    if is_doubtful and not has_vocabulary_word_in_column_name("labels", name) and not judges & SUPPORT_WORDS:
         return "unknown"
     if people and judges - LOOSE_JUDGE_WORDS:
         return "judge" if people <= _LOOSE_PEOPLE_WORDS else "both"

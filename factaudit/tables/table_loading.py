@@ -27,6 +27,7 @@ from factaudit.tables import (
 from factaudit.tables.annotations import read_annotations, validate_annotations
 from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.batch_replies import name_batch_replies_by_model
+from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.class_labels import (
     list_class_names_of_features,
     list_class_names_of_huggingface_schema,
@@ -249,7 +250,7 @@ def _list_tables_to_load(
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
     rows = [one.rows if kind else spell_out_codes(one.rows, given) for one, kind in zip(inputs, kinds, strict=True)]
-    tables = [(one.name, clear_blank_cells(its)) for one, its in zip(inputs, rows, strict=True)]
+    tables = [(one.name, drop_checks_of_outputs(clear_blank_cells(its))) for one, its in zip(inputs, rows, strict=True)]
     own = [
         None
         if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(table)

@@ -11,6 +11,7 @@ import pandas as pd
 from factaudit.tables.cell_values import parse_judgement_numbers
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.judgement_columns import (
+    SUPPORT_WORDS,
     classify_judgement_column_by_name,
     extract_evaluator_name,
     read_column_as_binary_judgements,
@@ -18,6 +19,7 @@ from factaudit.tables.judgement_columns import (
 from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
+    find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
     normalise_vocabulary_words,
@@ -55,9 +57,14 @@ def find_columns_of_judgements(
 
 
 def is_certain_human_label_column(column: ColumnProfile) -> bool:
-    """Whether a column of judgements is people's label, 1 or a word such as "supported" for what is supported."""
+    """Whether a column of judgements is people's label, 1 or a word such as "supported" for what is supported: its name
+    says what they judged, or nothing else than who they are (``gold``, ``annotator_1``)."""
     is_named_label = has_vocabulary_word_in_column_name("labels", column.name)
     is_named_label = is_named_label or extract_evaluator_name(column.name) != column.name
+    name = normalise_vocabulary_words(column.name.rpartition(".")[2])
+    words = {word for word in name.split() if not word.isdigit()}
+    known = find_vocabulary_words_in_column_name("people", name) | SUPPORT_WORDS
+    is_named_label = is_named_label or (words <= known and name not in COLUMN_NAMES["annotator"])
     said_by = classify_judgement_column_by_name(column)
     return (
         said_by == "people" and column.kind == "binary" and is_named_label and not is_reversed_column_name(column.name)

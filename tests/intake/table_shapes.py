@@ -186,7 +186,7 @@ add("words_with_scores.csv", make_csv(sure), judges={"judge": A})
 added = {"user_input": CLAIMS, "retrieved_contexts": [str([one]) for one in DOCS], "response": CLAIMS}
 added |= {"faithfulness": FIRST_SCORES}
 gold = {**added, "gold": spell(L, "supported", "unsupported")}
-add("ragas_and_gold.csv", make_csv(gold), judges={"faithfulness": A}, ends="asked")
+add("ragas_and_gold.csv", make_csv(gold), judges={"faithfulness": A})
 three = {**added, "annotator_1": ones, "annotator_2": ones, "annotator_3": firsts}
 add("ragas_and_people.csv", make_csv(three), judges={"faithfulness": A}, ends="asked", people=3)
 phoenix = {"human_annotation.label": spell(L, "factual", "hallucinated"), "human_annotation.score": spell(L, 0, 1)}

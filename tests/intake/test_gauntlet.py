@@ -73,8 +73,8 @@ def test_a_question_has_commands_that_work_and_one_reads_it_rightly(name: str, m
     loaded: list[LoadedTables] = []
     load = factaudit.input_tables.load_input_tables
 
-    def remember(*arguments: Any) -> LoadedTables:
-        loaded.append(load(*arguments))
+    def remember(*arguments: Any, **options: Any) -> LoadedTables:
+        loaded.append(load(*arguments, **options))
         return loaded[-1]
 
     monkeypatch.setattr(factaudit.input_tables, "load_input_tables", remember)

@@ -218,7 +218,7 @@ def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: 
 
 
 def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
-    """It was ignored, and there was nothing to audit; without the option the error names it."""
+    """It was ignored, and there was nothing to audit. Where an audit has no verdicts else, it needs no option."""
     table = pd.DataFrame({"dataset": "d", "doc": "The text.", "claim": [f"Claim {i}." for i in range(N)]})
     table = table.assign(
         label=LABELS, summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS], batch=[0, 1] * (N // 2)
@@ -232,9 +232,10 @@ def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
     assert verdicts["prediction"].tolist() == PREDICTIONS
     rates = fa.compare(table, evaluators=["summac_conv"], audits=["rates"], replicates=0).table("rates")
     assert [*rates["evaluator"].unique()] == ["summac_conv"]
-    code, _, err = call("audit", path, "--out", tmp_path / "run")
-    assert code == 2
-    assert "--wide NAME takes a column of scores for an evaluator: summac_conv, batch, claude-3.5" in err
+    code, out, err = call("audit", path, "--out", tmp_path / "run", "--replicates", 0)
+    assert code == 0, err
+    assert "evaluators  summac_conv (summac_conv), claude-3.5 (claude-3.5)" in out
+    assert "unread  batch" in out
 
 
 def test_an_annotator_may_be_called_0():

@@ -296,13 +296,27 @@ def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
     assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
 
 
-def test_replies_of_a_batch_are_no_claims(tmp_path: Path) -> None:
-    bodies = [{"model": "gpt-4o", "choices": [{"message": {"role": "assistant", "content": "Yes"}}]} for _ in IDS]
-    replies = [{"custom_id": key, "response": {"body": body}} for key, body in zip(IDS, bodies, strict=True)]
-    (tmp_path / "output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in replies))
+@pytest.mark.parametrize("api", ["chat", "reasoning", "anthropic", "gemini"])
+def test_replies_of_a_batch_are_the_models_verdicts(api: str, tmp_path: Path) -> None:
+    """They were refused, or a column called like a path was asked about."""
+
+    def reply(text: str) -> dict[str, Any]:
+        message = {"role": "assistant", "content": text}
+        said = {"type": "message", "content": [{"type": "output_text", "text": text}]}
+        return {
+            "chat": {"response": {"body": {"model": "gpt-4o", "choices": [{"message": message}]}}, "error": None},
+            "reasoning": {"response": {"body": {"model": "gpt-4o", "output": [{"type": "reasoning"}, said]}}},
+            "anthropic": {"result": {"message": {"model": "gpt-4o", "content": [{"type": "text", "text": text}]}}},
+            "gemini": {
+                "response": {"modelVersion": "gpt-4o", "candidates": [{"content": {"parts": [{"text": text}]}}]}
+            },
+        }[api]
+
+    rows = [{"custom_id": key, **reply("Yes" if one == "1" else "No")} for key, one in zip(IDS, A, strict=True)]
+    (tmp_path / "output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE})
-    with pytest.raises(InputError, match=r"output\.jsonl: replies of OpenAI's batch API, no claims"):
-        load_input_tables([*paths, tmp_path / "output.jsonl"])
+    described = describe_tables(load_input_tables([*paths, tmp_path / "output.jsonl"]))
+    assert (described["labels"], described["evaluators"]) == (L, {"gpt-4o": A})
 
 
 def test_what_verdicts_alone_say_of_claims_is_the_claims(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ promptfoo = {
 add("promptfoo_old.json", json.dumps(promptfoo).encode(), L, {"llm-rubric": A})
 for row in promptfoo["results"]["results"]:  # type: ignore[index]
     row["testCase"] = {"metadata": {"gold": "hallucinated" if row["vars"].pop("human") == 0 else "supported"}}
-add("promptfoo_metadata.json", json.dumps(promptfoo).encode(), L, {"llm-rubric": A}, ends="asked")
+add("promptfoo_metadata.json", json.dumps(promptfoo).encode(), L, {"llm-rubric": A})
 feedback = {"human_label": ones, "faithfulness": FIRST_SCORES}
 queue = make_lines(
     lambda k: {
@@ -371,3 +371,57 @@ add(
     3,
 )
 add("wins.csv", {**texts, "win": ones, "gpt4_win": firsts}, NONE)
+
+# A model that judges: Inspect's task (its replies were refused), checked by promptfoo (all that passed was a yes)
+
+
+def make_inspect_log(
+    scores: Mapping[str, Any], target: str, reply: str, metadata: Mapping[str, Any], choices: list[str] | None = None
+) -> bytes:
+    samples = list_rows(
+        lambda k: {
+            "id": k,
+            "epoch": 1,
+            "input": f"{DOCS[k]}\nClaim: {CLAIMS[k]}\nIs the claim supported?",
+            "target": spell(L, *target.split("|"))[k],
+            "output": {"completion": spell(A, *reply.split("|"))[k] if reply else CLAIMS[k], "model": "gpt-4o"},
+            "scores": {name: {"value": said[k]} for name, said in scores.items()},
+            "metadata": {name: said[k] for name, said in metadata.items()},
+            **({"choices": choices} if choices else {}),
+        }
+    )
+    spec = {"task": "facts", "model": "openai/gpt-4o", "dataset": {"name": "facts"}}
+    return json.dumps({"version": 2, "status": "success", "eval": spec, "samples": samples}).encode()
+
+
+agreed = {"match": ["C" if x == y else "I" for x, y in zip(L, A, strict=True)]}
+of_judge = {"gpt-4o": A}
+add("inspect_judge.json", make_inspect_log(agreed, "yes|no", "Yes.|No.", {"doc": DOCS}), judges=of_judge)
+thought = "The years are equal. Answer: yes|The years differ. Answer: no"
+add("inspect_judge_that_thinks.json", make_inspect_log(agreed, "yes|no", thought, {"doc": DOCS}), judges=of_judge)
+chosen = make_inspect_log(agreed, "A|B", "ANSWER: A|ANSWER: B", {"doc": DOCS}, ["Supported", "Not supported"])
+add("inspect_choices.json", chosen, judges=of_judge)
+graded = make_inspect_log({"model_graded_fact": spell(A, "C", "I")}, "1932|1932", "", {"human": spell(L, "C", "I")})
+add("inspect_people_in_letters.json", graded, judges={"model_graded_fact": A})
+parts = {"judge": [{"faithful": x, "minicheck": y} for x, y in zip(firsts, SECOND_SCORES, strict=True)]}
+split = make_inspect_log(parts, "|", "", {"human_label": ones})
+add("inspect_scores_by_name.json", split, judges={"judge.faithful": A, "judge.minicheck": B})
+outputs = [f"[PASS] {word}" for word in spell(A, "supported", "not supported")]
+add("promptfoo_output.csv", {**labelled, "[openai:gpt-4o] Is it?": outputs}, judges={"[openai:gpt-4o] Is it?": A})
+fails = ['[FAIL] Expected output "supported"\n---\n', "[PASS] "]
+outputs = [f"{fails[x == y]}{word}" for x, y, word in zip(L, A, spell(A, "supported", "not supported"), strict=True)]
+add("promptfoo_checks.csv", {**labelled, "[openai:gpt-4o] Is it?": outputs}, judges={"[openai:gpt-4o] Is it?": A})
+records = {"record_id": [f"r{k}" for k in range(N)], "input": CLAIMS, "output": CLAIMS, "Groundedness": FIRST_SCORES}
+calls = [json.dumps([{"args": {"source": one}, "ret": 1}]) for one in DOCS]
+records |= {"Groundedness_calls": calls, "Human Feedback": [float(one) for one in ones]}
+records["Human Feedback_calls"] = calls
+add("trulens_human_feedback.jsonl", make_json_lines(records), judges={"Groundedness": A})
+of_errors = make_inspect_log(agreed, "no|yes", "No|Yes", {"doc": DOCS}).replace(
+    b"Is the claim supported", b"Is it hallucinated"
+)
+add(
+    "inspect_judge_of_errors.json",
+    of_errors,
+    judges=of_judge,
+    ends="the prompt speaks of errors",
+)
