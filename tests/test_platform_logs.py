@@ -268,3 +268,45 @@ def test_two_tasks_of_one_harness_keep_their_samples_apart(tmp_path: Path) -> No
     found = convert("lm-eval", [tmp_path])
     assert found.claims["claim"].tolist() == ["Of one.", "Of two."]
     assert found.claims["dataset"].tolist() == ["one", "two"]
+
+
+def test_what_people_and_a_model_said_under_one_key_is_not_mixed(tmp_path: Path) -> None:
+    """LangSmith: the label was the mean of both."""
+    runs = [
+        {"id": f"r{k}", "run_type": "chain", "inputs": {"q": "?"}, "outputs": {"answer": CLAIMS[k]}} for k in range(3)
+    ]
+    said = [
+        {"run_id": f"r{k}", "key": "faithful", "score": score, "feedback_source": {"type": source}}
+        for k, label in enumerate(LABELS)
+        for source, score in (("model", 1 - label), ("app", label))
+    ]
+    for name, rows in (("runs.jsonl", runs), ("feedback.jsonl", said)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = load_input_tables([tmp_path / "runs.jsonl", tmp_path / "feedback.jsonl"])
+    assert found.claims is not None
+    assert found.claims["label"].tolist() == LABELS
+    assert found.verdicts is not None
+    assert found.verdicts["prediction"].tolist() == [1 - label for label in LABELS]
+
+
+@pytest.mark.parametrize("texts", [{"info": "response_preview"}, {"": "response"}])
+def test_a_trace_of_mlflow_has_its_text_in_a_preview_or_under_any_key(texts: dict[str, str], tmp_path: Path) -> None:
+    """They were claims without a text."""
+    path = tmp_path / "traces.jsonl"
+    rows = []
+    for k, label in enumerate(LABELS):
+        assessments = [
+            {
+                "assessment_name": name,
+                "source": {"source_type": source},
+                "feedback": {"value": "yes" if value else "no"},
+            }
+            for name, source, value in (("grounded", "LLM_JUDGE", 1), ("checked", "HUMAN", label))
+        ]
+        row = {"info": {"trace_id": f"t{k}", "assessments": assessments}, "data": {"spans": []}}
+        where = row["info"] if "info" in texts else row
+        where |= {one: CLAIMS[k] if part else json.dumps({"a": CLAIMS[k]}) for part, one in texts.items()}
+        rows.append(row)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    claims = convert("mlflow", [path]).claims
+    assert (claims["claim"].tolist(), claims["label"].tolist()) == (CLAIMS, LABELS)

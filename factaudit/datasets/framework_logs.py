@@ -346,7 +346,8 @@ def _format_log_value_as_text(value: Any) -> str | None:
     if isinstance(value, list):
         return "\n\n".join(part for one in value if (part := _format_log_value_as_text(one))) or None
     if isinstance(value, Mapping):
-        return _format_log_value_as_text(value.get("content") or value.get("text"))
+        only = next(iter(value.values())) if len(value) == 1 else None
+        return _format_log_value_as_text(value.get("content") or value.get("text") or only)
     return str(value) or None
 
 

@@ -68,7 +68,7 @@ def _add_langsmith_feedback(
     human_keys = {one["key"] for one in feedback if one.get("feedback_source.type") == "app"}
     given: dict[str, dict[str, list[Any]]] = {}
     for one in feedback:
-        if one["key"] not in human_keys:
+        if one.get("feedback_source.type") != "app":
             name = one["key"]
         else:
             name = "human" if len(human_keys) == 1 else f"human.{one['key']}"

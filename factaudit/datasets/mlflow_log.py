@@ -78,9 +78,12 @@ def _parse_mlflow_trace(row: Mapping[str, Any]) -> FrameworkLogSample:
     info = parse_framework_log_json_cell(row.get("info")) or {}
     stored = info.get("trace_metadata") or {}
     row = {**(parse_framework_log_json_cell(row.get("data")) or {}), **row}  # MLflow 3
-    request = parse_framework_log_json_cell(row.get("request", stored.get("mlflow.traceInputs")))
+    request = parse_framework_log_json_cell(
+        row.get("request", stored.get("mlflow.traceInputs", info.get("request_preview")))
+    )
     fields = flatten_framework_log_fields({"request": request}) if request is not None else {}
-    fields["response"] = parse_framework_log_json_cell(row.get("response", stored.get("mlflow.traceOutputs")))
+    response = row.get("response", stored.get("mlflow.traceOutputs", info.get("response_preview")))
+    fields["response"] = parse_framework_log_json_cell(response)
     fields |= flatten_framework_log_fields(
         {"tags": parse_framework_log_json_cell(row.get("tags", info.get("tags"))) or {}}
     )

@@ -46,6 +46,7 @@ _OTHER_WORDS = re.compile(
     claim=("response", "answer"),
     doc=("retrieved_contexts", "contexts"),
     label=("label", "human"),
+    system=("system", "app", "app_name", "model", "model_name"),
 )
 def convert_ragas_log(path: Path, *, label: str | None = None, system: str | None = None) -> FrameworkLog:
     """A row is a claim (the response, against the retrieved contexts joined), a column of numbers an evaluator.

@@ -13,6 +13,7 @@ from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.judgement_columns import TableReading, classify_judgement_column_by_name
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import find_direction_of_label_codes, normalise_vocabulary_words, parse_stated_codes
 
 #: In the ``attrs`` of a table: what its file says of codes (``label: 1 = hallucinated, 0 = faithful``).
@@ -77,6 +78,7 @@ def spell_out_codes(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:
     """The table with words for codes other than 0 and 1, where a column's name, or the file of a column of judgements,
     says what they mean: ``Support (1 = supported, 2 = not supported, 9 = missing)``. What says more is a scale; what
     the user says of numbers counts."""
+    table = _spell_out_choices(table, chosen)
     book, found = parse_stated_codes(table.attrs.get(CODE_BOOK, "")), dict[str, pd.Series]()
     if chosen.label_threshold is not None or any(map(is_number_text, chosen.labels)):
         return table
@@ -95,6 +97,24 @@ def spell_out_codes(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:
             cells = [None if pd.isna(code) else words[codes.get(code)] for code in numbers]
             found[name] = pd.Series(cells, index=table.index, dtype="object")
     return table.assign(**found)
+
+
+def _spell_out_choices(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:
+    """The table with the text of the option that a person chose as ``accept.label``, in place of Prodigy's ``accept``,
+    which has its id; none where the task was skipped. Another table as it is."""
+    named = [*chosen.columns.values(), *chosen.wide, *chosen.unread]
+    if not {"options", "accept"} <= {*table.columns} or "options" in named or "accept" in named:
+        return table
+    labels = []
+    for options, accepted, answer in zip(
+        table["options"], table["accept"], table.get("answer", ["accept"] * len(table)), strict=True
+    ):
+        texts = {str(one.get("id")): one.get("text") for one in options or () if isinstance(one, Mapping)}
+        ids = accepted if isinstance(accepted, list) else [] if is_missing_value(accepted) else [accepted]
+        if len(ids) > 1 or any(texts.get(str(one)) is None for one in ids):
+            return table
+        labels.append(texts[str(ids[0])] if ids and answer == "accept" else None)
+    return table.drop(columns=["options", "accept"]).assign(**{"accept.label": labels})
 
 
 def apply_code_book_directions(

@@ -34,7 +34,7 @@ from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.tables.vocabulary import parse_label_word
 
 #: What a name may end in; ``.gz`` may follow the text formats.
-FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls")
+FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet", ".xlsx", ".xls")
 #: Columns of ours whose cells are text though it is JSON.
 _AS_TEXT = ("raw", "chunk_scores")
 #: Around the JSON of a model's reply.
@@ -85,7 +85,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         flat = flatten_foreign_columns(table)
         flat.attrs |= table.attrs
         return flat
-    if name.endswith(".ndjson"):
+    if name.endswith((".ndjson", ".manifest")):
         return flatten_foreign_columns(_read_foreign_json_lines(path))
     if name.endswith((".jsonl", ".parquet")):
         table = convert_arrays_in_cells(read_table(path))

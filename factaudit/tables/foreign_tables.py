@@ -34,6 +34,7 @@ from factaudit.tables.judgement_columns import (
 from factaudit.tables.label_columns import (
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
+    classify_what_annotators_said,
     find_annotator_label_columns,
     find_label_column,
 )
@@ -105,7 +106,7 @@ def read_foreign_table(
     reading.questions += [] if "doc" in fixed else ask_which_column_is_document(list(profiles.values()), reading.roles)
     reading.questions += [] if "system" in fixed else ask_whether_system_column_has_verdicts(reading.roles)
     chosen = bool(mapping.wide or mapping.evaluators)
-    classes = _classify_columns(reading, taken)
+    classes = _classify_columns(reading, taken, has_others)
     if not chosen:
         _find_long_form_judgements(reading, classes, fixed, has_others, labels_elsewhere)
     if not people and "annotator" not in reading.roles:
@@ -144,12 +145,14 @@ def _leave_out_answers_of_annotators(reading: TableReading) -> None:
         reading.unread[reading.roles.pop("response_id").name] = "the answer of a person"
 
 
-def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
+def _classify_columns(reading: TableReading, taken: set[str], has_others: bool) -> dict[str, str]:
     """The class of each column that could hold judgements and has no other role."""
     found = {}
     for column in reading.list_free_columns():
         if column.name in taken or holds_names_of_people(column) or explains_another_column(column, reading.profiles):
             continue
+        if column.n_different < 2 and normalise_vocabulary_words(column.name) in COLUMN_NAMES["annotator"]:
+            continue  # one person, by a number
         if column.kind in ("binary", "share", "grade", "number") or _has_label_words(column):
             found[column.name] = classify_judgement_column_by_name(column)
     said = [{*reading.profiles[name].words} for name, kind in found.items() if kind in ("judge", "people", "label")]
@@ -164,7 +167,7 @@ def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
     if "judge" in found.values():
         unknown = [reading.profiles[name] for name, kind in found.items() if kind == "unknown"]
         found |= {one.name: "people" for one in unknown if is_said_by_profession(one)}
-    return found
+    return found | classify_what_annotators_said(reading, found, has_others)
 
 
 def _has_label_words(column: ColumnProfile) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.column_roles import list_searchable_forms_of_column_name
 from factaudit.tables.judgement_columns import (
@@ -180,6 +181,21 @@ def _ask_about_possible_label_column(
                 [_read_as_label(name), PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]})],
             )
         )
+
+
+def classify_what_annotators_said(
+    reading: TableReading, classes: Mapping[str, str], has_others: bool
+) -> dict[str, str]:
+    """Where a column says who annotated, the only column of verdicts, called by a word of people and of judges
+    ("factuality"), is the label, beside a judge or in a file beside others."""
+    who = [name for name in reading.profiles if normalise_vocabulary_words(name) in COLUMN_NAMES["annotator"]]
+    others = [name for name, kind in classes.items() if kind != "judge" and reading.profiles[name].has_both_verdicts]
+    if not who or others or list_annotators_like_models(reading.rows[who[0]]):
+        return {}
+    judges = [reading.profiles[name] for name, kind in classes.items() if kind == "judge"]
+    loose = [one for one in judges if find_vocabulary_words_in_column_name("judges", one.name) <= LOOSE_JUDGE_WORDS]
+    loose = [one for one in loose if one.has_both_verdicts]
+    return {loose[0].name: "label"} if len(loose) == 1 and (has_others or len(judges) > 1) else {}
 
 
 def _may_count_errors(column: ColumnProfile) -> bool:

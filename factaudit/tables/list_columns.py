@@ -19,7 +19,18 @@ from factaudit.tables.vocabulary import (
 
 #: In lists of objects, further names of who judged.
 _LIST_OWNERS = {
-    "annotator": ("by", "created by", "reviewer", "user", "user id", "name", "id"),
+    "annotator": (
+        "by",
+        "created by",
+        "completed by",
+        "completed by email",
+        "completed by id",
+        "reviewer",
+        "user",
+        "user id",
+        "name",
+        "id",
+    ),
     "evaluator": ("name", "key", "model version", "id"),
 }
 #: Whose words name a list of objects of a kind.

@@ -27,6 +27,8 @@ from factaudit.tables.vocabulary import (
 
 #: A column that is called a judgement would go so well with what is known of the claims by chance less often than this.
 _LEVEL = 0.05
+#: Words that may say whether a person looked, and not what they said.
+_DEEDS = {"reviewed", "annotated"}
 
 
 def find_columns_of_judgements(
@@ -63,7 +65,7 @@ def is_certain_human_label_column(column: ColumnProfile) -> bool:
     is_named_label = is_named_label or extract_evaluator_name(column.name) != column.name
     name = normalise_vocabulary_words(column.name.rpartition(".")[2])
     words = {word for word in name.split() if not word.isdigit()}
-    known = find_vocabulary_words_in_column_name("people", name) | SUPPORT_WORDS
+    known = (find_vocabulary_words_in_column_name("people", name) - _DEEDS) | SUPPORT_WORDS
     is_named_label = is_named_label or (words <= known and name not in COLUMN_NAMES["annotator"])
     said_by = classify_judgement_column_by_name(column)
     return (

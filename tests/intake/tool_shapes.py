@@ -425,3 +425,30 @@ add(
     judges=of_judge,
     ends="the prompt speaks of errors",
 )
+
+# People's answers in annotation tools: options by their ids, and a column whose name judges use, too
+options = [{"id": 0, "text": "Supported"}, {"id": 1, "text": "Not supported"}]
+prodigy = make_lines(
+    lambda k: {
+        "text": CLAIMS[k],
+        "doc": DOCS[k],
+        "options": options,
+        "accept": [1 - ones[k]],
+        "answer": "accept",
+        "judge": FIRST_SCORES[k],
+        "_annotator_id": "facts-ann",
+    }
+)
+add("prodigy_option_ids.jsonl", prodigy, judges={"judge": A}, people=1)
+exported = {**texts, "annotator": [1] * N, "factuality": spell(L, "Supported", "Not supported"), "lead_time": SURE}
+add("label_studio_min.csv", {**exported, "minicheck": FIRST_SCORES}, judges={"minicheck": A}, people=1)
+by_three = {name: list(cells) * 3 for name, cells in {**exported, "judge_score": FIRST_SCORES}.items()}
+by_three["annotator"] = [person for person in ("ann@x.org", "bo@x.org", "cy@x.org") for _ in range(N)]
+add("label_studio_three.csv", by_three, judges={"judge": A}, people=3)
+manifest = {
+    "claim": CLAIMS,
+    "document": DOCS,
+    "human_label": spell(L, "Supported", "Not supported"),
+    "hhem": FIRST_SCORES,
+}
+add("output.manifest", make_json_lines(manifest), judges={"hhem": A})
