@@ -103,7 +103,7 @@ def drop_checks_of_outputs(table: pd.DataFrame) -> pd.DataFrame:
     for name in table.columns[~table.columns.duplicated(keep=False)]:
         texts = [cell for cell in table[name] if isinstance(cell, str) and cell.startswith("[")]
         outputs = {text: match[1] for text in texts if (match := _CHECKED_OUTPUT.fullmatch(text))}
-        if texts and all(parse_label_word(outputs.get(text)) is not None for text in texts):
+        if texts and all(text in outputs and parse_label_word(outputs[text]) is not None for text in texts):
             found[name] = [outputs.get(cell, cell) if isinstance(cell, str) else cell for cell in table[name]]
     return table.assign(**found)
 
