@@ -37,7 +37,7 @@ def test_inspect_names_scores_beside_claims_in_our_columns(tmp_path: Path) -> No
     path.write_text(
         "dataset,claim,doc,label,gpt4_score\n" + "".join(f"d,Claim {k}.,Doc.,1,0.{k}\n" for k in range(1, 9))
     )
-    assert "unread  gpt4_score (--wide NAME takes one for an evaluator)" in run("inspect", str(path)).output
+    assert "evaluators  gpt4 (gpt4_score)" in run("inspect", str(path)).output
     assert "verdicts  8 of gpt4" in run("inspect", str(path), "--wide", "gpt4_score").output
 
 

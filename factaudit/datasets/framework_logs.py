@@ -197,7 +197,10 @@ def _convert_framework_log_samples(
     wanted = [name for name in wanted if fields.get("label") not in (f"scores.{name}", f"feedback.{name}")]
     by_people = [name for name in wanted if metrics is None and _is_said_by_people(name, ("people", "users"))]
     wanted = [name for name in wanted if name not in by_people]
-    agreeing = [name for name in wanted if metrics is None and has_vocabulary_word_in_column_name("measures", name)]
+    bare = {name: name.partition("(")[0] or name for name in wanted}  # ragas' "factual_correctness(mode=f1)"
+    agreeing = [
+        name for name in wanted if metrics is None and has_vocabulary_word_in_column_name("measures", bare[name])
+    ]
     wanted = [name for name in wanted if name not in agreeing]
     said_scales = parse_metric_scales(options.get("scales"), wanted)
     scales = {name: find_metric_scale(name, outputs_by_metric[name], said_scales) for name in wanted}

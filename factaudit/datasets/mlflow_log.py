@@ -44,7 +44,8 @@ _LOWEST_GRADE, _HIGHEST_GRADE = 1, 5
 def convert_mlflow_log(path: Path) -> FrameworkLog:
     """A trace is a claim (its response), a feedback of code or of a judge an evaluator.
 
-    What people said is the field ``human.NAME``, of one name alone also ``human``; an expectation ``expectation.NAME``.
+    What people said is the field ``human.NAME``, an expectation ``expectation.NAME``; of one name alone, which for
+    expectations is true or false, also ``human``.
     In a table of ``evaluate`` an evaluator is a column ``NAME/v1/score``; one with a justification has grades from 1 to
     5, of which (grade - 1) / 4 is the score.
     """
@@ -57,6 +58,12 @@ def convert_mlflow_log(path: Path) -> FrameworkLog:
         raise InputError(str(path), [Problem("no assessments of MLflow's traces in it, and no column NAME/v1/score")])
     samples = parse_framework_log_entries(path, rows, _parse_mlflow_trace)
     names = {name for sample in samples for name in sample.fields if name.startswith("human.")}
+    names = names or {
+        name
+        for sample in samples
+        for name, value in sample.fields.items()
+        if name.startswith("expectation.") and isinstance(value, bool)
+    }
     if len(names) == 1:
         (name,) = names
         samples = [

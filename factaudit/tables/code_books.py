@@ -114,7 +114,9 @@ def _spell_out_choices(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFra
         if len(ids) > 1 or any(texts.get(str(one)) is None for one in ids):
             return table
         labels.append(texts[str(ids[0])] if ids and answer == "accept" else None)
-    return table.drop(columns=["options", "accept"]).assign(**{"accept.label": labels})
+    return table.drop(columns=["options", "accept"]).assign(
+        **{"accept.label": pd.Series(labels, index=table.index, dtype="object")}
+    )
 
 
 def apply_code_book_directions(

@@ -134,6 +134,7 @@ def _find_id_columns_for_joining(readings: Sequence[TableReading]) -> None:
         return
     for owner in [one for one in readings if "claim_id" in one.roles or "claim" in one.roles]:
         others = [one for name, one in owner.profiles.items() if owner.is_free(name) or name in owner.unread]
+        others += [owner.roles["fact_id"]] if "fact_id" in owner.roles else []
         own = [owner.roles["claim_id"]] if "claim_id" in owner.roles else others
         for key in [one for one in own if one.n_different == one.n_present == len(owner.rows)]:
             further = [one for one in without if one is not owner]
