@@ -24,6 +24,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.list_columns import ask_about_parallel_lists
 from factaudit.tables.log_joins import join_tables_to_log_claims
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
@@ -78,6 +79,9 @@ def _ask_about_columns_beside_a_format(
     if not names or not given.auto or given.unread or "label" in given.columns:
         return
     listed = ", ".join(names)
+    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
+    if len(sources) == 1 and (claims := _find_lists_of_claims_beside(sources[0], names)):
+        _ask_about_a_format(sources, given, OpenQuestion(text, [*claims, leave_columns_unread(names)]), n_claims)
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
     for name, words in columns.items():
         ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
@@ -88,8 +92,17 @@ def _ask_about_columns_beside_a_format(
         ]
         offers += turned + plain if is_reversed_column_name(name) else plain + turned
     offers += [read_columns_as_evaluators(names), leave_columns_unread(names)]
-    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
+
+
+def _find_lists_of_claims_beside(source: Any, names: Sequence[str]) -> list[PossibleColumnReading]:
+    """The readings by which each text of a list is a claim, where columns of judgements have a value for each."""
+    rows = read_foreign_file(source)
+    if not all(name in rows and any(isinstance(cell, list) for cell in rows[name]) for name in names):
+        return []
+    lists = {str(name): [cell for cell in rows[name] if isinstance(cell, list)] for name in rows.columns}
+    found = [ask_about_parallel_lists(rows, name, its) for name, its in lists.items() if its]
+    return [reading for question in found if question is not None for reading in question.readings]
 
 
 def _ask_about_directions_in_a_format(
@@ -178,8 +191,8 @@ def _load_collected_input_tables(
         unread |= {name: one for name, one in converted.unread_judgements.items() if not _is_tools_own_name(name)}
     _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
     if tables:
-        loaded = load_tables(tables, None, report_line)
         of_logs = merge_claim_tables([table for _, table in claims], [name for name, _ in claims])
+        loaded = load_tables(tables, _map_ids_of_logs(tables, of_logs), report_line)
         of_logs, loaded = join_tables_to_log_claims(of_logs, loaded, name_input_sources(tables), report_line)
         claims = [(", ".join(by_format), of_logs)]
         claims += [] if loaded.claims is None else [("tables", loaded.claims)]
@@ -191,6 +204,20 @@ def _load_collected_input_tables(
         given if given != ColumnMapping(auto=True) else None,
         pd.concat(annotations, ignore_index=True) if annotations else None,
     )
+
+
+def _map_ids_of_logs(tables: Sequence[Any], log_claims: pd.DataFrame) -> dict[str, Any] | None:
+    """The mapping of a table that has a log's ids under a name of the log's own (DeepEval's ``name``); None where all
+    have them under a name of ids."""
+    ids = {*log_claims["response_id"].dropna().astype("str")}
+    for source in tables if ids else ():
+        rows = read_foreign_file(source) if isinstance(source, str | Path) else load_pandas_frame(source)
+        names = {normalise_vocabulary_words(name): str(name) for name in rows.columns}
+        if not names.keys() & {*COLUMN_NAMES["claim_id"], *COLUMN_NAMES["claim"]}:
+            found = [name for name in names.values() if {*rows[name].astype("str")} <= ids and rows[name].is_unique]
+            if len(found) == 1:
+                return {"auto": True, "columns": {"claim_id": found[0]}}
+    return None
 
 
 def load_input_claims(source: str | Path, mapping: Any, report_line: Callable[[str], None]) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Se
             continue
         lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
         may_be_claims = "claim" not in known or _is_named_claims(column.name)
-        question = _ask_about_parallel_lists(reading.rows, column.name, lists) if may_be_claims else None
+        question = ask_about_parallel_lists(reading.rows, column.name, lists) if may_be_claims else None
         question = question or _ask_about_lists_of_words(column.name, lists, wanted)
         question = question or _ask_about_lists_of_objects(column.name, [*map(flatten_nested_objects, lists)], wanted)
         if question is None:
@@ -77,7 +77,7 @@ def _is_named_claims(list_name: str) -> bool:
     return any(word.endswith("s") and word.removesuffix("s") in COLUMN_NAMES["claim"] for word in last)
 
 
-def _ask_about_parallel_lists(rows: pd.DataFrame, name: str, lists: Sequence[Sequence[Any]]) -> OpenQuestion | None:
+def ask_about_parallel_lists(rows: pd.DataFrame, name: str, lists: Sequence[Sequence[Any]]) -> OpenQuestion | None:
     """Asks whether the texts of lists are claims, where other lists have a number or a word for each."""
     is_text = any(lists) and all(isinstance(one, str) and " " in one.strip() for cell in lists for one in cell)
     beside = list_parallel_lists(rows, name) if is_text else []

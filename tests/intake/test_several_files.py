@@ -355,6 +355,34 @@ def test_rows_that_say_two_things_of_a_claim_are_refused(tmp_path: Path) -> None
         load_input_tables(write_files(tmp_path, {"claims.csv": TEXTS, "scores.csv": scores}))
 
 
+def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(tmp_path: Path) -> None:
+    """DeepEval's `name`: nothing in the file of labels was mapped."""
+    metric = {"name": "Faithfulness", "threshold": 0.5}
+    cases = [
+        {
+            "name": f"test_case_{k}",
+            "input": "Is it so?",
+            "actualOutput": CLAIMS[k],
+            "retrievalContext": [DOCS[k]],
+            "metricsData": [{**metric, "score": FIRST_SCORES[k], "success": FIRST_SCORES[k] >= 0.5}],
+        }
+        for k in range(N)
+    ]
+    (tmp_path / "run.json").write_text(json.dumps({"testCases": cases}))
+    names = [f"test_case_{k}" for k in range(N)]
+    labels = {"name": names[::-1], "faithful": [int(digit) for digit in L][::-1]}
+    described = describe_tables(load_input_tables([tmp_path / "run.json", *write_files(tmp_path, {"l.csv": labels})]))
+    assert (described["labels"], described["evaluators"]) == (L, {"Faithfulness": A})
+
+
+def test_facts_and_verdicts_are_joined_by_the_id_of_the_fact(tmp_path: Path) -> None:
+    facts = {"fact_id": IDS, "response_id": ["r1", "r2"] * (N // 2), "fact": CLAIMS, "annotator": spell(L, "yes", "no")}
+    verdicts = {"fact_id": IDS[::-1], "verdict": spell(A, "supported", "not supported")[::-1]}
+    described = describe_tables(load_input_tables(write_files(tmp_path, {"facts.csv": facts, "safe.csv": verdicts})))
+    assert described["labels"] == L
+    assert [*described["evaluators"].values()] == [A]
+
+
 def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
     claims = {**CLAIMS_TABLE, "doc_id": ["d0", "d1"] * (N // 2), "gpt4_score": FIRST_SCORES}
     del claims["context"]

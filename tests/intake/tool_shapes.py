@@ -452,3 +452,19 @@ manifest = {
     "hhem": FIRST_SCORES,
 }
 add("output.manifest", make_json_lines(manifest), judges={"hhem": A})
+
+# FELM with a checker's list beside that of the labels: a claim is a segment
+in_pairs = [slice(k, k + 2) for k in range(0, N, 2)]
+felm = {
+    "index": [str(k) for k in range(N // 2)],
+    "prompt": DOCS[: N // 2],
+    "response": [" ".join(CLAIMS[two]) for two in in_pairs],
+    "segmented_response": [CLAIMS[two] for two in in_pairs],
+    "labels": [[one == "1" for one in L[two]] for two in in_pairs],
+    "comment": [["", ""]] * (N // 2),
+    "type": [[None, None]] * (N // 2),
+    "ref": [["https://example.org"]] * (N // 2),
+    "source": ["quora"] * (N // 2),
+    "gpt4_preds": [[one == "1" for one in A[two]] for two in in_pairs],
+}
+add("felm_and_a_checker.jsonl", make_json_lines(felm), judges={"gpt4_preds": A}, ends="asked")
