@@ -497,6 +497,7 @@ CASES: list[tuple[str, int, str]] = [
     ("init claims.jsonl --out claims.jsonl --force", 2, "claims.jsonl: would be written over what the command reads;"),
     ("init claims.jsonl --out good.yaml", 2, "good.yaml is there already: give another with --out, or write over it"),
     ("init --out good.yaml", 2, "good.yaml is there already: give another with --out, or write over it with"),
+    ("inspect claims.jsonl --map gold=label", 2, "--map: no column 'gold' of claims or verdicts: OURS=THEIRS, perhaps"),
     ("init claims.jsonl --map colums=x --out OUT.yaml", 2, "--map: no column 'colums' of claims or verdicts"),
     ("init claims.jsonl --scale 1 --out OUT.yaml", 2, "--scale: expected LOW:HIGH (1:5; 1:0 where 1 is hallucinated)"),
     ("init claims.jsonl --labels yes --out OUT.yaml", 2, "--labels: expected WORD=1, WORD=0 or WORD= (not annotated)"),

@@ -46,6 +46,8 @@ def parse_column_mapping_options(
             continue
         if ours not in (*COLUMN_NAMES, GRADE_COLUMN):
             known = suggest_known_name(ours, [*COLUMN_NAMES, GRADE_COLUMN, UNREAD])
+            if theirs in (*COLUMN_NAMES, GRADE_COLUMN, UNREAD):
+                known = f": OURS=THEIRS, perhaps --map {theirs}={ours}"
             raise UsageError(f"--map: no column {ours!r} of claims or verdicts{known}")
         given["columns"][ours] = theirs
     given["labels"] = {}
