@@ -51,7 +51,7 @@ def rank_posterior_draws(draws: np.ndarray, confidence: float) -> PosteriorRanks
 
 
 #: The share of the error of an interval of the lowest rate that its low end gets.
-_LOWEST_LOW_SHARE = 0.1
+_LOWEST_LOW_SHARE = 0.05
 #: The high end gets half the logarithm of the number of systems, but within these.
 _LOWEST_HIGH_SHARES = (0.5, 1.5)
 #: The share of the error that the high end of the rate of the system that looks best gets.
@@ -71,7 +71,7 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = lowest_rate_interval(draws, 0.95)
     >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.193 (0.147 to 0.239)'
+    '0.193 (0.142 to 0.239)'
     """
     n_systems = draws.shape[1]
     error, lowest = 1 - confidence, draws.min(1)
@@ -92,7 +92,7 @@ def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) 
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = selected_rate_interval(draws, 0, 0.95)
     >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.200 (0.147 to 0.243)'
+    '0.200 (0.142 to 0.243)'
     """
     own = draws[:, selected]
     low = lowest_rate_interval(draws, confidence)[1]
