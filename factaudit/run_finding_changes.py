@@ -24,6 +24,11 @@ _FIGURES_OF_CHECK: dict[str, tuple[tuple[str, ...], dict[bool, str]]] = {
     "transfer": (("tpr", "tnr"), {True: "system"}),
 }
 _FIGURE_WORDS = {"tpr": "TPR", "tnr": "TNR", "bias": "bias"}
+#: Why a finding changed where its figures could not.
+_WHY_NO_PREDICTION_CHANGED = (
+    "No prediction changed on the claims judged in both runs: what else differs made it (labels, claims, lost "
+    "verdicts, other evaluators or settings)."
+)
 #: So many figures that changed significantly are named.
 _MOST_NAMED = 3
 
@@ -81,6 +86,9 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
     figures, levels = _FIGURES_OF_CHECK[check_id]
     first = judgements[0]
     predictions = [average_repeated_predictions(one, evaluator) for one in judgements]
+    both = ~np.isnan(predictions[0]) & ~np.isnan(predictions[1])
+    if np.array_equal(predictions[0][both], predictions[1][both]):
+        return 0, _WHY_NO_PREDICTION_CHANGED
     groupings = [first.make_groups("claim", systems=is_split) for is_split in levels]
     n_figures = len(figures) * sum(len(groups.keys) for groups in groupings)
     changed: list[str] = []
@@ -114,7 +122,7 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
     # A finding that is gone may have hung on what did not change significantly.
-    others = f"; not: {'; '.join(unchanged)}" if unchanged and n <= _MOST_NAMED else ""
+    others = f"; not significant: {'; '.join(unchanged)}" if unchanged and n <= _MOST_NAMED else ""
     return len(changed), (
         f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n_figures}): "
         f"{'; '.join(changed[:_MOST_NAMED])}{more}{others}."

@@ -131,13 +131,18 @@ def judge_run_gate_changes(
     moved = [row for row, _ in _select_significant_run_gate_changes(rows, {"bacc": "bacc"}, _BACC_SHARE * alpha)]
     figures_besides = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
     besides = _select_significant_run_gate_changes(rows, figures_besides, (1 - _BACC_SHARE) * alpha)
-    told = [format_run_gate_change(row, "bacc") for row in moved]
-    told += [format_run_gate_change(row, figure) for row, figure in besides]
     word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
+    moved.sort(key=lambda row: word == "worse" and row["bacc"] > 0)
+    told = [
+        "besides, better: " * (word == "worse" and row["bacc"] > 0) + format_run_gate_change(row, "bacc")
+        for row in moved
+    ]
+    told += [format_run_gate_change(row, figure) for row, figure in besides]
     # Below "worse" an evaluator that is as good as before would be read as a worse one.
     named = [row for row in rows if row in moved or any(row is other for other, _ in besides)]
     told += [
-        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row)
+        "besides, " * bool(named and row not in named)
+        + _format_run_gate_change_without_significance(row, sum(_has_changed_prediction(row) for row in rows))
         for row in rows
         if row not in moved
     ]
@@ -151,11 +156,24 @@ _BACC_SHARE = 0.8
 def _select_significant_run_gate_changes(
     rows: Sequence[Row], figures: Mapping[str, str], alpha: float
 ) -> list[tuple[Row, str]]:
-    """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both."""
-    tested = [(row, figure) for row in rows for figure, key in figures.items() if row.get(f"{key}_low") is not None]
+    """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both.
+
+    An evaluator of which no prediction changed could never be significant, and is no test (Tarone 1990).
+    """
+    tested = [
+        (row, figure)
+        for row in rows
+        for figure, key in figures.items()
+        if row.get(f"{key}_low") is not None and _has_changed_prediction(row)
+    ]
     p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
     adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
     return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]
+
+
+def _has_changed_prediction(row: Row) -> bool:
+    """Of one that was asked several times the mean may change where the first reply did not."""
+    return bool(row.get("n_flips") or row["bacc"])
 
 
 def _compute_run_gate_change_p_value(row: Row, key: str) -> float:
@@ -167,14 +185,16 @@ def _compute_run_gate_change_p_value(row: Row, key: str) -> float:
     return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
 
 
-def _format_run_gate_change_without_significance(row: Row) -> str:
+def _format_run_gate_change_without_significance(row: Row, n_tested: int) -> str:
     """What stands below a verdict that it had no part in; its interval, of one change alone, may leave out 0."""
     if row.get("n_both") and not row["n_flips"]:
         lost = f"; {format_count(row['lost'], 'verdict')} lost" if row["lost"] else ""
         return f"{row['evaluator']}: none of {format_count(row['n_both'], 'prediction')} changed{lost}"
     known = row["bacc_low"] is not None and row["bacc_high"] is not None
     alpha = 100 * (1 - DEFAULT_CONFIDENCE)
-    told = f", not significant at {_BACC_SHARE * alpha:.2g} % (other figures: at {(1 - _BACC_SHARE) * alpha:.2g} %)"
+    told = f", not significant at {_BACC_SHARE * alpha:.2g} %"
+    told += f" after the correction for {n_tested} evaluators" * (n_tested > 1)
+    told += f" (other figures: at {(1 - _BACC_SHARE) * alpha:.2g} %)"
     return format_run_gate_change(row, "bacc") + told * known
 
 

@@ -56,7 +56,28 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "besides, same: none of 120 predictions changed"
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
-    assert verdict.sentences[-1].endswith(", not significant at 4 % (other figures: at 1 %)")
+    told = ", not significant at 4 % after the correction for 2 evaluators (other figures: at 1 %)"
+    assert verdict.sentences[-1].endswith(told)
+
+
+def test_evaluators_that_changed_no_prediction_are_no_tests() -> None:
+    """A judge whose interval leaves out 0 was "not significant at 4 %", as three others had the same verdicts again."""
+    right = make_wrong()
+    judge = make_row("judge", right, make_wrong(*range(10)))
+    assert judge["bacc_high"] < 0
+    alone = judge_run_gate_changes([judge], [], [])
+    others = [make_row(name, right, right) for name in "abcdefgh"]
+    beside = judge_run_gate_changes([*others, judge], [], [])
+    assert (alone.word, beside.word) == ("worse", "worse")
+    assert beside.sentences[: len(alone.sentences)] == alone.sentences
+
+
+def test_what_became_better_is_called_so_below_worse() -> None:
+    right, bad = make_wrong(), make_wrong(*range(20), *range(80, 95))
+    verdict = judge_run_gate_changes([make_row("up", bad, right), make_row("down", right, bad)], [], [])
+    assert verdict.word == "worse"
+    assert verdict.sentences[0].startswith("down: BAcc changed by −")
+    assert verdict.sentences[1].startswith("besides, better: up: BAcc changed by +")
     assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))
 
 

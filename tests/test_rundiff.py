@@ -492,8 +492,27 @@ def test_a_finding_that_noise_took_away_is_not_told_as_mended(tmp_path: Path) ->
         (row,) = (row for row in diff_runs(folders[0], after).findings if row["id"] == "direction")
         assert (row["change"], row["n_significant"]) == ("gone", n)
         assert said in row["why"]
+    assert "; not significant: e (" in row["why"]
     low, high = map(float, re.findall(r"d \(\+6\.0 → 0\.0, change (\S+) to (\S+)\)", row["why"].replace("−", "-"))[0])
     assert low < -6 < high < 0
+
+
+def test_a_finding_that_other_labels_made_is_not_laid_to_figures_that_cannot_have_changed(tmp_path: Path) -> None:
+    """ "None of 2 changes of bias is significant" of a judge that said the same of every claim."""
+    claims = make_claims(400)
+    label = claims["label"].to_numpy(dtype=int)
+    on_d = (claims["dataset"] == "d").to_numpy()
+    said = label.copy()
+    said[np.flatnonzero((label == 1) & on_d)[:40]] = 0
+    runs = [
+        make_judgements(tmp_path / name, {"judge": said}, claims.assign(label=labels))
+        for name, labels in (("one", label), ("two", said))
+    ]
+    rows = [row for row in diff_runs(*runs).findings if row["id"] in ("bias", "direction", "gap")]
+    assert "changed" in {row["change"] for row in rows}
+    for row in rows:
+        assert row["n_significant"] == 0
+        assert row["why"].endswith("lost verdicts, other evaluators or settings).")
 
 
 def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: Path) -> None:
