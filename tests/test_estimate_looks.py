@@ -248,6 +248,7 @@ def test_the_command_tells_when_to_stop_and_warns_of_looks(
     first = estimate("s1.parquet", "--sequential")
     assert "1 look: intervals that hold at every look" in first
     assert "go on: the widest interval is" in first
+    assert "at one look only" not in first
     assert "grew" not in estimate("s1.parquet")
     found = call(
         "sample", *files, "--then", "s1.parquet", "--labels", "labels.jsonl", "--more", "60", "--out", "s2.parquet"
@@ -256,10 +257,12 @@ def test_the_command_tells_when_to_stop_and_warns_of_looks(
     label("s2.parquet")
     told = estimate("s2.parquet")
     assert "the sample grew from 12 to 72 labels" in told
+    assert "of simulated runs with eight looks, 23 % had a wrong interval of a rate" in told
     assert "--sequential gives intervals that hold at every look" in told
     last = estimate("s2.parquet", "--sequential")
     assert "stop: s00 is known to have the lowest rate" in last
     assert "grew" not in last
+    assert "intervals that hold at every look; those above hold at one look only" in last
     rows = json.loads((tmp_path / "r/results.json").read_text())["audits"]
     assert [(row["look"], row["best"], row["stop"]) for row in rows["estimate_look_summary"]] == [
         (1, None, "no"),

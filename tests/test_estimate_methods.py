@@ -277,6 +277,7 @@ def test_a_system_without_labels_gets_no_rate_but_by_transfer() -> None:
     assert row["rate_low"] <= truth["s01"] <= row["rate_high"]
     assert "borrowed from other systems' labels" in row["reason"]
     assert "would be seen with a probability of" in row["reason"]
+    assert f"the rate of s01 is {row['reason']}" in moved.summary[0]["reason"]  # on the terminal and in the report
     others = rate_rows(moved, "hierarchical").drop("s01")
     assert row["rate_high"] - row["rate_low"] > (others["rate_high"] - others["rate_low"]).max()
 

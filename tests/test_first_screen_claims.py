@@ -262,6 +262,46 @@ def test_the_width_that_is_said_is_that_of_all_intervals_to_report() -> None:
         assert str(told[0].sentence) == "the hierarchical rates: 20 labels give intervals 20.0 points wide on average."
 
 
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (None, "1 system on d has no label: s0. No rate of it can be reported."),
+        (0.4, "1 system on d has no label: s0. Its rate is borrowed from others' labels."),
+    ],
+)
+def test_systems_without_a_label_are_named(rate: float | None, said: str) -> None:
+    """Their row fell out of the table without a word, or stood there as that of any other, and widened the mean."""
+    audits = make_estimates(0.0, 3)
+    for row in audits["estimates"]:
+        row |= {"n_labels": 5, "n_undecided": 0}
+        if row["system"] == "s0":
+            low, high = (None, None) if rate is None else (0.0, 1.0)
+            row |= {"n_labels": 0, "rate": rate, "rate_low": low, "rate_high": high}
+    told = [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": {"confidence": 0.95}}).advice]
+    assert said in told
+    assert told[0] == "the hierarchical rates: 20 labels give intervals 20.0 points wide on average."
+
+
+def test_intervals_of_one_look_are_called_so_beside_those_of_every_look() -> None:
+    audits = make_estimates(0.0, 3)
+    looks = [{"dataset": "d", "level": "claim", "look": at, "width": 0.5 / at} for at in (1, 2)]
+    for n in (1, 2):
+        found = {"audits": audits | {"estimate_look_summary": looks[:n]}, "about": {"confidence": 0.95}}
+        told = [str(one.sentence) for one in compose_first_screen(found).advice]
+        said = (
+            "the intervals above hold at one look. After 2 looks those that hold at every look are 25.0 points wide on "
+        )
+        assert (f"{said}average." in told) == (n == 2)
+
+
+def test_rates_by_labels_alone_are_called_so() -> None:
+    audits = make_estimates(0.0, 3)
+    for row in [*audits["estimates"], *audits["estimate_summary"]]:
+        row |= {key: "labels" for key in ("method", "quote") if row.get(key) == "hierarchical"}
+    told = compose_first_screen({"audits": audits, "about": {"confidence": 0.95}}).advice
+    assert str(told[0].sentence).startswith("the labels-only rates: 20 labels give intervals")
+
+
 def test_a_mean_of_no_calibration_gives_its_own_reason_alone() -> None:
     """ "A mean over calibrations has no threshold" explained why there is no mean |bias|."""
     draw, n = np.random.default_rng(2), 60

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.estimate_looks import select_last_looks
 from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
 
 
@@ -22,11 +23,14 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
     of_level = [row for row in summary if row["level"] == level]
     estimated = [row for row in list_first_screen_estimates(run) if row["level"] == level]
     if len(methods) == 1 and estimated:
-        estimated = add_widths_to_first_screen_estimates(estimated)
+        # As elsewhere, without rates that are borrowed from other systems' labels.
+        own = [row for row in estimated if row["n_labels"]] or estimated
+        estimated = add_widths_to_first_screen_estimates(own)
         text = "the {method} rates: {summary.n_labels:number label} "
         text += f"of {level}s give their rates " if has_levels else "give "
         text += "intervals {estimated.width:points} points wide" + (" on average." if len(estimated) > 1 else ".")
-        yield ("Use", make_statement(text, method=methods.pop(), summary=of_level, estimated=estimated))
+        method = {"labels": "labels-only"}.get(name := methods.pop(), name)
+        yield ("Use", make_statement(text, method=method, summary=of_level, estimated=estimated))
     key = ("dataset", "level", "system")
     raw = {tuple(row[one] for one in key): row["rate"] for row in run.rows("estimates") if row["method"] == "raw"}
     quoted = [row for row in list_first_screen_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
@@ -63,6 +67,16 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         text = f"the rates are of the {level}s that people can decide: of {{seen.n_seen:number {level}}} that they "
         text += "looked at, {left_out.n_undecided:number} are left out."
         yield ("Beware", make_statement(text, seen=seen, left_out=left_out))
+    yield from _list_systems_without_labels(run, of_level)
+    for row in select_last_looks(run.rows("estimate_look_summary")):
+        if row["look"] > 1:
+            text = (
+                "the intervals above hold at one look. After {row.look:number look} those that hold at every look are "
+            )
+            text += (
+                "{row.width:points} points wide on average" + " ({row.level}s)." * has_levels + "." * (not has_levels)
+            )
+            yield ("Beware", make_statement(text, row=row))
     for row in summary:
         compared = [
             each
@@ -75,6 +89,27 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
             text += "of {row.level}s " * has_levels + "tell "
             text += "only {apart:count} apart." if apart else "none apart."
             yield ("Beware", make_statement(text, apart=apart, compared=compared, row=row))
+
+
+def _list_systems_without_labels(run: AuditedRun, summary: Sequence[Row]) -> Iterator[tuple[str, Statement]]:
+    """Systems without a label of their own: whose rate is other systems', and of which there is none."""
+    for of in summary:
+        place = (of["dataset"], of["level"], of["quote"])
+        rows = [row for row in run.rows("estimates") if (row["dataset"], row["level"], row["method"]) == place]
+        lone = [
+            row for row in rows if not row["n_labels"] and not row["n_undecided"] and not is_total_key(row["system"])
+        ]
+        for is_borrowed in (True, False):
+            mine = [row for row in lone if (row.get("rate") is not None) == is_borrowed]
+            if not mine:
+                continue
+            text = "{mine:count system} on {of.dataset} {have} no label: {names}. "
+            text += "Its rate is borrowed from others' labels." if is_borrowed else "No rate of it can be reported."
+            if len(mine) > 1:
+                text = text.replace("Its rate is", "Their rates are").replace("of it", "of them")
+            names = ", ".join(row["system"] for row in mine)
+            have = "has" if len(mine) == 1 else "have"
+            yield ("Beware", make_statement(text, mine=mine, of=of, have=have, names=names))
 
 
 def select_level_of_estimates(rows: Sequence[Row]) -> str:

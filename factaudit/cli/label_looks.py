@@ -10,7 +10,8 @@ from typing import Any
 from factaudit.cli.terminal import print_line
 from factaudit.text.display_text import format_count
 
-#: Of 100 runs so many have a wrong interval at one of eight looks: rates, differences (`tests/validity/looks.py`).
+#: In so many per cent of runs an interval is wrong at one of eight looks: rates, differences
+#: (`tests/validity/looks.py`).
 MISLED_RUNS = {"a rate": 23, "a difference": 15}
 
 
@@ -20,7 +21,8 @@ def display_label_looks(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> N
     for place, about in summary.items():
         rows = [row for row in audit_rows["estimate_looks"] if (row["dataset"], row["level"]) == place]
         looks = format_count(about["look"], "look")
-        print_line(f"\n{place[0]}, {place[1]}s, {looks}: intervals that hold at every look")
+        others = "; those above hold at one look only" * (about["look"] > 1)
+        print_line(f"\n{place[0]}, {place[1]}s, {looks}: intervals that hold at every look{others}")
         for row in rows:
             if row["look"] == about["look"]:
                 low, high = (f"{100 * row[f'rate_{end}']:.1f}" for end in ("low", "high"))
@@ -76,7 +78,7 @@ def display_repeated_look_warning(
     seen = f"from {grown[0][0]:,} to {grown[0][1]:,} labels" if grown else f"to {n_phases} phases"
     rate, difference = MISLED_RUNS.values()
     print_line(
-        f"note: the sample grew {seen}. These intervals hold at one look: of 100 simulated runs with eight looks, "
-        f"{rate} had a wrong interval of a rate and {difference} of a difference at some look. --sequential gives "
+        f"note: the sample grew {seen}. These intervals hold at one look: of simulated runs with eight looks, "
+        f"{rate} % had a wrong interval of a rate and {difference} % of a difference at some look. --sequential gives "
         "intervals that hold at every look."
     )

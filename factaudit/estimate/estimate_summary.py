@@ -18,6 +18,7 @@ from factaudit.estimate.estimation_methods import (
     estimate_rates_by_hierarchical_model,
 )
 from factaudit.estimate.system_comparison import extreme_system_rates
+from factaudit.estimate.transferability import explain_transferability
 from factaudit.stats.hierarchical_regression import MIN_EFFECTIVE_PROPOSALS
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
@@ -153,6 +154,10 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
                 f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels: the pooled threshold is as good "
                 "there on half of the data sets with known rates"
             )
+        if estimation.options.transfer and (lone := np.flatnonzero(estimation.n_labels == 0)).size:
+            names = ", ".join(corpus.systems[at] for at in lone)
+            rates = "rate of {} is" if lone.size == 1 else "rates of {} are"
+            notes.append(f"the {rates.format(names)} {explain_transferability(estimation)}")
         if not has_sample and not corpus.is_labelled.all():
             notes.append("no sample file: the labels are taken as drawn at random within each system")
         if estimation.posterior.n_effective_proposals < MIN_EFFECTIVE_PROPOSALS:
