@@ -42,7 +42,7 @@ def build_first_screen_evaluator_table(
         ("false alarms", of_others),
         ("system error", "rates off by"),
         ("reversed,", "of ranked"),
-        ("misses, of", "100 changes"),
+        ("still passes,", "of 100 changed"),
         ("flips, of", "100 rewordings"),
     ]
     limit = read_decision_limits(run).max_unscored

@@ -27,7 +27,7 @@ from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
 from factaudit.text.display_text import join_reasons
 
-#: What `factaudit perturb` changes, in words that go on "with" (the same meaning) or "misses" (another one).
+#: What `factaudit perturb` changes, in words that go on "with".
 KIND_WORDS = {
     "number_format": "another number format",
     "date_format": "another date format",
@@ -54,6 +54,11 @@ KIND_WORDS = {
     "comparison_turned": "turned comparisons",
     "quantity_strengthened": "strengthened quantities",
 }
+#: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
+_WORDLESS_KINDS = (
+    *("quotation_marks", "letter_case", "white_space"),
+    *("aside_added", "passage_order", "evidence_first", "evidence_middle", "evidence_last"),
+)
 
 
 def compute_invariance(
@@ -64,8 +69,8 @@ def compute_invariance(
 
     failure_rate: of kinds that keep the meaning the share of pairs with two predictions that differ; of those that
     change it the share of variants found attributable, among claims that the evaluator found attributable and people
-    did not find unattributable. score_shift: the mean of the variant's score less its claim's. Labels of variants are
-    not read, a pair belongs to its claim's group, and clusters are those of the claims.
+    did not find unattributable. score_shift: of the same pairs, the mean of the variant's score less its claim's.
+    Labels of variants are not read, a pair belongs to its claim's group, and clusters are those of the claims.
     """
     variants = judgements.variants
     if variants is None:
@@ -136,16 +141,16 @@ def _build_invariance_row(
     row["n_guessed"] = int((is_pair & ((certain[0] == MISSING) | (certain[1] == MISSING))).sum())
     low, high = _bound_invariance_failure_share(*certain, must_change)
     row |= {"failure_rate_min": none_if_undefined(low), "failure_rate_max": none_if_undefined(high)}
-    shift = variants.score[evaluator, chosen] - judgements.score[evaluator, claims]
+    shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
     has_scores = bool((~np.isnan(shift)).any())
     row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
     if intervals is not None:
-        mean = clustered_mean(shift, clusters, intervals.confidence) if has_scores else None
+        mean = clustered_mean(shift, clusters[counted], intervals.confidence) if has_scores else None
         row |= share | name_ends("score_shift", (np.nan, np.nan) if mean is None else (mean.low, mean.high))
-    row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[counted & failed])
+    row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
     nothing = nothing if len(chosen) else "the claims are labelled unattributable, and left out"
-    why = ["" if n else nothing, "" if has_scores or not len(chosen) else "no pair has two scores"]
+    why = ["" if n else nothing, "" if has_scores or not n else "no pair has two scores"]
     why += ["no pair is judged wrongly"] if n and row["worst"] is None else []
     shifts_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
     cause = FEW_CLUSTERS if not shifts_alike else f"{FEW_CLUSTERS}, or every score moves alike"
@@ -209,6 +214,7 @@ def _rank_failure(row: Row) -> tuple[float, float]:
 
 def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
     failing, untested = _select_failed_invariance_rows(audited_run, expected)
+    limit = _failure_limit(audited_run, expected)
     for evaluator, mine in group_finding_rows_by_evaluator(_list_kind_rows(audited_run, expected)):
         sure = [row for row in failing if row["evaluator"] == evaluator]
         chosen = sure or [row for row in untested if row["evaluator"] == evaluator]
@@ -217,15 +223,18 @@ def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterato
         worst = max(chosen, key=_rank_failure)
         words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
         kinds, compared = (sorted({row["kind"] for row in rows}) for rows in (chosen, mine))
+        over = ("significantly " if sure else "") + "over {worst.limit:percent}"
         if expected == "same":
-            said = "{worst.evaluator} changes {worst.failure_rate:percent} of its verdicts with {words}"
+            said = f"{{worst.evaluator}} changes {{worst.failure_rate:percent}} of its verdicts with {{words}}, {over}"
             advice = "the meaning is the same"
         else:
-            said = "{worst.evaluator} passes {worst.failure_rate:percent} of {words}"
-            advice = "it found each of the claims attributable before the change"
-        others = " Of {compared:count kind} of change, {kinds:count} are over the limit." * (len(kinds) > 1)
+            said = (
+                f"{{worst.evaluator}} still passes {{worst.failure_rate:percent}} of the claims with {{words}}, {over}"
+            )
+            advice = "it found each of them attributable before the change"
+        others = f" Of {{compared:count kind}} of change, {{kinds:count}} are {over}." * (len(kinds) > 1)
         statement = make_statement(
-            f"{said}: {advice}.{others}", worst=worst, words=words, kinds=kinds, compared=compared
+            f"{said}: {advice}.{others}", worst=worst | {"limit": limit}, words=words, kinds=kinds, compared=compared
         )
         keys = ("kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst")
         dataset = None if worst["dataset"] == ALL_TOGETHER else worst["dataset"]
@@ -248,23 +257,21 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
     more = worst_rows[_MAX_ADVISED:]
     for at, worst in enumerate(worst_rows[:_MAX_ADVISED], 1):
         words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
-        caught = worst | {
-            "caught_rate": 1 - worst["failure_rate"],
-            "n_missed": round(worst["failure_rate"] * worst["n"]),
-        }
-        how_many = "{caught.caught_rate:rest}"
-        if worst["n"] < MIN_SHARE_COUNT:
-            how_many = "{caught.n_missed:number} of {caught.n:number}"
-        where = " on {caught.dataset}" * (len(datasets) > 1)
-        text = f"{{caught.evaluator}} misses {how_many} {{words}}{where}"
+        missed = worst | {"n_missed": round(worst["failure_rate"] * worst["n"])}
+        where = " on {missed.dataset}" * (len(datasets) > 1)
+        text = (
+            "{missed.evaluator} still passes {missed.n_missed:number} of {missed.n:number claim} with {words}" + where
+        )
         if more and at == _MAX_ADVISED:
             text += f"; {{more:count more evaluator}} significantly {'misses' if len(more) == 1 else 'miss'} changes"
-        yield "Beware", make_statement(f"{text}.", caught=caught, words=words, more=more)
+        yield "Beware", make_statement(f"{text}.", missed=missed, words=words, more=more)
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:
-    """``38`` of 100, over all data sets and kinds, of few pairs ``3 of 12``; None where no pair counts."""
+    """``38`` of 100, over all data sets and kinds that change a word of the claim, of few pairs ``3 of 12``; None where
+    no pair counts."""
     rows = [row for row in _list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
+    rows = [row for row in rows if row["kind"] not in _WORDLESS_KINDS]
     n = sum(row["n"] for row in rows)
     failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
     if not n:
@@ -280,7 +287,7 @@ AUDIT = Audit(
     source="Ribeiro et al. 2020, CheckList; Gardner et al. 2020",
     formula="Failures = where the meaning stays, pairs of a claim and its variant with two verdicts that differ / "
     "pairs with two verdicts; where it changes, variants found attributable / variants of claims that the evaluator "
-    "finds attributable. Shift = mean of the variant's score − the claim's.",
+    "finds attributable. Shift = of these pairs, mean of the variant's score − the claim's.",
     text="`factaudit perturb` makes the variants, without a model. No label is needed: what should happen is known. "
     "A claim that people found unattributable is left out where the meaning changes: the change may have made it true.",
     remedy="Do not use an evaluator for the kinds of error that it misses. Where verdicts change with the order of "
@@ -326,7 +333,7 @@ AUDIT = Audit(
         "score_shift": Column(
             "score's shift",
             "number",
-            "mean of the variant's score less its claim's, of pairs with two scores",
+            "mean of the variant's score less its claim's, of the pairs behind the rate that have two scores",
             interval=JACKKNIFE,
             digits=3,
         ),
