@@ -280,7 +280,7 @@ def compare(
         chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
-            chosen[name] = complete(options, signatures or {})
+            chosen[name] = complete(options, signatures or {}, ready.chunk_sizes)
     if looks > 1:
         chosen = divide_audit_alpha_over_looks(chosen, looks)
     settings = AuditRunSettings(

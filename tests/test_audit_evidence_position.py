@@ -114,6 +114,11 @@ def test_an_evaluator_that_loses_the_middle_is_named_and_one_that_does_not_is_no
     assert say(compute(draw_rows(4, (0.9, 0.4, 0.7)))) == []  # without intervals nothing was tested
 
 
+def test_an_evaluator_of_chunks_is_not_told_to_try_passages():
+    rows = compute(draw_rows(4, (0.9, 0.4, 0.7)), intervals=INTERVALS)
+    assert say([row | {"evaluator": "chunked-e"} for row in rows]) == []
+
+
 def test_what_is_unscored_may_keep_it_from_being_said():
     rows = draw_rows(4, (0.9, 0.4, 0.7))
     lost = [row | {"e": None} if not row["label"] and at % 2 else row for at, row in enumerate(rows)]

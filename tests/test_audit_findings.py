@@ -280,7 +280,7 @@ def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_perc
 
 def flips(kind: str, lost: float, gained: float, low: float | None = None, high: float | None = None) -> Row:
     row = {"dataset": "d", "evaluator": "e", "chunked_evaluator": "chunked-e", "r2_diff": kind, "n": 100}
-    row |= {"flip_1_to_0": lost, "flip_0_to_1": gained}
+    row |= {"flip_1_to_0": lost, "flip_0_to_1": gained, "chunk_size": 500}
     return as_declared("chunking", row | ({} if low is None else {"flip_1_to_0_low": low, "flip_1_to_0_high": high}))
 
 
@@ -288,7 +288,10 @@ def test_claims_that_chunks_make_unverifiable():
     bad = [flips("zero", 0.02, 0.02, 0.01, 0.04), flips("positive", 0.3, 0.02, 0.2, 0.4)]
     assert told(collect_findings({"chunking": bad}), "chunking") == [("fail", "e", "d")]
     # That is no fault where with chunks it is right on as many claims: then many of the rejected claims are errors.
-    rates = [{"dataset": "d", "evaluator": name, "bacc": bacc} for name, bacc in (("e", 0.8), ("chunked-e", 0.82))]
+    rates = [
+        {"dataset": "d", "evaluator": name, "bacc": bacc, "chunk_size": 500}
+        for name, bacc in (("e", 0.8), ("chunked-e", 0.82))
+    ]
     finding = find(collect_findings({"chunking": bad, "chunking_rates": rates}), id="chunking")
     shown = "Its balanced accuracy there is 82.0 % with chunks, 80.0 % without: the labels show no harm."
     assert (finding["severity"], finding["statement"].endswith(shown)) == ("warn", True)
@@ -297,6 +300,14 @@ def test_claims_that_chunks_make_unverifiable():
     assert finding["statement"].endswith(
         "78.0 % with chunks, 80.0 % without. Give it whole documents, or larger chunks."
     )
+    # Where the fall is tested, it is a fault only where it is significant.
+    for high, severity, end in (
+        (0.01, "warn", "78.0 % with chunks, 80.0 % without: no significant fall."),
+        (-0.01, "fail", "78.0 % with chunks, 80.0 % without. Give it whole documents, or larger chunks."),
+    ):
+        rates[1] |= {"bacc_change": -0.02, "bacc_change_low": -0.05, "bacc_change_high": high}
+        finding = find(collect_findings({"chunking": bad, "chunking_rates": rates}), id="chunking")
+        assert (finding["severity"], finding["statement"].endswith(end)) == (severity, True)
     unsure = [flips("zero", 0.02, 0.02, 0.01, 0.04), flips("positive", 0.1, 0.02, 0.01, 0.2)]
     assert told(collect_findings({"chunking": unsure}), "chunking") == []
     assert told(

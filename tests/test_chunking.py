@@ -169,6 +169,15 @@ def test_rates_are_over_long_documents_alone() -> None:
     assert compute_chunking_rates(judged(rows), size=100) == []
 
 
+def test_what_chunks_change_is_paired() -> None:
+    rows = rows_of(FAR, *[(1, 0)] * 10, *[(1, 1)] * 90) + rows_of(FAR, *[(1, 0)] * 5, *[(0, 0)] * 95, label=0)
+    plain, chunked, *_ = compute_chunking_rates(judged(rows), size=3, intervals=ClusterBootstrap(replicates=20))
+    assert plain["bacc_change"] is None
+    assert "that of a chunked evaluator" in plain["reason"]
+    assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)
+    assert chunked["bacc_change_low"] < chunked["bacc_change"] < chunked["bacc_change_high"]
+
+
 def test_intervals_hold_the_share_and_no_order_of_rows_matters() -> None:
     rows = random_rows()
     shuffled = [rows[at] for at in np.random.default_rng(1).permutation(len(rows))]

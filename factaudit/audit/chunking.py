@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,12 @@ from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import group_claims_by_columns
 from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_without_intervals
-from factaudit.audit.core.finding_parts import (
-    format_how_many_datasets,
-    group_finding_rows_by_evaluator,
-    group_finding_rows_by_keys,
-)
-from factaudit.audit.core.interval_methods import WILSON
+from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
+from factaudit.audit.chunking_checks import find_chunking_flips
+from factaudit.audit.core.audit_declaration import Audit, Check, Column, pick_shared_columns
+from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_above_other_figure, read_confidence
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.other_script import OTHER_SCRIPT_COLUMN, explain_other_script, list_other_script_remarks
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
@@ -39,8 +33,10 @@ from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_ch
 _R2_DIFF_KINDS = ("zero", "positive")
 #: What the evaluator and its chunked counterpart say of a claim that flips.
 _FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
+#: What chunks change of the BAcc, in a row of a chunked evaluator.
+_BACC_CHANGE_KEYS = ("bacc_change", "bacc_change_low", "bacc_change_high")
 #: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
-_CHUNKED_PREFIX = "chunked-"
+CHUNKED_PREFIX = "chunked-"
 
 
 def compute_chunking_flips(
@@ -157,6 +153,7 @@ def compute_chunking_rates(
     for plain, chunked, own in asked:
         found.setdefault(None if size is None else own, []).extend((plain, chunked))
     rows: list[Row] = []
+    ends = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
     for at, names in found.items():
         long = np.arange(len(judgements.claims)) if at is None else np.flatnonzero(lengths > at)
         if not len(long):
@@ -172,11 +169,37 @@ def compute_chunking_rates(
             status=judgements.status[place],
         )
         every = "" if at is not None else "of all claims, whatever the length of their documents"
-        rows += [
-            row | {"chunk_size": at, "reason": join_reasons([every, row["reason"] or ""])}
-            for row in compute_evaluator_rates(part, by=by, intervals=intervals)
-        ]
+        changes = _compute_bacc_changes(part, asked, by, intervals)
+        for row in compute_evaluator_rates(part, by=by, intervals=intervals):
+            change = changes.get((row["evaluator"], *(row[key] for key in by)))
+            lone = "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
+            reason = join_reasons([every, row["reason"] or "", lone])
+            rows.append(row | (change or dict.fromkeys(ends)) | {"chunk_size": at, "reason": reason})
     return rows
+
+
+def _compute_bacc_changes(
+    judgements: Judgements,
+    pairs: Sequence[tuple[str, str, int]],
+    by: Sequence[str],
+    intervals: ClusterBootstrap | None,
+) -> dict[tuple[Any, ...], Row]:
+    """By chunked evaluator and the values of ``by``: what chunks change of the BAcc, on the claims that both score."""
+    groups = group_claims_by_columns(judgements.claims, by)
+    confidence = 0.95 if intervals is None else intervals.confidence
+    keys = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
+    found = {}
+    for plain, chunked, _ in pairs:
+        if plain not in judgements.evaluators:
+            continue
+        before, after = (average_repeated_predictions(judgements, name) for name in (plain, chunked))
+        changes = compute_paired_changes(
+            judgements.label, before, after, groups.codes, len(groups.keys), judgements.cluster_codes, confidence
+        )["bacc"][2:]
+        for key, values in zip(groups.keys, np.transpose(changes), strict=True):
+            row = dict(zip(keys, map(none_if_undefined, values), strict=False))
+            found[chunked, *(key[name] for name in by)] = row
+    return found
 
 
 def _pair_evaluators_for_chunking(
@@ -188,9 +211,9 @@ def _pair_evaluators_for_chunking(
     """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks."""
     if evaluator_pairs is None:
         evaluator_pairs = {
-            name: _CHUNKED_PREFIX + name
+            name: CHUNKED_PREFIX + name
             for name in judgements.evaluators
-            if _CHUNKED_PREFIX + name in judgements.evaluators
+            if CHUNKED_PREFIX + name in judgements.evaluators
         }
     check_count_source_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
     return [
@@ -238,72 +261,14 @@ def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:
     return "no claim has all that it shares with its document in one chunk"
 
 
-def _add_chunking_sizes_from_signatures(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
+def _add_chunk_sizes_of_evaluators(
+    options: dict[str, Any], signatures: Mapping[str, str], shown_sizes: Mapping[str, int]
+) -> dict[str, Any]:
     """With the words in the chunks of evaluators that are `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator` and
-    count words."""
+    count words; of others those that their verdicts show."""
     made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
-    sizes = {name: int(found[1]) for name, found in made.items() if found}
+    sizes = dict(shown_sizes) | {name: int(found[1]) for name, found in made.items() if found}
     return {**options, "sizes": sizes} if sizes and not {"size", "sizes"} & set(options) else options
-
-
-# ----------------------------------------------------------------------------------------------------------- findings
-
-#: Chunking may turn this much more of the claims from 1 to 0 where no one chunk has all their bigrams.
-MAX_EXTRA_FLIPS = 0.05
-
-
-def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Claims that are supported by no single chunk, and are rejected because of it."""
-    every = list(audited_run.per_dataset("chunking", "flip_1_to_0"))
-    n_compared = len({(row["dataset"], row["evaluator"], row["chunked_evaluator"]) for row in every})
-    audited_run.test_counts.append(n_compared * (not can_warn_without_intervals(every, "flip_1_to_0")))
-    for evaluator, mine in group_finding_rows_by_evaluator(every):
-        compared, bad = [], []
-        for (dataset, chunked), group in group_finding_rows_by_keys(mine, "dataset", "chunked_evaluator"):
-            kinds = {row["r2_diff"]: row for row in group}
-            if set(kinds) != {"zero", "positive"}:
-                continue
-            split, whole = kinds["positive"], kinds["zero"]
-            compared.append(dataset)
-            if split["flip_1_to_0"] > max(whole["flip_1_to_0"] + MAX_EXTRA_FLIPS, split["flip_0_to_1"]):
-                p_value = p_above_other_figure(audited_run, split, "flip_1_to_0", whole, "flip_1_to_0")
-                sure = p_value * n_compared < 1 - read_confidence(audited_run)
-                if not sure and not can_warn_without_intervals(every, "flip_1_to_0"):
-                    continue
-                bad.append((sure, split["flip_1_to_0"] - whole["flip_1_to_0"], dataset, chunked, split, whole))
-        if not bad:
-            continue
-        sure, _, dataset, chunked, split, whole = max(bad, key=lambda each: each[:2])
-        where = format_how_many_datasets([each[2] for each in bad], compared)
-        others = "{whole.flip_1_to_0:percent}" if whole["flip_1_to_0"] else "none"
-        rates = {
-            row["evaluator"]: row
-            for row in audited_run.rows("chunking_rates")
-            if (row["dataset"], row.get("chunk_size")) == (dataset, split.get("chunk_size"))
-            and row.get("bacc") is not None
-        }
-        cut, uncut = rates.get(chunked, {}), rates.get(evaluator, {})
-        is_fault = not (cut and uncut and cut["bacc"] >= uncut["bacc"])
-        advice = " Its balanced accuracy there is {cut.bacc:percent} with chunks, {uncut.bacc:percent} without"
-        advice = advice + ("." if is_fault else ": the labels show no harm.") if cut and uncut else ""
-        advice += " Give it whole documents, or larger chunks." * is_fault
-        yield Finding(
-            "fail" if sure and is_fault else "warn",
-            evaluator,
-            dataset,
-            make_statement(
-                "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}. "
-                "On {split.dataset} they turn {split.flip_1_to_0:percent} of {split.n:number} from attributable to "
-                f"unattributable, against {others} of the others.{advice}",
-                split=split,
-                cut=cut,
-                uncut=uncut,
-                whole=whole,
-                where=where,
-            ),
-            {"chunked_evaluator": chunked, "flip_1_to_0": split["flip_1_to_0"]}
-            | {"flip_1_to_0_of_others": whole["flip_1_to_0"], "flip_0_to_1": split["flip_0_to_1"], "n": split["n"]},
-        )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -312,7 +277,8 @@ _FLIPS_DESCRIPTION = "shares of `n` that only the evaluator, and only its chunke
 _CHUNKING_OPTIONS = {
     "by": "columns of the claims",
     "pairs": "from an evaluator to its chunked counterpart; by default every X with `chunked-X`",
-    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own",
+    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own, and so do "
+    "verdicts with `chunk_scores`",
     "sizes": "`{CHUNKED: words}`, of chunked evaluators that have another",
 }
 
@@ -349,7 +315,7 @@ AUDITS = (
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
         remarks=lambda rows, findings: list_other_script_remarks(rows, "dataset"),
-        complete=_add_chunking_sizes_from_signatures,
+        complete=_add_chunk_sizes_of_evaluators,
         plots=(
             FlipPlotSpec(
                 what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
@@ -365,7 +331,7 @@ AUDITS = (
                 "chunking",
                 "Claims that chunks cannot support",
                 "chunks turn claims to 0 that no one chunk has the words of",
-                _find_chunking_flips,
+                find_chunking_flips,
                 {"flip_1_to_0_of_others": Column("flips 1 → 0 of others", "percent")},
                 null="chunks turn no more of the claims to 0 that no one chunk has the words of than of the others",
                 controls="Bonferroni over all pairs of an evaluator and its chunks[ on all datasets]",
@@ -384,11 +350,20 @@ AUDITS = (
         remedy="A chunked evaluator with a lower TNR: its maximum over chunks passes errors. Compare with longer "
         "chunks, or tune its threshold.",
         columns=RATES_COLUMNS
-        | {"chunk_size": Column("words in a chunk", "count", "words in a chunk; null with `size: null`", shown="any")},
+        | {
+            "bacc_change": Column(
+                "BAcc's change",
+                "points",
+                "of a chunked evaluator: its BAcc less that without chunks, on the claims that both score",
+                shown="any",
+                interval=DISCORDANT,
+            ),
+            "chunk_size": Column("words in a chunk", "count", "words in a chunk; null with `size: null`", shown="any"),
+        },
         options=_CHUNKING_OPTIONS
         | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
         compute=compute_chunking_rates,
-        complete=_add_chunking_sizes_from_signatures,
+        complete=_add_chunk_sizes_of_evaluators,
         plots=(
             DotPlotSpec(
                 what="TPR, TNR and BAcc on long documents, with and without chunks",

@@ -15,6 +15,7 @@ from factaudit.arrays.covariate_rates import (
     encode_task_groups,
 )
 from factaudit.arrays.judgements import Judgements
+from factaudit.audit.chunking import CHUNKED_PREFIX
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.finding_parts import (
@@ -176,14 +177,14 @@ _EVIDENCE_FAULTS = {"tpr": "accepts fewer of the correct claims", "tnr": "finds 
 
 
 def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]:
-    """TPR or TNR that is not the same wherever the evidence lies."""
+    """TPR or TNR that is not the same wherever the evidence lies; an evaluator of chunks has passages already."""
     tested = [
         {"task": task, "evaluator": evaluator, "rate": rate, "p": group[0][f"p_{rate}"], "places": group}
         for (task, evaluator), group in group_finding_rows_by_keys(
             audited_run.rows("evidence_position"), "task", "evaluator"
         )
         for rate in RATE_LABELS
-        if group[0].get(f"p_{rate}") is not None
+        if group[0].get(f"p_{rate}") is not None and not evaluator.startswith(CHUNKED_PREFIX)
     ]
     unequal = select_significant_rows(audited_run, tested, [each["p"] for each in tested])
     for evaluator, mine in group_finding_rows_by_evaluator(unequal):
@@ -206,9 +207,9 @@ def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]
             evaluator,
             worst["task"],
             make_statement(
-                "The place of the evidence matters to {evaluator}{where}. On {worst.task} it {fault} where the "
-                f"evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than "
-                f"{where[best['place']]} ({{best.{rate}:percent}}). Give it passages, not whole documents.",
+                "How often {evaluator} is right goes with the place of the evidence{where}. On {worst.task} it {fault} "
+                f"where the evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than "
+                f"{where[best['place']]} ({{best.{rate}:percent}}). Try it on passages in place of whole documents.",
                 evaluator=evaluator,
                 where=format_how_many_datasets(concerned, all_tests, "task"),
                 worst=worst,
@@ -285,7 +286,7 @@ AUDIT = Audit(
                 "best_rate": Column("at the best place", "percent"),
                 "p": Column("p", "p"),
             },
-            null="TPR and TNR are the same wherever in a long document the evidence lies",
+            null="TPR and TNR are the same wherever in a long document the evidence lies, for evaluators of whole ones",
             controls="Holm over both rates in all tasks of all evaluators",
             figure="tpr",
             gravity=lambda evidence: evidence["best_rate"] - evidence["worst_rate"],
