@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.header_rows import ALL_SHEETS
 from factaudit.tables.list_columns import ask_about_parallel_lists
 from factaudit.tables.log_joins import join_tables_to_log_claims
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
@@ -36,12 +38,8 @@ from factaudit.tables.open_questions import (
     read_columns_as_evaluators,
     read_columns_as_people,
 )
-from factaudit.tables.table_loading import (
-    LoadedTables,
-    list_column_names,
-    load_pandas_frame,
-    load_tables,
-)
+from factaudit.tables.opened_tables import list_column_names, load_pandas_frame
+from factaudit.tables.table_loading import LoadedTables, load_tables
 from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import COLUMN_NAMES, is_reversed_column_name, normalise_vocabulary_words
@@ -292,10 +290,11 @@ def suggest_score_command_for_annotated_responses(path: str | Path) -> str:
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
     """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet and header."""
     given = mapping or ColumnMapping(auto=True)
-    if detect_dataset_format(path) is not None:
+    if detect_dataset_format(path) is not None or given.sheet == ALL_SHEETS:
         return False
-    with collect_unreadable_rows():
+    with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks which sheet
         return is_counts_table(read_foreign_file(path, given.sheet, given.header))
+    return False
 
 
 def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping) -> dict[str, Any] | None:

@@ -17,7 +17,8 @@ from factaudit.python_errors import raise_python_errors, translate_error_text_to
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.open_questions import merge_mapping_data
-from factaudit.tables.table_loading import LoadedTables, load_pandas_frame
+from factaudit.tables.opened_tables import load_pandas_frame
+from factaudit.tables.table_loading import LoadedTables
 
 
 class FrameLike(Protocol):

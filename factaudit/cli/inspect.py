@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from factaudit.tables.column_mapping import ColumnMapping
     from factaudit.tables.table_loading import LoadedTables
 
@@ -53,7 +56,8 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.input_tables import load_input_tables
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
-    from factaudit.tables.foreign_files import read_foreign_file
+    from factaudit.tables.foreign_files import read_foreign_tables
+    from factaudit.tables.open_questions import AmbiguousReadingError
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)
@@ -68,15 +72,17 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
             print_titled_terminal_line(str(path), f"a file of the format {name}")
             held.append({"path": path, "format": name, "n_rows": None, "columns": []})
             continue
-        with collect_unreadable_rows():
-            table = read_foreign_file(path, mapping.sheet, mapping.header)
-        told = f"{len(table):,} rows, {len(table.columns)} columns"
-        told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)
-        print_titled_terminal_line(str(path), told)
-        columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
-        for column in columns:
-            print_line(f"    {column}")
-        held.append({"path": path, "format": None, "n_rows": len(table), "columns": columns})
+        tables = list[tuple[str, "pd.DataFrame"]]()
+        with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # which sheet is asked below
+            tables = read_foreign_tables(path, mapping.sheet, mapping.header)
+        for title, table in tables:
+            told = f"{len(table):,} rows, {len(table.columns)} columns"
+            told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)
+            print_titled_terminal_line(title, told)
+            columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
+            for column in columns:
+                print_line(f"    {column}")
+            held.append({"path": path, "format": None, "n_rows": len(table), "columns": columns})
     print_line("")
 
     def note(line: str) -> None:

@@ -201,7 +201,7 @@ _MAPPING_OPTIONS = (
     ),
     click.option("--wide", multiple=True, metavar="PATTERN", help="Columns that are evaluators each: 'judge_*'."),
     click.option("--people", multiple=True, metavar="PATTERN", help="Columns that are one person's labels each."),
-    click.option("--sheet", help="Of a workbook with several."),
+    click.option("--sheet", help="Of a workbook with several; '*': all together."),
     click.option("--header", type=click.IntRange(1), help="The row with the columns' names.  [default: found]"),
 )
 

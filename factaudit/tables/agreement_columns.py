@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.judgement_columns import REASONS, TableReading
+from factaudit.tables.judgement_columns import (
+    LOOSE_JUDGE_WORDS,
+    REASONS,
+    TableReading,
+    are_same,
+    read_column_as_binary_judgements,
+)
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
-from factaudit.tables.vocabulary import find_vocabulary_words_in_column_name, normalise_label_word
+from factaudit.tables.vocabulary import (
+    find_vocabulary_words_in_column_name,
+    has_vocabulary_word_in_column_name,
+    normalise_label_word,
+    normalise_vocabulary_words,
+)
 
 #: Words of whether somebody agreed, in the names of columns and in their cells.
 _AGREEMENT_NAMES = {"agree", "agrees", "agreement", "match", "matches"}
 _AGREEMENT_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree"}
+
+#: Words of a column that says whether a judge agreed with the labels.
+_NAMES_OF_BEING_RIGHT = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
+#: Of these, what a judge may say of a claim, too.
+_RIGHT_WORDS = {"correct", "right"}
 
 
 def ask_whether_labels_hold(reading: TableReading, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
@@ -49,3 +67,62 @@ def _read_as_agreement(
     said = f"the labels are what {judgements.name} says, turned round where {column.name} says no"
     columns = {"label": judgements.name, "agreed": column.name}
     return PossibleColumnReading(said, {"columns": columns, **(evaluators or {})})
+
+
+def find_columns_of_agreement(
+    reading: TableReading, label: ColumnProfile, columns: Sequence[ColumnProfile]
+) -> list[str]:
+    """The columns that say in each row whether another one agreed with the labels, by their names and their values."""
+    truth = read_column_as_binary_judgements(reading.rows, label)
+    judged = {one.name: read_column_as_binary_judgements(reading.rows, one) for one in columns if one.kind == "binary"}
+    found = []
+    for name, said in judged.items():
+        if name == label.name or not is_name_of_agreement(name):
+            continue
+        for other, verdict in judged.items():
+            agreed = np.where(np.isnan(truth) | np.isnan(verdict), np.nan, (truth == verdict).astype(np.float64))
+            if other not in (name, label.name) and np.nanmin(agreed, initial=1) == 0 and are_same(agreed, said):
+                found.append(name)
+                break
+    return found
+
+
+def is_name_of_agreement(column_name: str) -> bool:
+    """Whether a column's name may say that a judge agreed with the labels: ``correct``, ``gpt4_match``."""
+    return bool({*normalise_vocabulary_words(column_name).split()} & _NAMES_OF_BEING_RIGHT)
+
+
+def drop_columns_of_agreement_with_labels(
+    reading: TableReading, label: ColumnProfile, candidates: Sequence[ColumnProfile]
+) -> None:
+    """Leave out columns that say whether another one agreed with the labels; ask of a judge's that may."""
+    reading.unread |= dict.fromkeys(find_columns_of_agreement(reading, label, candidates), REASONS["derived"])
+    for name in [one.name for one in candidates if one.kind == "binary" and reading.is_free(one.name)]:
+        judge = find_vocabulary_words_in_column_name("judges", name) - LOOSE_JUDGE_WORDS
+        alone = not any(
+            judge & find_vocabulary_words_in_column_name("judges", o) for o in reading.profiles if o != name
+        )
+        if judge and {*normalise_vocabulary_words(name).split()} & _RIGHT_WORDS and alone:
+            readings = [
+                PossibleColumnReading(f"{name} says what the judge found", {"wide": [name]}),
+                PossibleColumnReading(f"{name} says whether the judge was right: read by nothing", {"unread": [name]}),
+            ]
+            text = f"{name!r} may be a judge's word, or say whether the judge agreed with {label.name!r}"
+            reading.questions.append(OpenQuestion(text, readings))
+
+
+def find_votes_behind_labels(reading: TableReading, columns: Sequence[ColumnProfile]) -> list[str]:
+    """The columns, an odd number of the same kind, of which the labels are the majority in every row, though they
+    differ in some: what people voted, whatever the columns are called, where people or a majority said the labels."""
+    label = reading.roles.get("label")
+    if label is None or not any(has_vocabulary_word_in_column_name(one, label.name) for one in ("people", "settled")):
+        return []
+    votes = [one for one in columns if one.kind == "binary"]
+    if len(votes) < 3 or not len(votes) % 2:
+        return []
+    said = np.array([read_column_as_binary_judgements(reading.rows, one) for one in votes])
+    shares = np.where(np.isnan(said).any(axis=0), np.nan, said.mean(axis=0))
+    majority = np.where(np.isnan(shares), np.nan, (shares > 0.5).astype(np.float64))
+    differ = (shares > 0) & (shares < 1)
+    is_same = are_same(majority, read_column_as_binary_judgements(reading.rows, label))
+    return [one.name for one in votes] if is_same and np.unique(majority[differ]).size == 2 else []

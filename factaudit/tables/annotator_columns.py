@@ -62,3 +62,11 @@ def ask_about_annotators_that_judge(reading: TableReading) -> None:
             ],
         )
     )
+
+
+def leave_out_answers_of_annotators(reading: TableReading) -> None:
+    """Where a survey's answers have ids (Qualtrics' ``ResponseId``), these are of people, not of a system's text."""
+    ids, who, claims = (reading.rows[reading.roles[ours].name] for ours in ("response_id", "annotator", "claim"))
+    n_people_of_id, n_people_of_claim = (who.groupby(key.astype(str)).nunique() for key in (ids, claims))
+    if n_people_of_id.max() == 1 and n_people_of_claim.median() > 1:
+        reading.unread[reading.roles.pop("response_id").name] = "the answer of a person"

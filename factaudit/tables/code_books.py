@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +35,8 @@ _MAP_NAMES = {
 }
 #: A sheet with more codes is no code book.
 _MAX_CODES = 12
+#: A sheet that explains columns has so many rows, with its header.
+_MIN_EXPLAINED = 3
 #: What stands for nothing among codes.
 _MISSING_CODES = (-9.0, -99.0, 9.0, 99.0, 999.0)
 
@@ -72,6 +74,26 @@ def find_code_book_of_sheet(rows: Sequence[Sequence[Any]]) -> str | None:
         return None
     line = ", ".join(f"{normalise_vocabulary_words(code)} = {word}" for code, word in codes.items())
     return line if is_code_book_text(line) else None
+
+
+def find_code_book_of_dictionary(rows: Sequence[Sequence[Any]], column_names: Collection[str]) -> str | None:
+    """What a sheet that explains columns of others says of codes, as a line, empty where it says nothing; None where it
+    explains no columns, or says the opposite of two.
+
+    >>> rows = [["variable", "meaning"], ["human", "1 = hallucinated, 0 = faithful"], ["doc", "the article"]]
+    >>> find_code_book_of_dictionary(rows, ["doc", "claim", "human"])
+    'human: 1 = hallucinated, 0 = faithful'
+    """
+    cells = [[str(cell).strip() for cell in row if cell is not None] for row in rows]
+    cells = [row for row in cells if row]
+    if len(cells) < _MIN_EXPLAINED or not all(row[0] in column_names for row in cells[1:]):
+        return None
+    said = {row[0]: text for row in cells for text in row[1:] if is_code_book_text(text)}
+    directions = {find_direction_of_label_codes(parse_stated_codes(text)) for text in said.values()}
+    if len(directions) != 1:
+        return None if directions else ""
+    name, text = next(iter(said.items()))
+    return f"{name}: {text}" if len(said) == 1 else text
 
 
 def spell_out_codes(table: pd.DataFrame, chosen: ColumnMapping) -> pd.DataFrame:

@@ -27,7 +27,7 @@ _GENERIC_NAME_PARTS = ("text", "content", "value", "page content", "name")
 #: Names of a column that may say who judged, or anything else.
 _LOOSE_EVALUATOR_NAMES = ("name", "key", "feedback key", "score name", "criterion")
 #: Last words of names of columns that say who somebody was; what a person who judges is called.
-_NAME_WORDS = ("name", "names", "by", "email", "initials")
+_NAME_WORDS = ("name", "names", "by", "email", "initials", "source", "origin")
 _ACTING_PEOPLE = ("editor", "reviewer", "rater", "coder", "worker", "annotator", "assessor", "labeler", "labeller")
 #: ``J.``, ``MK``, ``Ana``, ``ana@example.org``.
 _PERSON_PATTERN = re.compile(r"[A-Z]{2,3}|([A-Z]\.)+|[A-Z][a-z]+( [A-Z][a-z]*\.?)?|\S+@\S+")
@@ -36,6 +36,9 @@ _KEY_NAMES, _GIVEN_NAMES = (
     ("answer", "answers", "answer text"),
     ("response", "output", "outputs", "completion", "generation"),
 )
+
+#: What holds the claims where nothing else does, and is the document beside what is called a sentence.
+_MERE_TEXTS = {"text", "texto", "texte", "testo", "tekst", "текст", "文本", "本文", "텍스트"}
 
 
 def find_column_roles(
@@ -75,6 +78,9 @@ def find_column_roles(
         if ours not in found and len(near) == 1:
             found[ours] = near[0]
             used.add(near[0].name)
+    texts = [one for one in free if one.name not in used and normalise_vocabulary_words(one.name) in _MERE_TEXTS]
+    if "claim" in found and "doc" not in found and len(texts) == 1 and _can_fill_mapping_role("doc", texts[0]):
+        found["doc"] = texts[0]
     return found
 
 
@@ -252,8 +258,9 @@ def find_column_naming_the_evaluator(
 
 
 def holds_names_of_people(column: ColumnProfile) -> bool:
-    """Whether a column says by its name that its cells are names of people (``reviewer_name``, ``checked_by``), or may
-    do so (``editor``) and has nothing but names and initials in its cells: who judged, and not what they said."""
+    """Whether a column says by its name that its cells are names of people (``checked_by``) or whence labels are
+    (``label_source``), or may do so (``editor``) and has nothing but names and initials in its cells: who judged, and
+    not what they said."""
     *first, last = normalise_vocabulary_words(column.name).split() or [""]
     said = [one for one in column.words if len(one.strip(".")) > 1 and parse_label_word(one) is not None]
     are_names = not said and bool(column.words) and all(_PERSON_PATTERN.fullmatch(word) for word in column.words)

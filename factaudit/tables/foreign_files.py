@@ -25,8 +25,13 @@ from factaudit.tables.class_labels import (
     replace_class_codes_by_names,
 )
 from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_document
+from factaudit.tables.header_rows import (
+    ALL_SHEETS,
+    build_table_from_cell_grid,
+    list_excel_sheets_with_tables,
+    read_excel_grid,
+)
 from factaudit.tables.header_rows import READING_NOTE as READING_NOTE
-from factaudit.tables.header_rows import build_table_from_cell_grid, read_excel_grid
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.separated_values import read_file_text, read_separated_values
@@ -45,6 +50,16 @@ _VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30}|,[^\W
 _MIN_IDS = 4
 #: How deep in a JSON document its rows are looked for.
 _MAX_DEPTH = 6
+
+
+def read_foreign_tables(
+    path: str | Path, sheet: str | None = None, header: int | None = None
+) -> list[tuple[str, pd.DataFrame]]:
+    """The table of a file, or those of all sheets of a workbook, by their names in messages. As `read_foreign_file`."""
+    if sheet != ALL_SHEETS:
+        return [(str(path), read_foreign_file(path, sheet, header))]
+    names = list_excel_sheets_with_tables(Path(path))
+    return [(f"{path}/{name}", read_foreign_file(path, name, header)) for name in names]
 
 
 def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | None = None) -> pd.DataFrame:

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from factaudit.tables.annotator_columns import ask_about_annotators_that_judge, tell_people_from_judges
+from factaudit.tables.agreement_columns import find_votes_behind_labels
+from factaudit.tables.annotator_columns import (
+    ask_about_annotators_that_judge,
+    leave_out_answers_of_annotators,
+    tell_people_from_judges,
+)
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.column_roles import (
@@ -116,7 +121,7 @@ def read_foreign_table(
     if not {"annotator", "evaluator"} & {*fixed} and not reading.label_evaluators:
         tell_people_from_judges(reading)
     if {"annotator", "response_id", "claim"} <= {*reading.roles} and "response_id" not in fixed:
-        _leave_out_answers_of_annotators(reading)
+        leave_out_answers_of_annotators(reading)
     if "annotator" in reading.roles and "annotator" not in fixed:
         ask_about_annotators_that_judge(reading)
     if "label" not in reading.roles:
@@ -135,14 +140,6 @@ def read_foreign_table(
         if not has_others:
             ask_about_repeated_claims(reading)
     return reading
-
-
-def _leave_out_answers_of_annotators(reading: TableReading) -> None:
-    """Where a survey's answers have ids (Qualtrics' ``ResponseId``), these are of people, not of a system's text."""
-    ids, who, claims = (reading.rows[reading.roles[ours].name] for ours in ("response_id", "annotator", "claim"))
-    n_people_of_id, n_people_of_claim = (who.groupby(key.astype(str)).nunique() for key in (ids, claims))
-    if n_people_of_id.max() == 1 and n_people_of_claim.median() > 1:
-        reading.unread[reading.roles.pop("response_id").name] = "the answer of a person"
 
 
 def _classify_columns(reading: TableReading, taken: set[str], has_others: bool) -> dict[str, str]:
@@ -380,6 +377,8 @@ def _find_evaluators_of_wide_table(
     unknown = [one for one in unknown if one.name not in chosen]
     unknown += unnamed
     unknown = [one for one in unknown if _can_be_judgement_column(one, reading, has_labels)]
+    reading.people += (voters := find_votes_behind_labels(reading, unknown))
+    unknown = [one for one in unknown if one.name not in voters]
     ask_about_unknown_columns(reading, unknown, has_labels)
 
 

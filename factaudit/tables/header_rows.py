@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,12 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import check_unpacked_size
 from factaudit.tables.cell_values import is_number_text
-from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_sheet, is_code_book_text
+from factaudit.tables.code_books import (
+    CODE_BOOK,
+    find_code_book_of_dictionary,
+    find_code_book_of_sheet,
+    is_code_book_text,
+)
 from factaudit.tables.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
@@ -25,6 +30,8 @@ READING_NOTE = "reading_note"
 _MAX_TITLE_ROWS = 20
 #: A workbook's XML takes several times as much memory as objects, and so does a cell of its grid, be it empty.
 _WORKBOOK_SHARE, _CELL_BYTES = 0.25, 32
+#: In place of a sheet's name: each sheet that holds a table.
+ALL_SHEETS = "*"
 #: Where a row or a cell of a sheet says that it stands: ``r="12"``, ``r="AB12"``.
 _CELL_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]*)([0-9]{1,9})["']""")
 _TOTAL_WORDS = (
@@ -242,9 +249,8 @@ def _is_summary_row(row: Sequence[Any], above: Sequence[Sequence[Any]]) -> bool:
     return None in row and row[first].strip().lower().rstrip(":") in _TOTAL_WORDS
 
 
-def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str | None]:
-    """The cells of a workbook's sheet, of several the one that holds a table; and what another says of its codes, if
-    any. Raises `AmbiguousReadingError`."""
+def _read_excel_grids(path: Path) -> dict[str, list[list[Any]]]:
+    """The cells of each sheet of a workbook."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -258,16 +264,46 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str
         raise InputError(str(path), [Problem(message)]) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(str(path), [Problem(f"not an Excel file that can be read ({error})")]) from None
-    grids = {
+    return {
         str(name): [[None if is_missing_value(cell) else cell for cell in row] for row in table.to_numpy().tolist()]
         for name, table in sheets.items()
     }
-    lines = {name: find_code_book_of_sheet(rows) for name, rows in grids.items()}
-    books = {name: f"codes  {line}" for name, line in lines.items() if line is not None}
+
+
+def _find_excel_code_books(grids: Mapping[str, list[list[Any]]]) -> dict[str, str]:
+    """By the sheets that say what codes or columns mean: what each says of codes."""
+    headers = {
+        name: next((row for row in rows if sum(cell is not None for cell in row) > 1), [])
+        for name, rows in grids.items()
+    }
+    books = {}
+    for name, rows in grids.items():
+        others = {str(cell).strip() for other, row in headers.items() if other != name for cell in row}
+        line = find_code_book_of_sheet(rows)
+        line = find_code_book_of_dictionary(rows, others) if line is None else line
+        if line is not None:
+            books[name] = line and f"codes  {line}"
+    return books
+
+
+def list_excel_sheets_with_tables(path: Path) -> list[str]:
+    """The sheets of a workbook that hold tables. Raises `InputError` where none does."""
+    grids = _read_excel_grids(path)
+    books = _find_excel_code_books(grids)
+    if tables := [name for name, rows in grids.items() if _is_table(rows) and name not in books]:
+        return tables
+    raise InputError(str(path), [Problem("no sheet holds a table")])
+
+
+def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str | None]:
+    """The cells of a workbook's sheet, of several the one that holds a table; and what another says of its codes, if
+    any. Raises `AmbiguousReadingError`."""
+    grids = _read_excel_grids(path)
+    books = _find_excel_code_books(grids)
     if sheet is not None:
         if sheet not in grids:
             raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(grids))}")
-        return grids[sheet], next((line for name, line in books.items() if name != sheet), None)
+        return grids[sheet], next((line for name, line in books.items() if line and name != sheet), None)
     tables = {name: rows for name, rows in grids.items() if _is_table(rows) and name not in books}
     if not tables:
         raise InputError(str(path), [Problem("no sheet holds a table")])
@@ -275,7 +311,7 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str
         listed = ", ".join(map(repr, tables))
         readings = [PossibleColumnReading(f"the sheet {name!r}", {"auto": True, "sheet": name}) for name in tables]
         raise AmbiguousReadingError(str(path), [OpenQuestion(f"the sheets {listed} hold tables", readings)], readings)
-    return next(iter(tables.values())), next(iter(books.values()), None)
+    return next(iter(tables.values())), next(filter(None, books.values()), None)
 
 
 def _count_excel_sheet_cells(archive: zipfile.ZipFile) -> int:

@@ -41,10 +41,6 @@ _OF_PATTERN = re.compile(r"(of|du|de|des|del|della|der|von|van|do|da)[ _]")
 _VERDICT_SUFFIXES = ("判定", "評価", "分数", "得分")
 #: Headings over several evaluators.
 _JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
-#: Words of a column that says whether a judge agreed with the labels.
-_AGREEMENT_WORDS = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
-#: Of these, what a judge may say of a claim, too.
-_RIGHT_WORDS = {"correct", "right"}
 #: Words for people that a judge's name may have, too: `gpt4_annotation`.
 _LOOSE_PEOPLE_WORDS = {"annotation", "annotations", "annotated"}
 #: Words for judges that people's columns may have, too: `human_judge`.
@@ -155,7 +151,7 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
     if "citation recall" in normalise_vocabulary_words(name):
         parts = _OVERLAP_METRIC_PARTS  # ALCE's: whether what is cited supports the sentence
-    measured = re.sub(r"\bjson[A-Z]\w*\.", "", name)  # Kili's "jsonResponse.VERDICT"
+    measured = re.sub(r"(?i)(\b|_)json\w*\.", ".", name)  # "gpt4_json.verdict", Kili's "jsonResponse.VERDICT"
     if find_vocabulary_words_in_column_name("measures", measured) - parts and not agrees:
         return "measure"
     if find_vocabulary_words_in_column_name("qualities", name) - parts:
@@ -252,7 +248,7 @@ def extract_evaluator_name(column_name: str) -> str:
             if lower.endswith(f"{separator}{affix}"):
                 return column_name[: -len(affix) - 1]
             if lower.startswith(f"{affix}{separator}") and not _OF_PATTERN.match(lower[len(affix) + 1 :]):
-                return column_name[len(affix) + 1 :]
+                return re.sub(r"^\((.+)\)$", r"\1", column_name[len(affix) + 1 :])  # "Verdict (AI)"
         if affix in _HUMP_AFFIXES and re.search(rf"[a-z]{affix.capitalize()}$", column_name):
             return column_name[: -len(affix)]  # judgeScore
     return column_name
@@ -278,7 +274,8 @@ def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) 
     reverse = is_reversed_column_name(column.name)
     if column.kind == "binary":
         words = [None if has_no_value(value) else normalise_label_word(value) for value in values]
-        found = [None if word is None else parse_label_word(word) for word in words]
+        minus = 0 if {*map(normalise_label_word, column.words)} == {"1", "-1"} else None
+        found = [None if word is None else minus if word == "-1" else parse_label_word(word) for word in words]
         turned = [
             1 - said if said is not None and reverse and word in BARE_WORDS else said
             for word, said in zip(words, found, strict=True)
@@ -313,40 +310,6 @@ def detect_direction_of_threshold_between_columns(rows: pd.DataFrame, fine: Colu
     if both.sum() < _MIN_SAME_ROWS or not len(high) or not len(low):
         return 0
     return int(high.min() > low.max()) - int(high.max() < low.min())
-
-
-def drop_columns_of_agreement_with_labels(
-    reading: TableReading, label: ColumnProfile, candidates: Sequence[ColumnProfile]
-) -> None:
-    """Leave out columns that say whether another one agreed with the labels."""
-    truth = read_column_as_binary_judgements(reading.rows, label)
-    judged = {
-        one.name: read_column_as_binary_judgements(reading.rows, one) for one in candidates if one.kind == "binary"
-    }
-    for name, said in judged.items():
-        if not {*normalise_vocabulary_words(name).split()} & _AGREEMENT_WORDS:
-            continue
-        for other, verdict in judged.items():
-            agreed = np.where(np.isnan(truth) | np.isnan(verdict), np.nan, (truth == verdict).astype(np.float64))
-            if (
-                other != name
-                and name not in reading.unread
-                and np.nanmin(agreed, initial=1) == 0
-                and are_same(agreed, said)
-            ):
-                reading.unread[name] = REASONS["derived"]
-        judge = find_vocabulary_words_in_column_name("judges", name) - LOOSE_JUDGE_WORDS
-        alone = not any(
-            judge & find_vocabulary_words_in_column_name("judges", o) for o in reading.profiles if o != name
-        )
-        is_right = {*normalise_vocabulary_words(name).split()} & _RIGHT_WORDS
-        if judge and is_right and alone and name not in reading.unread and reading.is_free(name):
-            readings = [
-                PossibleColumnReading(f"{name} says what the judge found", {"wide": [name]}),
-                PossibleColumnReading(f"{name} says whether the judge was right: read by nothing", {"unread": [name]}),
-            ]
-            text = f"{name!r} may be a judge's word, or say whether the judge agreed with {label.name!r}"
-            reading.questions.append(OpenQuestion(text, readings))
 
 
 def choose_support_probability_column(reading: TableReading, columns: Sequence[ColumnProfile]) -> set[str]:

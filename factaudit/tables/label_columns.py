@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from factaudit.tables.agreement_columns import (
+    drop_columns_of_agreement_with_labels,
+    find_columns_of_agreement,
+    is_name_of_agreement,
+)
 from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.column_roles import list_searchable_forms_of_column_name
@@ -14,7 +19,6 @@ from factaudit.tables.judgement_columns import (
     TableReading,
     are_same,
     detect_direction_of_threshold_between_columns,
-    drop_columns_of_agreement_with_labels,
     read_column_as_binary_judgements,
 )
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
@@ -74,21 +78,28 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
     labels = [one for one in free if classes[one.name] == "label"]
     exact = [one for one in labels if normalise_vocabulary_words(one.name) == "label"]
     judges = [one for one in free if classes[one.name] in ("judge", "plain")]
+    judges += [one for ours, one in reading.roles.items() if ours in ("score", "prediction")]
     if reading.people:
         settled = [
             one
-            for one in [*by_people, *exact]
+            for one in [*by_people, *labels]
             if has_vocabulary_word_in_column_name("settled", one.name) or one in exact
         ]
         by_people = settled or by_people
-        labels = [] if not settled else labels
+        if not settled:
+            reading.questions += [_ask_about_label_beside_people(one) for one in labels if one.has_both_verdicts]
+            labels = []
         if not by_people:
             return
-    called = [*exact, *by_people] if by_people else labels
+    called = [*exact, *(one for one in by_people if one not in exact)] if by_people else labels
     varied = [one for one in [*by_people, *labels] if one.n_different > 1]
     if varied and any(one.n_different < 2 for one in called):
         by_people, labels = ([one for one in ones if one in varied] for ones in (by_people, labels))
         called = [one for one in called if one in varied] or labels
+    for one in [one for one in called if not is_name_of_agreement(one.name)]:
+        derived = find_columns_of_agreement(reading, one, [*judges, *called])
+        reading.unread |= dict.fromkeys(derived, REASONS["derived"])
+    called = [one for one in called if reading.is_free(one.name)]
     candidates = _drop_copies_of_label_candidates(reading, sorted(called, key=_rank_candidate))
     asked = [one for one in free if one.n_different == 1 < one.n_present and one in [*labels, *exact, *by_people]]
     answers = [one for one in free if one.kind == "binary" and one.n_different > 1]
@@ -325,6 +336,17 @@ def _ask_about_second_label_column(column: ColumnProfile, label: str) -> OpenQue
             PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]}),
             PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}, "unread": [label]}),
         ],
+    )
+
+
+def _ask_about_label_beside_people(column: ColumnProfile) -> OpenQuestion:
+    """A column that looks like labels beside one of each of several people may be what these agreed on."""
+    name = column.name
+    evaluator = PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]})
+    nothing = PossibleColumnReading(f"{name} is read by nothing", {"unread": [name]})
+    return OpenQuestion(
+        f"{name!r} may be what people agreed on, beside what each of them said",
+        [_read_as_label(name), evaluator, nothing],
     )
 
 

@@ -27,7 +27,10 @@ def describe_mapping(mapping: ColumnMapping) -> list[str]:
     people = [*mapping.annotators, *mapping.people_evaluators]
     if people or "annotator" in mapping.columns:
         who = f"{', '.join(people)} are people" if people else f"{mapping.columns['annotator']} says who"
-        lines.append(f"annotators  {who}: labels by majority (--label-rule any_unattributable for another)")
+        has_own_labels = bool(mapping.annotators) and "label" in mapping.columns
+        rule = "majority for theirs" if has_own_labels else "any_unattributable for another"
+        made = "beside the labels" if has_own_labels else "labels by majority"
+        lines.append(f"annotators  {who}: {made} (--label-rule {rule})")
     return lines
 
 

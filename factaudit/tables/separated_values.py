@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -14,11 +15,20 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import open_input_file
 from factaudit.tables.header_rows import build_table_from_cell_grid
 from factaudit.tables.reading import lift_csv_field_limit
+from factaudit.tables.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+)
 from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
 
 _SEPARATORS = ",;\t|"
 #: The start of a file that tells its separator.
 _HEAD_CHARACTERS = 1 << 16
+#: Of other encodings those that spreadsheets write in China and Taiwan, Japan, Korea, Russia and Greece.
+_FURTHER_ENCODINGS = ("gb18030", "big5", "cp932", "cp949", "cp1251", "cp1253")
+#: A first line has fewer known names in a wrong encoding.
+_MIN_KNOWN_NAMES = 2
 #: What text in the languages of Western Europe has beyond ASCII.
 _WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
 #: A value as NumPy and PyTorch print it: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``, ``(0.62,)``.
@@ -29,7 +39,7 @@ _PRINTED_VALUE = re.compile(
 
 
 def read_file_text(path: Path) -> str:
-    """A file's text, of UTF-8, UTF-16 or Windows-1252. Raises `InputError`."""
+    """A file's text, of UTF-8, UTF-16, Windows-1252 or the encoding of its header's words. Raises `InputError`."""
     return _decode_file_text(path)[0]
 
 
@@ -48,12 +58,32 @@ def _decode_file_text(path: Path) -> tuple[str, str | None]:
     try:
         return content.decode(encoding), None
     except UnicodeDecodeError as error:
+        if encoding == "utf-8-sig" and (found := _find_encoding_of_known_header(content)):
+            return content.decode(found), f"encoding  {found.upper()}, by its first line's words: the file is not UTF-8"
         if encoding == "utf-8-sig" and _is_windows_1252_text(content):
             return content.decode("cp1252"), "encoding  Windows-1252: the file is not UTF-8"
         line = content[: error.start].count(b"\n") + 1
         command = f"iconv -f ENCODING -t UTF-8 {path} > utf8.csv"
         said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8 (`{command}`)"
         raise InputError(str(path), [Problem(said, line)]) from None
+
+
+def _find_encoding_of_known_header(content: bytes) -> str | None:
+    """The one encoding of Asia or Eastern Europe in which bytes are text whose first line has names of columns that
+    are known, and not in ASCII alone."""
+    found = dict[str, int]()
+    for encoding in _FURTHER_ENCODINGS:
+        with suppress(UnicodeDecodeError):
+            cells = re.split(r'[,;\t|:"]+', content.decode(encoding).strip().partition("\n")[0])
+            found[encoding] = len({one for one in cells if not one.isascii() and _is_known_column_name(one)})
+    best = max(found, key=found.__getitem__, default=None)
+    is_sure = best is not None and found[best] >= _MIN_KNOWN_NAMES and [*found.values()].count(found[best]) == 1
+    return best if is_sure else None
+
+
+def _is_known_column_name(name: str) -> bool:
+    known = any(normalise_vocabulary_words(name) in names for names in COLUMN_NAMES.values())
+    return known or any(has_vocabulary_word_in_column_name(kind, name) for kind in ("people", "judges", "labels"))
 
 
 def _is_windows_1252_text(content: bytes) -> bool:

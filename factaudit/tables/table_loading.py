@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.files import open_input_file
+from factaudit.errors import InputError, Problem, suggest_known_name
 from factaudit.tables import (
     CLAIM_COLUMNS,
     merge_claim_tables,
@@ -28,22 +22,12 @@ from factaudit.tables.annotations import read_annotations, validate_annotations
 from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.batch_replies import name_batch_replies_by_model
 from factaudit.tables.cell_values import drop_checks_of_outputs
-from factaudit.tables.class_labels import (
-    list_class_names_of_features,
-    list_class_names_of_huggingface_schema,
-    replace_class_codes_by_names,
-)
-from factaudit.tables.code_books import CODE_BOOK, spell_out_codes
+from factaudit.tables.code_books import spell_out_codes
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
-from factaudit.tables.foreign_files import (
-    READING_NOTE,
-    convert_arrays_in_cells,
-    flatten_foreign_columns,
-    read_foreign_file,
-)
+from factaudit.tables.header_rows import ALL_SHEETS
 from factaudit.tables.judgement_words import list_reading_of_turned_labels
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
@@ -52,8 +36,11 @@ from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
     AmbiguousReadingError,
     OpenQuestion,
+    PossibleColumnReading,
     complete_open_question_readings,
+    merge_mapping_data,
 )
+from factaudit.tables.opened_tables import OpenedTable
 from factaudit.tables.plain_values import clear_blank_cells
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
@@ -66,7 +53,6 @@ from factaudit.tables.standard_columns import (
 )
 from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unread_judgements import list_further_judgements
-from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
@@ -103,7 +89,10 @@ def load_tables(
     Raises `InputError` and `UsageError`.
     """
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
-    inputs = [_LoadedTableSource.open(source, number, given) for number, source in enumerate(sources, start=1)]
+    try:
+        inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
+    except AmbiguousReadingError as error:
+        raise _offer_all_sheets(error, sources, given, needs_verdicts) from None
     kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
     kinds = [
         None if one.has_code_book or (kind == "annotations" and _names_models(one)) else kind
@@ -146,6 +135,24 @@ def load_tables(
         _report_reading([*describe_mapping(given), *mapped.notes], report_line)
         return LoadedTables(mapped.claims, mapped.verdicts, given, mapped.annotations)
     return _read_tables_by_proposed_mapping(tables, own, given, report_line)
+
+
+def _offer_all_sheets(
+    error: AmbiguousReadingError, sources: Sequence[Any], given: ColumnMapping, needs_verdicts: bool
+) -> AmbiguousReadingError:
+    """The question which sheet of a workbook is meant, with all of them together and each, where they can be read."""
+    if given.sheet is not None or not all("sheet" in one.mapping for one in error.readings):
+        return error
+    data = given.model_dump(exclude_defaults=True, mode="json")
+    together = PossibleColumnReading("all sheets together, each a table", {"sheet": ALL_SHEETS})
+    ways = [
+        PossibleColumnReading(one.description, merge_mapping_data(data, one.mapping))
+        for one in (together, *error.readings)
+    ]
+    readings = list_readings_that_work(
+        ways, lambda settled: load_tables(sources, settled, needs_verdicts=needs_verdicts), 0
+    )
+    return AmbiguousReadingError(error.source, error.questions, readings)
 
 
 def _read_tables_by_proposed_mapping(
@@ -210,43 +217,8 @@ def _report_reading(lines: Sequence[str], report_line: Callable[[str], None]) ->
         report_line(line)
 
 
-@dataclass
-class _LoadedTableSource:
-    """One source of a call: what messages call it, its columns, and its rows once they are needed.
-
-    path: only where the file is in a form that we write, and can be read without a mapping.
-    """
-
-    name: str
-    columns: list[str]
-    path: str | Path | None = None
-    _rows: pd.DataFrame | None = None
-    note: str | None = None
-
-    @classmethod
-    def open(cls, source: Any, number: int, mapping: ColumnMapping) -> _LoadedTableSource:
-        if not isinstance(source, str | Path):
-            rows = load_pandas_frame(source)
-            return cls(f"table {number}", [*map(str, rows.columns)], None, rows)
-        columns = None if mapping.header or mapping.sheet else _load_column_names_from_first_line(source)
-        if columns is not None and classify_standard_tables([columns]) != [None]:
-            return cls(str(source), columns, source)
-        rows = read_foreign_file(source, mapping.sheet, mapping.header)
-        return cls(str(source), [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE))
-
-    @property
-    def has_code_book(self) -> bool:
-        return self._rows is not None and CODE_BOOK in self._rows.attrs
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        if self._rows is None:
-            self._rows = read_foreign_file(str(self.path))
-        return self._rows
-
-
 def _list_tables_to_load(
-    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None], given: ColumnMapping
+    inputs: Sequence[OpenedTable], kinds: Sequence[str | None], given: ColumnMapping
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
     rows = [one.rows if kind else spell_out_codes(one.rows, given) for one, kind in zip(inputs, kinds, strict=True)]
@@ -272,16 +244,16 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
     )
 
 
-def _names_models(source: _LoadedTableSource) -> bool:
+def _names_models(source: OpenedTable) -> bool:
     """Whether some annotators have names of models, so that the reader must say who is a person."""
     return "annotator" in source.rows and bool(list_annotators_like_models(source.rows["annotator"].unique()))
 
 
-def _may_repeat_claims(source: _LoadedTableSource) -> bool:
+def _may_repeat_claims(source: OpenedTable) -> bool:
     return bool({"annotator", "evaluator"} & {*source.columns})
 
 
-def _can_load_as_standard_tables(inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None]) -> bool:
+def _can_load_as_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | None]) -> bool:
     """Whether all are ours, no column that audits need has another name or is the verdicts', and no claim repeats."""
     of_claims = {name for one, kind in zip(inputs, kinds, strict=True) if kind == "claims" for name in one.columns}
     for one, kind in zip(inputs, kinds, strict=True):
@@ -305,7 +277,7 @@ def _check_mapped_columns(mapping: ColumnMapping, tables: Sequence[tuple[str, pd
 
 
 def _load_standard_tables(
-    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None], report_line: Callable[[str], None]
+    inputs: Sequence[OpenedTable], kinds: Sequence[str | None], report_line: Callable[[str], None]
 ) -> LoadedTables:
     """Read tables that have our columns; report columns whose names look like misspelt ones that audits need."""
     by_kind = {kind: [one for one, its in zip(inputs, kinds, strict=True) if its == kind] for kind in OWN_COLUMNS}
@@ -337,57 +309,3 @@ def _load_standard_tables(
         rows = [validate_annotations(one.rows, table, one.name) for one in people]
         said = read_annotations(*paths[2], claims=table) if len(paths[2]) == len(people) else pd.concat(rows)
     return LoadedTables(table, judged, None, said)
-
-
-def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
-    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as pandas'. Raises `UsageError`.
-
-    An index that has a name is a column; columns of several levels are called by all of them (``judge.gpt4``).
-    """
-    if isinstance(data_frame, pd.DataFrame):
-        table = data_frame
-    elif hasattr(data_frame, "__arrow_c_stream__"):
-        arrow = pa.table(data_frame)
-        table = replace_class_codes_by_names(arrow.to_pandas(), list_class_names_of_huggingface_schema(arrow.schema))
-    elif hasattr(data_frame, "to_pandas"):  # a `datasets.Dataset`
-        table = cast("pd.DataFrame", data_frame.to_pandas())
-    else:
-        kind = type(data_frame).__name__
-        raise UsageError(f"expected a path or a data frame (pandas, polars, PyArrow, datasets), found {kind}")
-    table = replace_class_codes_by_names(table, list_class_names_of_features(getattr(data_frame, "features", None)))
-    named = [name for name in table.index.names if name is not None and name not in table.columns]
-    table = table.reset_index(named) if named else table
-    if table.columns.nlevels > 1:
-        table = table.set_axis([".".join(filter(None, map(str, name))) for name in table.columns], axis=1)
-    table = convert_arrays_in_cells(table)
-    return table if classify_standard_tables([[*map(str, table.columns)]]) != [None] else flatten_foreign_columns(table)
-
-
-def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
-    """The names of a file's columns, by the mapping's sheet and header."""
-    given = ColumnMapping() if mapping is None else ColumnMapping.from_source(mapping)
-    with collect_unreadable_rows():
-        return _LoadedTableSource.open(path, 1, given).columns
-
-
-def _load_column_names_from_first_line(path: str | Path) -> list[str] | None:
-    """The names of a file's columns, from its first line; None where they can't be had so."""
-    path = Path(path)
-    name = path.name.lower()
-    text = name.removesuffix(".gz")
-    try:
-        if name.endswith(".parquet"):
-            schema = pq.read_schema(path)
-            return None if list_class_names_of_huggingface_schema(schema) else list(schema.names)
-        if not text.endswith((".csv", ".jsonl")):
-            return None
-        with open_input_file(path) as file:
-            first = file.readline().decode("utf-8-sig")
-        if text.endswith(".csv"):
-            names = next(csv.reader([first]), [])
-            return names if len(names) > 1 else None
-        row = json.loads(first)
-        nested = not isinstance(row, dict) or any(isinstance(value, dict) for value in row.values())
-        return None if nested else list(row)
-    except (OSError, ValueError, EOFError, RecursionError, csv.Error, pa.ArrowException):
-        return None  # whoever reads the file says what is wrong with it

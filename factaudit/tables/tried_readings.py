@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import pandas as pd
@@ -40,9 +41,8 @@ def list_readings_that_work(
         try:
             claims = read_tables(one.mapping).claims
         except AmbiguousReadingError as error:
-            ways += [
-                (0, PossibleColumnReading(f"{one.description}; {a.description}", a.mapping)) for a in error.readings
-            ]
+            more = [PossibleColumnReading(f"{one.description}; {a.description}", a.mapping) for a in error.readings]
+            ways += [(2 * _lacks_claims(a, read_tables), a) for a in more]
         except (InputError, UsageError) as error:
             errors.append(error)
         else:
@@ -53,6 +53,12 @@ def list_readings_that_work(
     is_enough = sum(flaw == 0 for flaw, _ in ways) > 1
     limit = 0 if is_enough else max(1, min((flaw for flaw, _ in ways), default=0))
     return [one for flaw, one in ways if flaw <= limit]
+
+
+def _lacks_claims(reading: PossibleColumnReading, read_tables: Callable[[Mapping[str, Any]], _HasClaims]) -> bool:
+    with suppress(InputError, UsageError):
+        return read_tables(reading.mapping).claims is None
+    return False
 
 
 def _has_one_label(claims: pd.DataFrame) -> bool:

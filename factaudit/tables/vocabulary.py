@@ -90,6 +90,7 @@ ANNOTATOR_COLUMN_PATTERN = re.compile(
     r"(annotator|rater|coder)s? ?\w+( (label|rating|grade|score|judge?ment|verdict))?"
     r"|(annotation|human|worker|expert|reviewer|person|label|labell?er) ?(\d+|[a-z])"
     r"( (label|rating|grade|score|judge?ment))?"
+    rf"|({'|'.join(one for one in _VOCABULARY['people'] if one not in _VOCABULARY['settled'])})( ?\d+| [a-z])"
     r"|(label|rating|grade|judge?ment|verdict) ?(ann|annotator|rater|coder|worker|person|human) ?(\d+|[a-z])"
 )
 #: The same where the question stands first: ``Is it supported? (Worker 2)``.

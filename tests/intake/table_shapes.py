@@ -204,3 +204,77 @@ add("numbers_beside_rows.json", json.dumps(beside).encode(), judges={"gpt4_score
 survey = {"ResponseId": [f"R_{k}" for k in range(2 * N)], "passage": DOCS * 2, "statement": CLAIMS * 2}
 survey |= {"Q5": spell(L + L, "Yes", "No"), "PROLIFIC_PID": ["p1"] * N + ["p2"] * N}
 add("answers_of_a_survey.csv", make_csv(survey), people=2)
+
+# Whether a judge was right; what people voted, and agreed on, under names of their own
+right = [int(a == b) for a, b in zip(ones, firsts, strict=True)]
+beside = {**texts, "label": ones, "prediction": firsts, "correct": right}
+add("whether_it_was_right.csv", make_csv(beside), judges={"whether_it_was_right": A})
+votes = {**texts, "A1": ones, "A2": spell("0" + L[1:], 1, 0), "A3": spell("1" * 5 + L[5:], 1, 0), "majority": ones}
+add("votes_and_majority.csv", make_csv({**votes, "gpt4": FIRST_SCORES}), judges=GPT4, people=3)
+silver = {("label" if name == "majority" else name): cells for name, cells in votes.items()}
+add("votes_and_label.csv", make_csv({**silver, "gpt4": FIRST_SCORES}), judges=GPT4, ends="asked")
+coded = {**texts, "codeur 1": firsts, "codeur 2": spell("0" + L[1:], 1, 0), "accord": right, "label final": ones}
+add("coders_and_final.csv", make_csv({**coded, "gpt4": FIRST_SCORES}), judges=GPT4, people=2)
+coded = {**texts, "Kodierer 1": firsts, "Kodierer 2": ones[::-1], "Konsens": ones, "Modell": FIRST_SCORES}
+add("coders_and_consensus.csv", make_csv(coded), judges={"Modell": A}, people=2)
+signs = {**texts, "human": spell(L, 1, -1), "judge": spell(A, 1, -1)}
+add("signs_of_both.csv", make_csv(signs), judges={"judge": A})
+cells = [json.dumps({"verdict": word, "reason": "so"}) for word in spell(A, "supported", "unsupported")]
+add("named_after_its_form.csv", make_csv({**texts, "human": ones, "gpt4_json": cells}), judges={"gpt4_json": A})
+sourced = {**texts, "label": ones, "label_source": ["expert", "crowd"] * 5, "Verdict (AI)": spell(A, "approved", "NOK")}
+add("whence_labels_are.csv", make_csv(sourced), judges={"AI": A})
+agreed = {**texts, "reviewer_1": firsts, "reviewer_2": ones, "resolved_label": ones, "gpt4": FIRST_SCORES}
+add("resolved_label.csv", make_csv(agreed), judges=GPT4, people=2)
+agreed["is_supported"] = agreed.pop("resolved_label")
+add("label_beside_people.csv", make_csv(agreed), judges=GPT4, ends="asked", people=2)
+marked = {**texts, "ok": spell(L, "x", ""), "judge": firsts}
+add("marked_ok.csv", make_csv(marked), judges={"judge": A}, ends="asked")
+for name, human, judge, words in (
+    ("dutch", "mens", "model", ("juist", "onjuist")),
+    ("japanese", "人間", "モデル", ("○", "×")),
+    ("german", "Goldlabel", "Modell", ("richtig", "falsch")),
+    ("french", "vérité", "modèle", ("correct", "erroné")),
+    ("brazilian", "rótulo", "gpt4", ("suportado", "não suportado")),
+    ("chinese", "人工标签", "通义千问", ("是", "否")),
+):
+    table = {"claim": CLAIMS, "doc": DOCS, human: spell(L, *words), judge: FIRST_SCORES}
+    add(f"people_and_judge_{name}.csv", make_csv(table), judges={judge: A})
+for encoding, human, judge, words in (
+    ("gb18030", "人工标签", "通义千问", ("是", "否")),
+    ("big5", "專家", "模型", ("是", "否")),
+    ("cp932", "正解", "判定モデル", ("はい", "いいえ")),
+    ("cp1251", "эксперт", "модель", ("верно", "неверно")),
+):
+    content = make_csv({"claim": CLAIMS, "doc": DOCS, human: spell(L, *words), judge: FIRST_SCORES})
+    add(f"{encoding}.csv", content.decode().encode(encoding), judges={judge: A})
+
+# Sheets of a workbook: claims, what people said, what a judge said; and a batch each
+ids = [f"c{k}" for k in range(N)]
+halves = [{key: cells[part] for key, cells in narrow.items()} for part in (slice(5), slice(5, N))]
+sheets = {
+    "sheets_of_a_study.xlsx": {
+        "items": {"id": ids, "claim": CLAIMS, "source": DOCS},
+        "human": {"id": ids, "label": spell(L, "supported", "not supported")},
+        "gpt4": {"id": ids, "verdict": spell(A, "supported", "not supported")},
+    },
+    "sheets_of_batches.xlsx": {"first": halves[0], "second": halves[1]},
+    "sheet_and_columns_explained.xlsx": {
+        "data": {**narrow, "human": spell(L, 0, 1)},
+        "codebook": {"variable": ["human", "context"], "meaning": ["1 = hallucinated, 0 = faithful", "the article"]},
+    },
+}
+for name, tables in sheets.items():
+    workbook = io.BytesIO()
+    try:
+        with pd.ExcelWriter(workbook) as writer:
+            for sheet, cells_of_sheet in tables.items():
+                pd.DataFrame(cells_of_sheet).to_excel(writer, sheet_name=sheet, index=False)
+        add(
+            name,
+            workbook.getvalue(),
+            judges=GPT4,
+            ends="right" if "codebook" in tables else "asked",
+            people="human" in tables,
+        )
+    except ImportError:
+        pass

@@ -10,7 +10,20 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from generated_shapes import FIRST_SCORES, SHAPES, A, B, L, by_name, labelled, maps, scores_by_name
+from generated_shapes import (
+    CLAIMS,
+    DOCS,
+    FIRST_SCORES,
+    SHAPES,
+    A,
+    B,
+    L,
+    by_name,
+    labelled,
+    maps,
+    scores_by_name,
+    spell,
+)
 from table_readings import describe_tables
 
 from factaudit.input_tables import load_input_tables
@@ -38,3 +51,14 @@ def test_a_map_of_arrow_is_a_column_for_each_key() -> None:
 def test_classes_of_an_arrow_table_have_their_names(name: str) -> None:
     content = next(shape.content for shape in SHAPES if shape.name == name)
     assert describe_tables(load_input_tables([pq.read_table(pa.BufferReader(content))]))["labels"] == L
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [("Text", "Satz"), ("texto", "afirmación"), ("text", "claim"), ("文本", "句子"), ("参考", "回答")],
+)
+def test_a_mere_text_is_the_document_beside_what_is_called_a_sentence(text: str, claim: str) -> None:
+    """German texts were the claims, and their sentences were lost."""
+    frame = pd.DataFrame({text: DOCS, claim: CLAIMS, "human": spell(L, "yes", "no"), "judge": FIRST_SCORES})
+    found = describe_tables(load_input_tables([frame]))
+    assert (found["claim"], found["doc"], found["labels"]) == (CLAIMS[0], DOCS[0], L)

@@ -367,7 +367,7 @@ add(
     {**texts, **agreed, "Majority": spell(L, "yes", "no"), "ChatGPT": spell(A, "yes", "no")},
     L,
     {"ChatGPT": A},
-    "asked",
+    "right",
     3,
 )
 add("wins.csv", {**texts, "win": ones, "gpt4_win": firsts}, NONE)
