@@ -92,6 +92,20 @@ def is_name_of_agreement(column_name: str) -> bool:
     return bool({*normalise_vocabulary_words(column_name).split()} & _NAMES_OF_BEING_RIGHT)
 
 
+def ask_whether_label_says_who_was_right(reading: TableReading, label: ColumnProfile) -> None:
+    """Ask of labels called ``correct`` beside ``prediction``: they may say whether that was right."""
+    predicted = reading.roles.get("prediction")
+    name = normalise_vocabulary_words(label.name).removeprefix("is ").removeprefix("was ")
+    if predicted is None or predicted.kind != "binary" or name not in _NAMES_OF_BEING_RIGHT:
+        return
+    ways = [
+        _read_as_agreement(label, predicted, {"wide": [predicted.name]}),
+        PossibleColumnReading(f"{label.name} holds people's labels", {"columns": {"label": label.name}}),
+    ]
+    text = f"{label.name!r} may say whether {predicted.name!r} was right, or what people said of the claim"
+    reading.questions.append(OpenQuestion(text, ways))
+
+
 def drop_columns_of_agreement_with_labels(
     reading: TableReading, label: ColumnProfile, candidates: Sequence[ColumnProfile]
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from factaudit.tables.agreement_columns import (
+    ask_whether_label_says_who_was_right,
     drop_columns_of_agreement_with_labels,
     find_columns_of_agreement,
     is_name_of_agreement,
@@ -115,6 +116,7 @@ def find_label_column(reading: TableReading, classes: dict[str, str], labels_els
         rest = [one for one in rest if reading.is_free(one.name)]
         rest = _drop_copies_of_label_candidates(reading, [label, *rest])[1:]
         reading.roles["label"] = label
+        ask_whether_label_says_who_was_right(reading, label)
         scores = [one for one in rest if _is_judge_by_value(one)]
         classes |= dict.fromkeys((one.name for one in scores), "judge")  # "grounded in context", beside the labels
         reading.questions += [_ask_about_second_label_column(one, label.name) for one in rest if one not in scores]

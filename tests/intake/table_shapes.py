@@ -209,6 +209,8 @@ add("answers_of_a_survey.csv", make_csv(survey), people=2)
 right = [int(a == b) for a, b in zip(ones, firsts, strict=True)]
 beside = {**texts, "label": ones, "prediction": firsts, "correct": right}
 add("whether_it_was_right.csv", make_csv(beside), judges={"whether_it_was_right": A})
+alone = {**texts, "prediction": firsts, "correct": right}
+add("right_without_labels.csv", make_csv(alone), judges={"prediction": A}, ends="asked")
 votes = {**texts, "A1": ones, "A2": spell("0" + L[1:], 1, 0), "A3": spell("1" * 5 + L[5:], 1, 0), "majority": ones}
 add("votes_and_majority.csv", make_csv({**votes, "gpt4": FIRST_SCORES}), judges=GPT4, people=3)
 silver = {("label" if name == "majority" else name): cells for name, cells in votes.items()}
