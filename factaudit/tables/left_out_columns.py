@@ -93,9 +93,12 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     if column.kind in ("name", "text", "id") and not has_judges and _are_replies(reading, column):
         return True
-    if not has_labels and kind == "unknown" and (column.has_opposite_verdicts or is_word_and_denial(column.words)):
+    ranks = rank_scale_words(column.words) if column.low is None else None
+    is_scale = ranks is not None
+    has_sides = column.has_opposite_verdicts or is_word_and_denial(column.words)
+    has_sides = has_sides or bool(ranks and min(ranks.values()) < 0 < max(ranks.values()))
+    if not has_labels and kind == "unknown" and has_sides:
         return True
-    is_scale = column.low is None and rank_scale_words(column.words) is not None
     is_few = is_scale or (column.kind == "name" and len(column.words) <= _MAX_WORDS)
     is_called = is_called or (is_scale and not (has_labels and has_judges) and is_scale_of_judgement(column.words))
     return is_called and (is_few or column.kind in ("binary", "share", "grade"))

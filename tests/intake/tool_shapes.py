@@ -468,3 +468,7 @@ felm = {
     "gpt4_preds": [[one == "1" for one in A[two]] for two in in_pairs],
 }
 add("felm_and_a_checker.jsonl", make_json_lines(felm), judges={"gpt4_preds": A}, ends="asked")
+
+# A question of a survey whose name says nothing: its answers take both sides (nothing was labelled)
+asked_of = {**texts, "Q5": spell(L, "Definitely supported", "Not supported"), "judge_score": FIRST_SCORES}
+add("survey_of_both_sides.csv", asked_of, judges={"judge": A}, ends="asked")
