@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,3 +127,20 @@ def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> No
     assert "a bias whose interval leaves out 0 need not be significant" in said
     assert "Another correction, of Benjamini and Hochberg, has “Claims on which an evaluator is worse”." in said
     assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said
+
+
+def test_a_report_says_where_the_method_of_each_interval_stands(root: Path) -> None:
+    """Captions are of what is drawn: tables have intervals of κ, of a bias, of a gap, that no figure has."""
+    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9}
+    text = " ".join(
+        _explain_report_claims_labels_and_intervals({"audits": {"rates": [{}], "headroom": []}, "about": about})
+    )
+    assert "captions say how it is made" not in text
+    assert "docs/audits.md how all are" in text
+    page = (root / "docs/audits.md").read_text(encoding="utf-8")
+    for audit in load_all_audits().values():
+        section = page.partition(f"# `{audit.name}`\n")[2].partition("\n##")[0]
+        for key, column in audit.columns.items():
+            if column.interval:
+                line = next(line for line in section.splitlines() if line.startswith("| `") and f"`{key}`" in line)
+                assert f"interval ({column.interval})" in line

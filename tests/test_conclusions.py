@@ -216,7 +216,7 @@ def test_without_intervals_the_tests_that_need_none_are_told(tmp_path: Path) -> 
     sections = build_report_document(results.to_dict(), tmp_path).sections
     text = " ".join(paragraph for section in sections for paragraph in section.paragraphs)
     assert "No interval of a figure was computed." in text
-    assert "captions say how it is made" not in text
+    assert "small figures in tables are intervals" not in text
 
 
 def test_a_single_rate_is_no_list_of_rates() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.dfactscore import AUDITS, compute_dfactscore_audit
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import wilson_interval
+from factaudit.stats.noise_floor import estimate_noise_floor
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
@@ -157,3 +160,35 @@ def test_where_errors_are_not_measured_the_finding_says_so() -> None:
     ((severity, statement),) = told(found)
     assert severity == "warn"
     assert "how often it errs is not measured" in statement
+
+
+def test_the_excess_of_few_responses_may_be_as_large_as_their_share() -> None:
+    """Where the verifier never errs on known cells the excess is the share, and not less sure than it."""
+    for merged in (0, 1, 7, 10):
+        is_merged = (np.arange(10) < merged).astype(float)
+        found = estimate_noise_floor(is_merged, np.full(10, 3), np.array([[3] * 10, [0] * 10]), ClusterBootstrap())
+        assert found is not None
+        low, high = found.intervals[2]
+        share_low, share_high = wilson_interval(np.array(merged / 10), np.array(10), np.array(9), 0.95)
+        assert low is not None
+        assert low <= share_low
+        assert high is not None
+        assert high >= share_high
+
+
+def test_no_gap_is_below_zero_where_both_scores_are_of_the_same_facts() -> None:
+    """One of ten responses has two facts of somebody else: Student's t alone would reach below 0."""
+
+    def respond(*entities: int, groups: Sequence[int] = (0,) * 10) -> Row:
+        cells = np.zeros((10, 2), dtype=np.int8)
+        cells[np.arange(10), entities] = 1
+        one = GroupedResponse({}, np.arange(10), FactEntityMatrix.of("AB", cells), np.array(groups))
+        return score_biography(one, gamma=0)[0]
+
+    rows = [respond(*[0] * 8, 1, 1), *[respond(*[0] * 10)] * 9]
+    found = summarise_biography_scores(rows, ClusterBootstrap(replicates=100))
+    assert found["gap"] == pytest.approx(0.02)
+    assert 0 <= found["gap_low"] < 0.02
+    # A fact without a group is in FActScore alone.
+    rows[0] = respond(*[0] * 8, 1, 1, groups=[0] * 9 + [-1])
+    assert summarise_biography_scores(rows, ClusterBootstrap(replicates=100))["gap_low"] < 0

@@ -155,7 +155,10 @@ def summarise_biography_scores(
     }
     for key in AVERAGED_SCORES:
         found |= response_mean_with_interval(key, [row[key] for row in answered], intervals)
-    found |= response_change_with_interval("gap", [row["gap"] for row in answered], intervals)
+    # Any page supports what the linked one does: where both scores are of the same facts no gap is below 0.
+    of_same_facts = all(row["n_grouped"] == row["n_facts"] and not row["n_ungrouped"] for row in answered)
+    least_gap = 0 if of_same_facts else -1
+    found |= response_change_with_interval("gap", [row["gap"] for row in answered], intervals, least_gap)
     for key in AVERAGED_SCORES:
         for end in ("min", "max"):
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in answered)

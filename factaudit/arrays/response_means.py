@@ -49,10 +49,13 @@ def response_mean_with_interval(
 
 
 def response_change_with_interval(
-    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
+    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None, least: float = -1
 ) -> dict[str, float | None]:
-    """`response_mean_with_interval` of changes: one score of each response less another, in [-1, 1]."""
-    return _average_with_interval(key, values, intervals, bounded_change_interval)
+    """`response_mean_with_interval` of changes: one score of each response less another, in [-1, 1].
+
+    least: the least change that a response can have, and so the least that their mean can be.
+    """
+    return _average_with_interval(key, values, intervals, bounded_change_interval, least)
 
 
 def response_count_with_interval(
@@ -62,9 +65,7 @@ def response_count_with_interval(
 
     least: the least count that a response can have, and so the least that their mean can be.
     """
-    row = _average_with_interval(key, values, intervals, _mean_count_interval)
-    mean, low = row[key], row[f"{key}_low"]
-    return row if mean is None or low is None else row | {f"{key}_low": max(low, min(mean, least))}
+    return _average_with_interval(key, values, intervals, _mean_count_interval, least)
 
 
 def _mean_count_interval(counts: np.ndarray, confidence: float) -> tuple[float | None, float | None]:
@@ -77,10 +78,14 @@ def _average_with_interval(
     values: Sequence[float | None],
     intervals: ClusterBootstrap | None,
     mean_interval: Callable[[np.ndarray, float], tuple[float | None, float | None]],
+    least: float | None = None,
 ) -> dict[str, float | None]:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
+    mean = float(known.mean()) if len(known) else None
     low, high = mean_interval(known, intervals.confidence) if intervals is not None else (None, None)
-    return {key: float(known.mean()) if len(known) else None, f"{key}_low": low, f"{key}_high": high}
+    if least is not None and mean is not None and low is not None:
+        low = max(low, min(mean, least))
+    return {key: mean, f"{key}_low": low, f"{key}_high": high}
 
 
 def explain_missing_mean_intervals(

@@ -333,14 +333,14 @@ def _select_means(rows: RowTable) -> list[Row]:
 AUDIT = Audit(
     name="adjustment",
     after="slices",
-    title="Correcting error rates with a few labels",
+    title="Correcting error rates with one system's labels",
     question="Can one labelled system mend the predicted error rates of the others?",
     source="VC §5, A.7",
     formula="Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where FNR "
     "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
     "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
     "mean over calibration systems, and the worst of all.",
-    text="One system's labels calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
+    text="All labels of one system calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
     remedy="No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
     "labels of its own (`factaudit estimate`).",
     columns=_COLUMNS,

@@ -41,6 +41,7 @@ from factaudit.audit.core.interval_methods import (
     RESPONSE_COUNT,
     RESPONSE_MEAN,
     RESPONSE_WILSON,
+    SHARE_BEYOND_FLOOR,
 )
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
@@ -267,7 +268,7 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
     "share_merged": Column("merged responses", "percent", _MERGED_DESCRIPTION, bounds=True, interval=RESPONSE_WILSON),
     "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
-    "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
+    "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=SHARE_BEYOND_FLOOR),
     "false_positive_rate": Column(
         "false positives", "percent", _FALSE_CELLS_DESCRIPTION, interval=RESPONSE_BOOTSTRAP, shown=False
     ),

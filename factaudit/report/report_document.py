@@ -285,9 +285,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         if results["audits"].get("estimate_looks"):
             joint.append("The intervals of looks hold at all looks at once. ")
         text = (
-            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); captions say how it is made, "
+            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); small figures in tables are "
         )
-        text += "small figures in tables are intervals."
+        text += "intervals. Captions say how those in figures are made, docs/audits.md how all are."
         text = "".join(joint) + text
         if about.get("replicates") == 0:
             text = "No interval of a figure was computed."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.undefined_values import none_if_undefined
 
 
@@ -40,7 +41,9 @@ def estimate_noise_floor(
     false_positive_rate: f, where it is known from elsewhere.
 
     Intervals: responses are resampled, and f is drawn from its posterior (Jeffreys' prior, Beta(1/2, 1/2)), so that no
-    error among few cells does not mean that there is none. A given f is not drawn.
+    error among few cells does not mean that there is none. A given f is not drawn. Of few responses a bootstrap ends
+    too early (with none merged, at no excess): the excess's holds Wilson's interval of the observed share, too, less
+    the floor.
 
     >>> found = estimate_noise_floor(np.array([1, 0, np.nan]), np.array([2, 0, 5]), np.array([[5, 5, 0], [1, 0, 0]]))
     >>> found.false_positive_rate, round(found.floor, 3), round(found.excess, 3)
@@ -53,8 +56,8 @@ def estimate_noise_floor(
     rate = float(false_cells[1].sum() / n_false) if false_positive_rate is None else false_positive_rate
     merged, n_open = np.nan_to_num(is_merged), n_open.astype(np.float64)
     floor = float((1 - (1 - rate) ** n_open[decided]).mean())
-    excess = float(merged[decided].mean() - floor)
-    size = len(merged)
+    share, size = float(merged[decided].mean()), len(merged)
+    excess = share - floor
     if bootstrap is None or size < 2:
         return NoiseFloor(rate, floor, excess, ((None, None),) * 3)
     random = np.random.default_rng(bootstrap.seed)
@@ -69,8 +72,7 @@ def estimate_noise_floor(
         weights = weights * decided
         if weights.sum():
             floor_drawn = float(weights @ (1 - (1 - rate_drawn) ** n_open) / weights.sum())
-            share = float(weights @ merged / weights.sum())
-            replicates[:, number] = rate_drawn, floor_drawn, share - floor_drawn
+            replicates[:, number] = rate_drawn, floor_drawn, weights @ merged / weights.sum() - floor_drawn
     intervals = []
     for point, drawn in zip((rate, floor, excess), replicates, strict=True):
         low, high = map(none_if_undefined, bootstrap.percentile_ends(drawn))
@@ -78,4 +80,9 @@ def estimate_noise_floor(
         if low is not None and high is not None:
             low, high = min(low, point), max(high, point)
         intervals.append((low, high))
+    n = np.array(int(decided.sum()))
+    of_share = [float(end) for end in wilson_interval(np.array(share), n, n - 1, bootstrap.confidence)]
+    low, high = intervals[-1]
+    if low is not None and high is not None and n > 1:
+        intervals[-1] = min(low, of_share[0] - floor), max(high, of_share[1] - floor)
     return NoiseFloor(rate, floor, excess, tuple(intervals))

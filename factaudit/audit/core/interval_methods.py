@@ -28,6 +28,7 @@ FISHER_JACKKNIFE = f"Fisher's z, {JACKKNIFE}"
 CLUSTER_BOOTSTRAP = "cluster bootstrap"
 ORDER_BOOTSTRAP = "from the orders that a cluster bootstrap settles"
 RESPONSE_BOOTSTRAP = "bootstrap over responses"
+SHARE_BEYOND_FLOOR = f"{RESPONSE_BOOTSTRAP}, at least Wilson's of the share, less the floor"
 
 
 def is_random_interval_method(interval_method: str) -> bool:
