@@ -13,7 +13,7 @@ import pytest
 from audit_tables import judged, tables
 from test_statements import audit_world, make_world, read_values
 
-from factaudit.audit import list_computable_audits, make_audited_run
+from factaudit.audit import list_computable_audits, load_all_audits, make_audited_run
 from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
@@ -25,6 +25,7 @@ from factaudit.audit.rates_opening import format_rates_opening
 from factaudit.cli.json_output import JsonOutputCommand
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_json
 from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.evaluators.judging import judge
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
 from factaudit.report.summary import build_report_evaluator_uses_table
@@ -33,6 +34,7 @@ from factaudit.run_gate import judge_run_gate_changes
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.noise_floor import estimate_noise_floor
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.rouge_overlap import rouge2_precision
 
 Row = dict[str, Any]
 
@@ -69,6 +71,50 @@ def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() ->
     found = collect_findings({"adjustment": compute_adjustment_effect(judged(rows, "e"))})
     (statement,) = [each["statement"] for each in found if each["id"] == "calibration"]
     assert "(bee (4)): a calibration on one rests on no more. ant has most (12)." in statement  # 1 and 3 responses
+
+
+def test_a_method_is_compared_over_the_calibrations_that_it_can_use() -> None:
+    """A figure had "adjusted counts" of one calibration beside "no adjustment" of all, and no word of it."""
+    rows = [
+        {"system": system, "label": int(at % 3 > 0), "e": int(at % 3 > 0) if at % 10 < right else int(at % 3 == 0)}
+        for system, right in (("ant", 9), ("bee", 5), ("cat", 8))
+        for at in range(60)
+    ]
+    results = compute_adjustment_effect(judged(rows, "e"))
+    means = {row["method"]: row for row in results if row["calibration_system"] == "__cv__" and row["level"] == "claim"}
+    adjusted, none = means["adjusted_counts"], means["none"]
+    assert (adjusted["n_systems"], none["n_systems"]) == (2, 3)
+    assert adjusted["mean_abs_bias_before"] != none["mean_abs_bias"]
+    assert adjusted["change"] == adjusted["mean_abs_bias"] - adjusted["mean_abs_bias_before"]
+    text = load_all_audits()["adjustment"].text
+    assert "leave out the calibrations that it cannot use" in text
+    assert "read “change”" in text
+
+
+def test_the_overlap_that_slopes_are_of_is_the_score_of_rouge2() -> None:
+    """ "Without an interval a slope may be chance" was said of an evaluator drawn against its own score."""
+    rows = [
+        {"claim": f"a b {'c' * (at % 3 > 0)} {word}", "doc": "a b c d e f", "e": 1, "label": 1}
+        for at, word in enumerate("dxeyfd" * 2)
+    ]
+    claims, _ = tables(rows, ("e",))
+    overlap = rouge2_precision(list(claims["claim"]), list(claims["doc"]))
+    assert len(set(overlap)) > 2
+    np.testing.assert_allclose(judge(claims, ["rouge2"])["score"], overlap)
+    assert "`rouge2` leans on it by definition" in load_all_audits()["surface_trend"].formula
+
+
+def test_few_documents_are_counted_by_data_set() -> None:
+    """Systems had 6 documents each, and "fewer than 10 documents" was found nowhere."""
+    rows = [
+        {"system": f"s{at % 2}", "doc_id": f"d{at % 12}", "label": at // 2 % 2, "e": at // 4 % 2} for at in range(96)
+    ]
+    claims, verdicts = tables(rows, ("e",))
+    results = compare(claims, verdicts, audits=["rates", "quantification"], replicates=20)
+    assert {row["n_clusters"] for row in results.rows("quantification") if row["system"] != "__all__"} == {6}
+    (outcome,) = [one for one in list_audit_check_outcomes(results.audits, results.about) if one.check.id == "clusters"]
+    assert outcome.check.says.startswith("a data set with fewer than 10 documents")
+    assert not [each for each in results.findings if each["id"] == "clusters"]
 
 
 def test_nothing_is_said_of_labelled_errors_where_nothing_is_labelled() -> None:

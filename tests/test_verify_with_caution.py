@@ -13,8 +13,13 @@ import pandas as pd
 import pytest
 
 from factaudit.audit import find_audit_declaration
+from factaudit.audit.findings import list_audit_check_outcomes
 from factaudit.datasets import convert
-from factaudit.engines.verify_with_caution.cell_recomputation import ORDER_TABLES, recompute_printed_cells
+from factaudit.engines.verify_with_caution.cell_recomputation import (
+    NO_COUNTS_PRINTED,
+    ORDER_TABLES,
+    recompute_printed_cells,
+)
 from factaudit.engines.verify_with_caution.claim_count_recovery import (
     RecoveredClaimCounts,
     find_claim_count_fits,
@@ -83,6 +88,11 @@ def test_the_papers_tables_come_out(ran: tuple[Path, Results, list[str]]) -> Non
     assert len(compared) >= 2000
     assert agree / len(compared) >= 0.99
     assert any(text.startswith("1,919 of 1,934 published cells agree; ") for text in said)
+    # The figure counts cells as the terminal does: of the two comparisons of a cell both must agree.
+    counted = pd.read_csv(out / "tables" / "reproduction_agreement.csv")
+    assert (counted["n_agree"].sum(), counted["n"].sum()) == (1919, 1934)
+    printed_cells = table.drop_duplicates(columns[:6]).groupby(["table", "evaluator"]).size()
+    assert all(row.n <= printed_cells[row.table, row.evaluator] for row in counted.itertuples())
     assert table["note"].notna().all()
     # A cell is an input or compared, and all that was recomputed is compared.
     assert (compared["recomputed"].notna()).all()
@@ -125,6 +135,30 @@ def test_each_miss_is_explained(ran: tuple[Path, Results, list[str]]) -> None:
         assert reason.startswith(("a misprint: ", "at the edge of rounding: ", "with these numbers of claims no ")), row
     assert {table: len(each) for table, each in reasons.items()} == {7: 1, 25: 9, 31: 5}
     assert all(reason.startswith("a misprint") for reason in reasons[25])
+
+
+def test_cells_that_printed_inputs_give_and_recovered_numbers_do_not_are_told_by_the_rule(
+    ran: tuple[Path, Results, list[str]], printed: PrintedTables
+) -> None:
+    """The rule spoke of printed inputs alone: by these the mean |bias| before a calibration on gpt-4-0613 agrees."""
+    (edge,) = [
+        row
+        for row in ran[1].rows("reproduction", table=31)
+        if row["within_rounding"] == 0 and row["quantity"] == "mean_abs_bias:none"
+    ]
+    cells = printed.select_cells(27, dataset=edge["dataset"], evaluator="Bespoke-7B", quantity="bias")
+    biases = [abs(cell.value) for cell in cells if cell.system not in (edge["system"], "__headroom__")]
+    assert (len(biases), round(sum(biases) / 5, 1)) == (5, edge["published"])
+    missed = [row for row in ran[1].rows("reproduction") if row["within_rounding"] == 0]
+    assert all("recovered" in row["note"] for row in missed if "misprint" not in row["note"])
+    assert "Where numbers of claims are recovered, these must give it." in (ran[0] / "report.md").read_text("utf-8")
+
+
+def test_checks_that_count_claims_are_listed_as_not_made(ran: tuple[Path, Results, list[str]]) -> None:
+    """They stood there without a finding and without a reason: as if no system had few errors."""
+    outcomes = list_audit_check_outcomes(ran[1].audits, ran[1].about)
+    why = {one.check.id: one.not_run for one in outcomes if not one.check.null}
+    assert why == dict.fromkeys(("unscored", "clusters", "calibration"), NO_COUNTS_PRINTED)
 
 
 def test_that_other_numbers_may_fit_is_said_of_every_recovered_one(ran: tuple[Path, Results, list[str]]) -> None:

@@ -340,7 +340,9 @@ AUDIT = Audit(
     "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
     "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
     "mean over calibration systems, and the worst of all.",
-    text="All labels of one system calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
+    text="All labels of one system calibrate the evaluator; the others' predicted error rates are corrected (VC §5). A "
+    "method's means leave out the calibrations that it cannot use; “no adjustment” has all. To compare a method with "
+    "it, read “change”, which is over the same calibrations.",
     remedy="No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
     "labels of its own (`factaudit estimate`).",
     columns=_COLUMNS,

@@ -71,12 +71,9 @@ def list_audit_check_outcomes(
     for name, audit in load_all_audits().items():
         if name not in audit_rows:
             continue
-        rows = list(candidates.rows(name))
-        for check in audit.checks:
-            why = _explain_evaluators_not_checked(audit, check, rows) or (
-                check.lacks(candidates) if check.lacks else ""
-            )
-            found.append(AuditCheckOutcome(check, name, why))
+        found += [
+            AuditCheckOutcome(check, name, _explain_check_not_run(audit, check, candidates)) for check in audit.checks
+        ]
     return found
 
 
@@ -98,10 +95,19 @@ def explain_absent_finding(
     whole = _make_run_without_floors(audit_rows, about)
     others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
     run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
-    why = _explain_evaluators_not_checked(load_all_audits()[audit_name], check, list(run.rows(audit_name)))
-    if why := why or (check.lacks(run) if check.lacks else ""):
+    if why := _explain_check_not_run(load_all_audits()[audit_name], check, run):
         return f"Not checked now: {why}."
     return "This is not shown now." if finding["severity"] == "ok" else f"Not found now: {check.says.replace('`', '')}."
+
+
+def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:
+    """Why a check could not look at a run, or at some of its evaluators; "" where it looked at all of them."""
+    if why := _explain_evaluators_not_checked(audit, check, list(run.rows(audit.name))):
+        return why
+    if check.lacks and (why := check.lacks(run)):
+        return why
+    # A check without a test counts claims: of printed rates nobody knows how many there are.
+    return "" if check.null else str(run.about.get("counts") or "")
 
 
 def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[Row]) -> str:

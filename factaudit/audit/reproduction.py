@@ -32,7 +32,9 @@ AUDITS = (
         title="How far the paper's tables agree with ours",
         question="How many of a paper's printed figures come out again?",
         source="Tables 1 and 3 to 31 of VC",
-        formula="A cell agrees where values that round to the printed inputs give one that rounds to the printed cell.",
+        formula="A cell agrees where values that round to the printed inputs give one that rounds to the printed cell. "
+        "Where numbers of claims are recovered, these must give it. A cell that is computed in two ways agrees where "
+        "both give it.",
         text="Each printed figure that can be computed from other printed figures, by the audits that compute it on "
         "claims. What goes into a computation is not compared. Numbers of claims that are not printed are chosen to "
         "fit.",

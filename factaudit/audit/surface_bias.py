@@ -328,7 +328,8 @@ AUDITS = (
         question="How much do TPR and TNR change with word overlap?",
         source="VC §4.1",
         formula="Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of "
-        "the rate's class: the change from no overlap (0) to full overlap (1); the line may lead beyond 100 %.",
+        "the rate's class: the change from no overlap (0) to full overlap (1); the line may lead beyond 100 %. "
+        "The evaluator `rouge2` leans on it by definition, not by chance: its score is this precision.",
         text="The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is "
         "significantly above zero and that of TNR below. Without an interval a slope may be chance.",
         remedy="As for `surface_bias`.",

@@ -169,7 +169,7 @@ CAVEAT_CHECKS = (
     Check(
         "clusters",
         "Too few documents for intervals",
-        f"fewer than {FEWEST_CLUSTERS} documents or responses: intervals are too narrow",
+        f"a data set with fewer than {FEWEST_CLUSTERS} documents or responses: intervals are too narrow",
         _find_few_clusters_caveat,
         {"n_clusters": Column("clusters", "count")},
     ),

@@ -61,8 +61,7 @@ RECOVERED_RATES_NOTE = (
 )
 #: Why means of the report are other ones than the paper's, which agree with ours where both have all calibrations.
 REFUSED_CALIBRATIONS_NOTE = (
-    "Calibrations that are not shown to do better than chance are left out of these means, and not of Table 1's. The "
-    "row “no adjustment” has all calibrations."
+    "Calibrations that are not shown to do better than chance are left out of these means, and not of Table 1's."
 )
 
 

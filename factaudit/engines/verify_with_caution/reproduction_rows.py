@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,11 +62,7 @@ def build_reproduction_rows(
 
 def describe_reproduction_agreement(rows: Sequence[Row]) -> str:
     """How many printed cells agree in every comparison, and of how many agreement says only that numbers exist."""
-    cells: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        if row["within_rounding"] is not None:
-            key = tuple(row[name] for name in ("table", "dataset", "level", "system", "evaluator", "quantity"))
-            cells.setdefault(key, []).append(row)
+    cells = _group_comparisons_by_cell(rows)
     agree = [mine for mine in cells.values() if all(row["within_rounding"] for row in mine)]
     existence = sum(any(_EXISTENCE in row["note"] for row in mine) for mine in agree)
     chosen = len([mine for mine in agree if _is_given_by_choice(mine[0])])
@@ -73,6 +70,15 @@ def describe_reproduction_agreement(rows: Sequence[Row]) -> str:
         f"{len(agree):,} of {len(cells):,} published cells agree; {existence:,} of them agree with some numbers of "
         f"claims, which are not printed, {chosen:,} of these with numbers chosen to give them"
     )
+
+
+def _group_comparisons_by_cell(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    cells: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        if row["within_rounding"] is not None:
+            key = tuple(row[name] for name in ("table", "dataset", "level", "system", "evaluator", "quantity"))
+            cells.setdefault(key, []).append(row)
+    return cells
 
 
 def describe_cells_given_by_choice(rows: Sequence[Row]) -> str:
@@ -114,20 +120,13 @@ _EXISTENCE = "exist"
 
 
 def count_reproduced_cells(rows: Sequence[Row]) -> list[Row]:
-    """How many of the comparisons of each table and evaluator agree."""
-    counts: dict[tuple[int, str], list[int]] = {}
-    for row in rows:
-        if row["within_rounding"] is not None:
-            counts.setdefault((row["table"], row["evaluator"]), []).append(row["within_rounding"])
+    """How many of the compared cells of each table and evaluator agree in every comparison."""
+    counts: dict[tuple[int, str], list[bool]] = {}
+    for (table, *_, evaluator, _), mine in _group_comparisons_by_cell(rows).items():
+        counts.setdefault((table, evaluator), []).append(all(row["within_rounding"] for row in mine))
     return [
-        {
-            "table": table,
-            "evaluator": evaluator,
-            "n": len(each),
-            "n_agree": sum(each),
-            "share": sum(each) / len(each),
-            "cells": f"{sum(each)}/{len(each)}",
-        }
+        {"table": table, "evaluator": evaluator, "n": len(each), "n_agree": sum(each)}
+        | {"share": sum(each) / len(each), "cells": f"{sum(each)}/{len(each)}"}
         for (table, evaluator), each in counts.items()
     ]
 
