@@ -153,13 +153,13 @@ def _explain_ranking_row(
 
 
 def _explain_missing_ranking_correlation(row: Row, is_tau_too_wide: bool) -> str:
-    too_few = "no interval of τ: these systems are too few to tell" if is_tau_too_wide else ""
+    too_wide = "no interval of τ: it would be wider than half of the range of τ" if is_tau_too_wide else ""
     if row.get("pearson_r") is None or row.get("pearson_r_low", 0) is not None:
-        return too_few
+        return too_wide
     if row["n_systems"] < 4:
-        return join_reasons([too_few, "no interval of r below four systems"]) or ""
+        return join_reasons([too_wide, "no interval of r below four systems"]) or ""
     if is_tau_too_wide or row["kendall_tau_low"] is not None:
-        return join_reasons([too_few, "no interval of r: it is 1 or -1"]) or ""
+        return join_reasons([too_wide, "no interval of r: it is 1 or -1"]) or ""
     return "no interval: too few clusters"
 
 
