@@ -127,7 +127,8 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
         row |= name_ends(f"{name}_pearson_r", ends)
     for prefix, side in (("human_", 0), ("", 1)):
         gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
-        row |= response_change_with_interval(f"{prefix}gap", gaps, intervals)
+        # People's scores are of the same facts; the machine's may not be.
+        row |= response_change_with_interval(f"{prefix}gap", gaps, intervals, least=-1 if side else 0)
     undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
     why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
     row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
