@@ -550,6 +550,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.publications.register",
         "factaudit.audit.core.result_rows",
         "factaudit.audit.core.figure_formatting",
+        "factaudit.audit.core.evaluator_comparison",
         "factaudit.audit.core.interval_methods",
         "factaudit.errors",
         "factaudit.files",
