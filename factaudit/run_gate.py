@@ -193,7 +193,8 @@ def _format_run_gate_change_without_significance(row: Row, n_tested: int) -> str
     known = row["bacc_low"] is not None and row["bacc_high"] is not None
     alpha = 100 * (1 - DEFAULT_CONFIDENCE)
     told = f", not significant at {_BACC_SHARE * alpha:.2g} %"
-    told += f" after the correction for {n_tested} evaluators" * (n_tested > 1)
+    if known and _compute_run_gate_change_p_value(row, "bacc") < _BACC_SHARE * (1 - DEFAULT_CONFIDENCE):
+        told += f" after the correction for {n_tested} evaluators"
     told += f" (other figures: at {(1 - _BACC_SHARE) * alpha:.2g} %)"
     return format_run_gate_change(row, "bacc") + told * known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import combinations
 
@@ -24,6 +24,7 @@ from factaudit.stats.undefined_values import none_if_undefined
 def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list[Row]:
     """The order of the systems of a dataset by predicted error rate, where it changed.
 
+    before, after: the systems from the lowest rate on, those of one rate (``rates_before``, ``rates_after``) by name.
     pairs: those of which a significant order came, went or turned (a test of two proportions that knows clusters, Holm
     over the pairs). That one run finds a difference significant and the other does not is no significant change:
     ``change``, of the rate of system_a minus that of system_b, has a paired interval, which is simultaneous over all
@@ -34,15 +35,17 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
     first = judgements_of_runs[0]
     rows: list[Row] = []
     n_pairs = 0
-    for (dataset, evaluator), (before, signs_before) in orders[0].items():
-        after, signs_after = orders[1].get((dataset, evaluator), (before, signs_before))
+    for (dataset, evaluator), (rates_before, signs_before) in orders[0].items():
+        rates_after, signs_after = orders[1].get((dataset, evaluator), (rates_before, signs_before))
         both = [pair for pair in signs_before if pair in signs_after]
         errors_before, errors_after = average_errors(evaluator)
         inside = first.dataset_codes == first.dataset_names.index(dataset)
         n_pairs += len(both) * (not np.array_equal(errors_before[inside], errors_after[inside], equal_nan=True))
         changed = [pair for pair in both if signs_before[pair] != signs_after[pair]]
-        if before != after or changed:
-            about = {"dataset": dataset, "evaluator": evaluator, "before": before, "after": after}
+        if _format_order(rates_before) != _format_order(rates_after) or changed:
+            about: Row = {"dataset": dataset, "evaluator": evaluator}
+            for when, rates in (("before", rates_before), ("after", rates_after)):
+                about |= {when: list(rates), f"rates_{when}": list(rates.values())}
             pairs: list[Row] = [
                 {"system_a": a, "system_b": b, "before": signs_before[a, b], "after": signs_after[a, b]}
                 for a, b in changed
@@ -81,11 +84,25 @@ def list_system_order_sentences(row: Row) -> list[str]:
                 f"significant change of {their} is shown"
             )
     if not said:
-        said.append(
-            f"{about}systems by predicted error rate {', '.join(row['before'])} → {', '.join(row['after'])}; no pair's "
-            "significant order changed"
+        before, after = (
+            _format_order(dict(zip(row[when], row[f"rates_{when}"], strict=True))) for when in ("before", "after")
         )
+        said.append(f"{about}systems by predicted error rate {before} → {after}; no pair's significant order changed")
     return said
+
+
+def _format_order(rates: Mapping[str, float]) -> str:
+    """Systems from the lowest rate on; their names do not order those that have one rate.
+
+    >>> _format_order({"a": 0.04, "b": 0.04, "c": 0.2})
+    'a = b, c'
+    """
+    told, last = "", None
+    for name, rate in rates.items():
+        told += "" if last is None else " = " if np.isclose(rate, last, rtol=1e-9) else ", "
+        told += name
+        last = rate
+    return told
 
 
 def _average_predicted_errors(judgements_of_runs: Sequence[Judgements], evaluator: str) -> list[np.ndarray]:
@@ -113,8 +130,8 @@ def _compute_pair_change_of_runs(
 
 def _order_systems_of_run(
     judgements_of_run: Judgements,
-) -> dict[tuple[str, str], tuple[list[str], dict[tuple[str, str], str]]]:
-    """By dataset and evaluator: the systems from the lowest predicted error rate on, and the order of each pair."""
+) -> dict[tuple[str, str], tuple[dict[str, float], dict[tuple[str, str], str]]]:
+    """By dataset and evaluator: predicted error rates of systems from the lowest on, and the order of each pair."""
     systems = judgements_of_run.make_groups("claim", systems=True)
     found = {}
     for at, evaluator in enumerate(judgements_of_run.evaluators):
@@ -137,5 +154,6 @@ def _order_systems_of_run(
             )[1]
             symbols = dict(zip(combinations(rate_of, 2), (ORDER_SYMBOLS[int(sign)] for sign in signs), strict=True))
             if rate_of:
-                found[dataset, evaluator] = sorted(rate_of, key=lambda name: (rate_of[name], name)), symbols
+                ordered = sorted((float(rate), name) for name, rate in rate_of.items())
+                found[dataset, evaluator] = {name: rate for rate, name in ordered}, symbols
     return found

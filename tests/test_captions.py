@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
+from factaudit.estimate.system_comparison import MAX_WRONG_PAIR_SHARE
 from factaudit.report.markdown import _render_markdown_table
 from factaudit.report.report_document import _explain_report_claims_labels_and_intervals
 from factaudit.report.report_figures import list_report_figures
 from factaudit.report.report_tables import ReportTable, ReportTableCell, build_report_table
+from factaudit.stats.posterior_comparison import select_directed_pairs
 
 Row = dict[str, Any]
 
@@ -61,9 +64,22 @@ def test_bounds_of_an_estimate_are_of_undecided_and_unscored_claims() -> None:
     row |= {"rate": 0.2, "rate_min": 0.1, "rate_max": 0.3}
     notes = build_report_table([row], load_all_audits()["estimates"].columns, "").notes
     assert notes == [
-        "In brackets: the least and the greatest value that the undecided or, of predicted rates, unscored claims "
-        "leave possible."
+        "In brackets: the rate with none, and with all, of the undecided or (of predicted rates) unscored claims as "
+        "errors."
     ]
+
+
+def test_the_formula_of_differences_gives_the_pairs_that_are_told_apart() -> None:
+    """Pairs at 1.7 and 2.4 % met both conditions that were named, and stood as not told apart."""
+    formula = load_all_audits()["estimate_differences"].formula
+    assert "is at most half of what an interval leaves out (2.5 % at 95 %), and adjusted for all pairs" in formula
+    assert "(Benjamini–Hochberg) at most 5 %." in formula
+    for p_wrong in ([0.017, 0.024, 0.2, 0.3, 0.4], [0.001, 0.002, 0.003, 0.024, 0.026]):
+        n = len(p_wrong)  # ascending
+        adjusted = [min(p_wrong[j] * n / (j + 1) for j in range(i, n)) for i in range(n)]
+        told = [p <= 0.025 and q <= 0.05 for p, q in zip(p_wrong, adjusted, strict=True)]
+        assert select_directed_pairs(np.array(p_wrong), MAX_WRONG_PAIR_SHARE, 0.025).tolist() == told
+        assert sum(told) == (0 if p_wrong[0] > 0.01 else 4)
 
 
 def test_the_formula_of_adjusted_counts_gives_the_true_rate_read_literally() -> None:

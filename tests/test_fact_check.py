@@ -321,7 +321,7 @@ def test_a_check_that_has_nothing_to_look_at_is_listed_as_not_made() -> None:
     audits = ["rates", "consistency", "quantification"]
     about = compare(claims, verdicts, audits=audits, replicates=20)
     why = {one.check.id: one.not_run for one in list_audit_check_outcomes(about.audits, about.about)}
-    assert why["bacc_tie"] == why["iou"] == "one evaluator alone is clear of chance"
+    assert why["bacc_tie"] == why["iou"] == "poor is not clear of chance"
     assert (why["direction"], why["level"]) == ("there is one dataset", "no response has several claims")
     claims, verdicts = make_world("whole")
     claims["response_id"] = [f"r{at // 12}-{at % 6}" for at in range(len(claims))]

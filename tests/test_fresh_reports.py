@@ -401,7 +401,7 @@ def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
     names = {"a": "a", "b": "b"}
     rows, _ = compare_findings_of_runs(make_results(alike, before), make_results(apart, []), names)
     assert [(row["change"], row["id"], row["why"]) for row in rows] == [
-        ("gone", "iou", "Not checked now: no two of 2 evaluators clear of chance are within 2 points of BAcc."),
+        ("gone", "iou", "Not checked now: a and b are not within 2 points of BAcc of each other."),
         (
             "gone",
             "gap",
@@ -414,3 +414,19 @@ def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
     rows, _ = compare_findings_of_runs(make_results(three, before[:1]), make_results(three, now), names | {"c": "c"})
     assert [row["change"] for row in rows] == ["new", "gone"]
     assert rows[1]["why"] == "Of several pairs the check names the worst, which is now a / c."
+
+
+@pytest.mark.parametrize(
+    ("third", "why"),
+    [
+        (0.8, "no two of 3 evaluators clear of chance are within 2 points of BAcc."),
+        (0.95, "a and b are not within 2 points of BAcc of each other."),
+    ],
+)
+def test_a_pair_that_is_gone_is_not_counted_as_all_evaluators_of_its_run(third: float, why: str) -> None:
+    """ "No two of 2 evaluators clear of chance" of a run with three: all but the finding's pair had been left out."""
+    before = [{"id": "iou", "severity": "fail", "evaluator": "a / b", "dataset": "set0", "statement": "iou"}]
+    alike = make_results(dict.fromkeys("abc", (0.9, 0.9)), before)
+    apart = make_results({"a": (0.95, 0.95), "b": (0.7, 0.7), "c": (third, third)}, [])
+    rows, _ = compare_findings_of_runs(alike, apart, {name: name for name in "abc"})
+    assert [row["why"] for row in rows] == [f"Not checked now: {why}"]

@@ -248,9 +248,9 @@ def test_what_is_graver_is_read_from_the_evidence_of_each_check() -> None:
 @pytest.mark.parametrize(
     ("rates", "why"),
     [
-        ({"a": (0.45, 0.55), "b": (0.46, 0.56)}, "no evaluator is clear of chance"),
-        ({"a": (0.6, 0.7), "b": (0.46, 0.56)}, "one evaluator alone is clear of chance"),
-        ({"a": (0.6, 0.7), "b": (0.8, 0.9)}, "no two of 2 evaluators clear of chance are within 2 points of BAcc"),
+        ({"a": (0.45, 0.55), "b": (0.46, 0.56)}, "a and b are not clear of chance"),
+        ({"a": (0.6, 0.7), "b": (0.46, 0.56)}, "b is not clear of chance"),
+        ({"a": (0.6, 0.7), "b": (0.8, 0.9)}, "a and b are not within 2 points of BAcc of each other"),
         ({"a": (0.6, 0.7), "b": (0.61, 0.71)}, ""),
     ],
 )

@@ -56,8 +56,20 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "besides, same: none of 120 predictions changed"
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
-    told = ", not significant at 4 % after the correction for 2 evaluators (other figures: at 1 %)"
-    assert verdict.sentences[-1].endswith(told)
+    told = "), not significant at 4 % (other figures: at 1 %)"
+    assert verdict.sentences[-1].endswith(told), "the correction had no part in it"
+
+
+def test_the_correction_for_several_evaluators_is_named_where_it_decides() -> None:
+    """The second of two, significant at 4.5 % alone, was said to be not so "after the correction for 2 evaluators"."""
+    row = make_row("judge", make_wrong(), make_wrong(0, 90))
+    likely = row | {"bacc": -0.03, "bacc_low": -0.0571, "bacc_high": -0.0029}  # p = 0.03
+    unlikely = row | {"bacc": -0.03, "bacc_low": -0.0593, "bacc_high": -0.0007}  # p = 0.045
+    told = [judge_run_gate_changes([one, one | {"evaluator": "other"}], [], []) for one in (likely, unlikely)]
+    assert [verdict.word for verdict in told] == ["no significant change"] * 2
+    told = [["after the correction for 2 evaluators" in one for one in verdict.sentences] for verdict in told]
+    assert told == [[True, True], [False, False]]
+    assert judge_run_gate_changes([likely], [], []).word == "worse"
 
 
 def test_evaluators_that_changed_no_prediction_are_no_tests() -> None:

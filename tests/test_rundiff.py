@@ -427,6 +427,22 @@ def test_significant_in_one_run_alone_is_no_significant_change(tmp_path: Path) -
     ]
 
 
+def test_systems_of_one_rate_are_in_no_order(tmp_path: Path) -> None:
+    """Two tied systems stood in the order of their names, and were said to have changed places."""
+    claims, place, is_b = make_claims().assign(dataset="d"), np.arange(N) % 60, np.arange(N) >= 60
+    folders = [
+        make_run(tmp_path / name, np.where(place < np.where(is_b, n_b, n_a), 0, 1), claims)
+        for name, n_a, n_b in (("tied", 10, 10), ("apart", 12, 9), ("other", 9, 12))
+    ]
+    said = "judge, d: systems by predicted error rate a = b → {}; no pair's significant order changed"
+    for after, order in ((folders[1], "b, a"), (folders[2], "a, b")):
+        (row,) = diff_runs(folders[0], after).systems
+        assert row["rates_before"] == pytest.approx([10 / 60] * 2)
+        assert row["rates_after"] == pytest.approx([9 / 60, 12 / 60])
+        assert list_system_order_sentences(row) == [said.format(order)]
+    assert not diff_runs(folders[0], folders[0]).systems
+
+
 def test_an_order_that_the_first_of_several_repeats_changed_did_not_change_by_their_mean(tmp_path: Path) -> None:
     claims, place, is_b = make_claims().assign(dataset="d"), np.arange(N) % 60, np.arange(N) >= 60
     apart, alike = (np.where(place < np.where(is_b, n_b, n_a), 0, 1) for n_a, n_b in ((30, 2), (22, 20)))

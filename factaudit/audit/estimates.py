@@ -53,7 +53,7 @@ _RATE_COLUMN = Column(
     "percent",
     "the share of unattributable claims or responses; bounds: none of the undecided (of predicted rates: of the "
     "unscored) is an error, all are",
-    bounds="undecided or, of predicted rates, unscored claims",
+    bounds="the rate with none, and with all, of the undecided or (of predicted rates) unscored claims as errors",
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -326,8 +326,9 @@ AUDITS = (
         title="Differences between systems",
         question="Which systems' error rates differ?",
         formula="< or >: “wrong order” (of the draws, or by a normal's tail where that is more) is at most half of "
-        "what an interval leaves out (2.5 % at 95 %), and of all pairs so called at most 5 % are expected in the wrong "
-        "order (directional false discovery rate, Benjamini & Yekutieli 2005). The interval is of this pair alone.",
+        "what an interval leaves out (2.5 % at 95 %), and adjusted for all pairs (Benjamini–Hochberg) at most 5 %. So "
+        "at most 5 % of the pairs so called are expected in the wrong order (directional false discovery rate, "
+        "Benjamini & Yekutieli 2005). The interval is of this pair alone.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),

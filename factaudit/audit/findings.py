@@ -95,7 +95,8 @@ def explain_absent_finding(
     whole = _make_run_without_floors(audit_rows, about)
     others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
     run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
-    if why := _explain_check_not_run(load_all_audits()[audit_name], check, run):
+    lacked = check.lacks(whole) if check.lacks else ""  # the reason in a run counts all of its evaluators
+    if why := lacked or _explain_check_not_run(load_all_audits()[audit_name], check, run):
         return f"Not checked now: {why}."
     return "This is not shown now." if finding["severity"] == "ok" else f"Not found now: {check.says.replace('`', '')}."
 

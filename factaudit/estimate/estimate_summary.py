@@ -121,8 +121,8 @@ def recommend_estimation_method(
         return {"quote": "labels", "why": why + "nothing that can be relied on"}
     if np.median(labelled) < MIN_LABELS:
         why = (
-            f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are no "
-            "nearer than those of the pooled threshold on half of the data sets with known rates (docs/estimates.md)"
+            f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are "
+            "hardly nearer than those of the pooled threshold on most data sets with known rates (docs/estimates.md)"
         )
         return {"quote": "hierarchical", "why": why}
     why = "quote hierarchical: on data sets with known rates (docs/estimates.md) its rates came nearest on average, "
@@ -151,8 +151,8 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
         few = int(((estimation.n_labels > 0) & (estimation.n_labels < MIN_LABELS)).sum())
         if few and np.median(estimation.n_labels[estimation.n_labels > 0]) >= MIN_LABELS:
             notes.append(
-                f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels: the pooled threshold is as good "
-                "there on half of the data sets with known rates"
+                f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels: the pooled threshold is about "
+                "as good there on most data sets with known rates"
             )
         if estimation.options.transfer and (lone := np.flatnonzero(estimation.n_labels == 0)).size:
             names = ", ".join(corpus.systems[at] for at in lone)

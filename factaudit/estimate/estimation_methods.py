@@ -333,7 +333,7 @@ def _refuse_estimate_of_unlabelled_systems(
 
 
 def _flag_few_labels(n_labels: int) -> str:
-    few = f"fewer than {MIN_LABELS} labels ({n_labels}): the pooled threshold is as good on half of the data sets "
+    few = f"fewer than {MIN_LABELS} labels ({n_labels}): the pooled threshold is about as good on most data sets "
     few += "with known rates"
     return few if n_labels < MIN_LABELS else ""
 

@@ -309,8 +309,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
                 text += f" Another correction, of Benjamini and Hochberg, has {' and '.join(others)}."
         if results["audits"].get("estimate_differences"):
             text += (
-                " The model tells two systems apart where “wrong order” is small enough. Then the interval of their "
-                "difference leaves out 0, and of all such pairs at most 5 % are expected in the wrong order."
+                " The model tells two systems apart where “wrong order” is small enough, also when adjusted for all "
+                "pairs. Then the interval of their difference leaves out 0, and of all such pairs at most 5 % are "
+                "expected in the wrong order."
             )
         told.append(text)
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]

@@ -80,8 +80,8 @@ def build_report_table(
     small = [note for line in body for cell in line for note in cell.notes]
     if any(note.startswith("[") for note in small):
         named = dict.fromkeys(column.bounds for column in shown.values() if isinstance(column.bounds, str))
-        left_open = " and ".join(named) or "unscored claims"
-        notes.append(f"In brackets: the least and the greatest value that the {left_open} leave possible.")
+        what = " and ".join(named) or "the least and the greatest value that the unscored claims leave possible"
+        notes.append(f"In brackets: {what}.")
     if any(cell.reason for line in body for cell in line):
         notes.append("A dash is an undefined figure; point at it for the reason.")
     return ReportTable(

@@ -95,10 +95,16 @@ def explain_absence_of_evaluators_of_like_accuracy(audited_run: AuditedRun) -> s
     """Why there is no pair of like BAcc to look at; "" where there is one."""
     if list_evaluators_alike_by_bacc(audited_run):
         return ""
-    able = len(_list_rows_of_evaluators_above_chance(audited_run))
-    if able < 2:
-        return f"{'one' if able else 'no'} evaluator {'alone ' * able}is clear of chance"
-    return f"no two of {able} evaluators clear of chance are within {100 * ALIKE_BACC_DIFFERENCE:.0f} points of BAcc"
+    able = [row["evaluator"] for row in _list_rows_of_evaluators_above_chance(audited_run)]
+    others = find_overall_evaluator_rows(audited_run.rows("rates")).keys() - audited_run.floors - set(able)
+    limit = f"{100 * ALIKE_BACC_DIFFERENCE:.0f} points of BAcc"
+    if len(able) + len(others) == 2:  # maybe the pair of a finding, of a run with more: they are named and not counted
+        if others:
+            return f"{' and '.join(sorted(others))} {'are' if len(others) > 1 else 'is'} not clear of chance"
+        return f"{' and '.join(able)} are not within {limit} of each other"
+    if len(able) < 2:
+        return f"{'one' if able else 'no'} evaluator {'alone ' * len(able)}is clear of chance"
+    return f"no two of {len(able)} evaluators clear of chance are within {limit}"
 
 
 def is_significantly_better_evaluator(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
