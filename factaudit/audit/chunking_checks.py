@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun, Finding
 from factaudit.audit.core.decision_limits import can_warn_without_intervals
@@ -11,6 +11,7 @@ from factaudit.audit.core.finding_parts import (
     group_finding_rows_by_evaluator,
     group_finding_rows_by_keys,
 )
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_other_figure, read_confidence
 from factaudit.audit.core.statements import make_statement
 
@@ -18,8 +19,11 @@ from factaudit.audit.core.statements import make_statement
 MAX_EXTRA_FLIPS = 0.05
 
 
-def find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Claims that are supported by no single chunk, and are rejected because of it."""
+def find_chunking_flips(audited_run: AuditedRun, chunked_rates: Sequence[Row]) -> Iterator[Finding]:
+    """Claims that are supported by no single chunk, and are rejected because of it.
+
+    chunked_rates: how often evaluators are right with chunks and without.
+    """
     every = list(audited_run.per_dataset("chunking", "flip_1_to_0"))
     n_compared = len({(row["dataset"], row["evaluator"], row["chunked_evaluator"]) for row in every})
     audited_run.test_counts.append(n_compared * (not can_warn_without_intervals(every, "flip_1_to_0")))
@@ -44,7 +48,7 @@ def find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
         others = "{whole.flip_1_to_0:percent}" if whole["flip_1_to_0"] else "none"
         rates = {
             row["evaluator"]: row
-            for row in audited_run.rows("chunking_rates")
+            for row in chunked_rates
             if (row["dataset"], row.get("chunk_size")) == (dataset, split.get("chunk_size"))
             and row.get("bacc") is not None
         }

@@ -44,8 +44,7 @@ class Column:
     what: str = ""
     #: Whether it says what a row is about.
     key: bool = False
-    #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that unscored
-    #: claims leave.
+    #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that unscored claims leave.
     bounds: bool | str = False
     #: How its interval (``_low`` and ``_high``) is made: a method of `factaudit.audit.core.interval_methods`, or words;
     #: True: there is one, made as the audit's ``intervals`` say; False: there is none.
