@@ -107,7 +107,7 @@ def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:
         return why
     if check.lacks and (why := check.lacks(run)):
         return why
-    # A check without a test counts claims: of printed rates nobody knows how many there are.
+    # A check without a test counts claims; printed rates do not say how many there are.
     return "" if check.null else str(run.about.get("counts") or "")
 
 

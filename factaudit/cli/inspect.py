@@ -73,7 +73,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
             held.append({"path": path, "format": name, "n_rows": None, "columns": []})
             continue
         tables = list[tuple[str, "pd.DataFrame"]]()
-        with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # which sheet is asked below
+        with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # the reading below asks for the sheet
             tables = read_foreign_tables(path, mapping.sheet, mapping.header)
         for title, table in tables:
             told = f"{len(table):,} rows, {len(table.columns)} columns"

@@ -107,7 +107,7 @@ def _find_choice_text(entry: Mapping[str, Any], text: Any) -> str:
 
 
 def _find_common_lines(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The lines that all prompts have: what is asked of each claim."""
+    """The lines that all prompts have: the question on each claim."""
     prompts = [
         "\n".join(str(one.get("content")) for one in entry.get("messages") or [] if one.get("role") != "assistant")
         + f"\n{entry.get('input')}"

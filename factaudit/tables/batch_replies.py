@@ -46,9 +46,6 @@ def name_batch_replies_by_model(table: pd.DataFrame) -> pd.DataFrame:
 
 def _find_message_text(items: Any) -> Any:
     """The text of the last message of a list, past what the model thought."""
-    texts = (
-        [one.get("text") or _find_message_text(one.get("content")) for one in items if isinstance(one, dict)]
-        if (isinstance(items, list))
-        else []
-    )
-    return next((text for text in reversed(texts) if text), None)
+    messages = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+    texts = (one.get("text") or _find_message_text(one.get("content")) for one in reversed(messages))
+    return next((text for text in texts if text), None)

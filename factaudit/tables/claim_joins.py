@@ -20,16 +20,15 @@ def find_claim_ids(
 
     By ids where one of them is a claim's; else by the claim's text, where the table has one. Raises `InputError`.
     """
-    note = None
+    has_texts = claims is not None and "claim" in source_columns
     if "claim_id" in source_columns:
         ids = rows[source_columns["claim_id"]]
         found = None if claims is None else match_ids_by_number(ids, claims["claim_id"])
         if found is not None:
-            note = f"ids  {ids.name}: {ids.iloc[0]} is the claim {found.iloc[0]!r}, by its number"
-            return found, note
-        if claims is None or "claim" not in source_columns or ids.astype("str").isin(claims["claim_id"]).any():
-            return ids, note
-    if claims is None or "claim" not in source_columns:
+            return found, f"ids  {ids.name}: {ids.iloc[0]} is the claim {found.iloc[0]!r}, by its number"
+        if claims is None or not has_texts or ids.astype("str").isin(claims["claim_id"]).any():
+            return ids, None
+    if claims is None or not has_texts:
         expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
         message = f"cannot tell which claims the verdicts are of: {expected} (--map claim=COLUMN)"
         raise InputError(name, [Problem(message)])
@@ -41,7 +40,7 @@ def find_claim_ids(
     wanted = join_claim_key_cells(rows, [source_columns[key] for key in keys])
     ids = wanted.map(pd.Series(claims["claim_id"].to_numpy(), index=known))
     check_cells(name, rows[source_columns["claim"]], ids.isna(), "expected the text of a claim")
-    return ids, note
+    return ids, None
 
 
 def join_claim_columns(
@@ -50,16 +49,14 @@ def join_claim_columns(
     other_name: str,
     others: pd.DataFrame,
     other_columns: Mapping[str, str],
+    keys: tuple[pd.Series, pd.Series],
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """A table of claims with what a table of their verdicts alone says of them (label, system, data set).
 
-    columns: column of ours -> the table's, of either table. By ids, else by text. Raises `InputError` where the rows
-    of one claim differ.
+    columns: column of ours -> the table's, of either table. keys: what `list_common_claim_keys` found. Raises
+    `InputError` where the rows of one claim differ.
     """
-    keys = list_common_claim_keys(rows, columns, others, other_columns)
     joined = dict(columns)
-    if keys is None:
-        return rows, joined
     for ours in (*CLAIM_COLUMNS, GRADE_COLUMN):
         theirs = other_columns.get(ours)
         if theirs is None or ours in columns or theirs in rows:
@@ -85,7 +82,7 @@ def check_labels_agree(labels: pd.Series, others: pd.Series, name: str, other_na
     own = labels[~labels.index.duplicated()].reindex(said.index)
     differ = (own != said).fillna(True)
     if differ.any():
-        message = f"labels {int(differ.sum()):,} of {len(said):,} rows otherwise than {labels.name!r} of {name}"
+        message = f"labels {int(differ.sum()):,} of {len(said):,} rows differently from {labels.name!r} of {name}"
         ways = f"expected one column of labels (--map unread={labels.name}, or --map unread={others.name})"
         raise InputError(other_name, [Problem(f"{message}: {ways}", column=str(others.name))])
 

@@ -28,8 +28,8 @@ from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_document
 from factaudit.tables.header_rows import (
     ALL_SHEETS,
     build_table_from_cell_grid,
-    list_excel_sheets_with_tables,
     read_excel_grid,
+    read_excel_grids_of_tables,
 )
 from factaudit.tables.header_rows import READING_NOTE as READING_NOTE
 from factaudit.tables.plain_values import is_missing_value
@@ -58,8 +58,10 @@ def read_foreign_tables(
     """The table of a file, or those of all sheets of a workbook, by their names in messages. As `read_foreign_file`."""
     if sheet != ALL_SHEETS:
         return [(str(path), read_foreign_file(path, sheet, header))]
-    names = list_excel_sheets_with_tables(Path(path))
-    return [(f"{path}/{name}", read_foreign_file(path, name, header)) for name in names]
+    return [
+        (f"{path}/{name}", build_table_from_cell_grid(str(path), grid, book, header))
+        for name, (grid, book) in read_excel_grids_of_tables(Path(path)).items()
+    ]
 
 
 def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | None = None) -> pd.DataFrame:

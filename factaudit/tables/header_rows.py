@@ -286,13 +286,20 @@ def _find_excel_code_books(grids: Mapping[str, list[list[Any]]]) -> dict[str, st
     return books
 
 
-def list_excel_sheets_with_tables(path: Path) -> list[str]:
-    """The sheets of a workbook that hold tables. Raises `InputError` where none does."""
+def _find_code_book_beside(books: Mapping[str, str], sheet: str) -> str | None:
+    """What another sheet than this one says of codes, if any."""
+    return next((line for name, line in books.items() if line and name != sheet), None)
+
+
+def read_excel_grids_of_tables(path: Path) -> dict[str, tuple[list[list[Any]], str | None]]:
+    """Of each sheet of a workbook that holds a table the cells, and what another sheet says of codes, if any. Raises
+    `InputError` where none does."""
     grids = _read_excel_grids(path)
     books = _find_excel_code_books(grids)
-    if tables := [name for name, rows in grids.items() if _is_table(rows) and name not in books]:
-        return tables
-    raise InputError(str(path), [Problem("no sheet holds a table")])
+    tables = [name for name, rows in grids.items() if _is_table(rows) and name not in books]
+    if not tables:
+        raise InputError(str(path), [Problem("no sheet holds a table")])
+    return {name: (grids[name], _find_code_book_beside(books, name)) for name in tables}
 
 
 def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str | None]:
@@ -303,7 +310,7 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str
     if sheet is not None:
         if sheet not in grids:
             raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(grids))}")
-        return grids[sheet], next((line for name, line in books.items() if line and name != sheet), None)
+        return grids[sheet], _find_code_book_beside(books, sheet)
     tables = {name: rows for name, rows in grids.items() if _is_table(rows) and name not in books}
     if not tables:
         raise InputError(str(path), [Problem("no sheet holds a table")])

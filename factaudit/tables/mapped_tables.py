@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -191,19 +191,17 @@ class _MappedTable:
             columns = columns | {ours: ours for ours in CLAIM_COLUMNS if ours in other.rows}
         if not other.has_verdicts or other.has_annotator_rows:
             return
-        if "label" in self.source_columns and "label" in columns and not self.has_annotator_rows:
-            self._check_labels_agree(other, columns)
-        self.rows, self.source_columns = join_claim_columns(
-            self.rows, self.source_columns, other.name, other.rows, columns
-        )
-
-    def _check_labels_agree(self, other: _MappedTable, columns: Mapping[str, str]) -> None:
         keys = list_common_claim_keys(self.rows, self.source_columns, other.rows, columns)
-        if keys is not None:
+        if keys is None:
+            return
+        if "label" in self.source_columns and "label" in columns and not self.has_annotator_rows:
             own, theirs = self.source_columns["label"], columns["label"]
             labels = self._parse_labels(self.rows[own], own).set_axis(keys[0]).rename(own)
             said = other._parse_labels(other.rows[theirs], theirs).set_axis(keys[1]).rename(theirs)
             check_labels_agree(labels, said, self.name, other.name)
+        self.rows, self.source_columns = join_claim_columns(
+            self.rows, self.source_columns, other.name, other.rows, columns, keys
+        )
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
         """The row in which each claim stands first, and for each row which of these claims it is about."""

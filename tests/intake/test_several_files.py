@@ -336,7 +336,7 @@ def test_what_verdicts_alone_say_of_claims_is_the_claims(tmp_path: Path) -> None
 def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path: Path) -> None:
     scores = {"id": IDS, "gpt4_score": FIRST_SCORES, "gold": [1 - int(L[0]), *map(int, L[1:])]}
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores})
-    with pytest.raises(InputError, match="labels 1 of 10 rows otherwise than 'human_label'"):
+    with pytest.raises(InputError, match="labels 1 of 10 rows differently from 'human_label'"):
         load_input_tables(paths)
     for unread, label in (("gold", int(L[0])), ("human_label", 1 - int(L[0]))):
         loaded = load_input_tables(paths, mapping={"auto": True, "unread": [unread]})
