@@ -177,10 +177,12 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         labelled = int(claims["label"].notna().sum())
         told = [f"{labelled:,} labelled" + (f" ({claims['label'].mean():.1%} attributable)" if labelled else "")]
         told += [
-            format_count(claims[name].nunique(), name) for name in ("dataset", "system") if claims[name].notna().any()
+            format_count(claims[column].nunique(), noun)
+            for column, noun in (("dataset", "dataset"), ("system", "system"), ("doc_id", "document"))
+            if claims[column].notna().any()
         ]
         if without := int(claims["doc"].isna().sum()):
-            told.append(f"{without:,} without a document")
+            told.append(f"{without:,} without a document's text")
         print_line(f"claims    {len(claims):,}: {', '.join(told)}")
     if (said := loaded_tables.annotations) is not None:
         people = format_count(said["annotator"].nunique(), "person", "people")

@@ -154,7 +154,7 @@ def _describe_starter_claims(claims: pd.DataFrame | None) -> str:
     labelled = int(claims["label"].notna().sum())
     without = int(claims["doc"].isna().sum())
     text = f"{len(claims):,} claims, {labelled:,} labelled"
-    return text + (f", {without:,} without a document: what reads text is left out" if without else "")
+    return text + (f", {without:,} without a document's text: what reads text is left out" if without else "")
 
 
 def _format_yaml_scalar(text: str) -> str:
