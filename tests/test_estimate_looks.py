@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
@@ -202,6 +203,16 @@ def test_a_phase_counts_when_all_of_it_is_judged(world: tuple[pd.DataFrame, pd.D
     assert row["n_labels"] == 57
     assert row["width_one_look"] > whole["width_one_look"], "the price is of like things: either may be an error"
     assert row["reason"] == "3 claims without a label: intervals hold whether they are errors or not"
+
+
+def test_a_width_that_no_labels_give_is_null_with_its_reason(world: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    claims, verdicts = world
+    hidden = without_labels(claims)
+    sample = draw_label_sample(Judgements.join(hidden, verdicts), ["e0", "e1"], 12, seed=2)
+    people = annotated(claims, sample.rows["claim_id"])
+    (row,) = estimate_rates_at_every_look(hidden, verdicts, sample, annotations=people)["estimate_look_summary"]
+    assert row["width_one_look"] is None
+    assert re.search(r"no width at one look: .* no interval for \w+ and \d more system", row["reason"])
 
 
 def test_documents_drawn_together_are_refused(world: tuple[pd.DataFrame, pd.DataFrame]) -> None:

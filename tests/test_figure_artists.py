@@ -167,6 +167,20 @@ def test_lines_are_drawn_where_rows_have_intervals_and_only_these_methods_are_to
         ), place
 
 
+def test_no_axis_of_a_share_goes_far_beyond_what_shares_can_be(results: Results) -> None:
+    """An AUC's axis began at −0.2: figures from 0 to 1 had the air of percentages."""
+    drawn_keys = set()
+    for drawn in list_drawn_figures(results, DotPlotSpec, ForestPlotSpec):
+        keys = list_plotted_keys(drawn.plot)
+        for at, ax in enumerate(drawn.axes):
+            key = keys[at % len(keys) if getattr(drawn.plot, "panels", None) is None else 0]
+            if drawn.audit.columns[key].unit == "percent" or key == "auc":
+                low, high = (end / drawn.scale(key) for end in ax.get_xlim())
+                assert -0.05 <= low < high <= 1.05, (drawn.audit.name, key)
+                drawn_keys.add(key)
+    assert "auc" in drawn_keys or all(row["auc"] is None for row in results["audits"]["discrimination"])
+
+
 def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
     """The world has all labels, of which the estimates used some."""
     results = audit_world(make_world("whole")).to_dict()

@@ -148,6 +148,18 @@ def test_without_intervals_no_difference_is_claimed():
     assert "CI" not in " ".join(" ".join(lines) for lines in screen.columns)
 
 
+def test_a_half_is_rounded_up():
+    """A published 70.5 stood as 70 on the first screen."""
+    rows = [{"dataset": name, "evaluator": "a", "n": 400, "n_unscored": 0} for name in ("d", "e", "__macro__")]
+    rows = [
+        row | {"n_attributable": 200, "n_unattributable": 200, "bacc": 0.705, "tpr": 0.625, "tnr": 0.785}
+        for row in rows
+    ]
+    screen = compose_first_screen({"audits": {"rates": rows}, "about": {"evaluators": [{"name": "a", "verdicts": {}}]}})
+    (row,) = screen.rows
+    assert row == ["a", "71", "22", "38"]
+
+
 def test_without_labels_it_says_what_to_label():
     screen = screen_of(compare(*make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)}, labelled=False), replicates=200))
     assert "none labelled" in screen.size

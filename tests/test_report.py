@@ -456,7 +456,11 @@ def test_evidence_is_one_line_with_units_and_intervals() -> None:
         ("rates", "tpr", 0.8349, "83.5"),
         ("quantification", "bias", -0.0312, "−3.1"),
         ("quantification", "bias", 0.0312, "+3.1"),
-        ("quantification", "bias", -0.0001, "0.0"),
+        ("quantification", "bias", -0.0001, "−0.01"),
+        ("quantification", "bias", 1e-9, "0.0"),
+        ("rates", "tpr", 0.0004, "0.04"),
+        ("rates", "tpr", 0.9996, "99.96"),
+        ("rates", "tpr", 1, "100.0"),
         ("adjustment", "mean_abs_bias", 0.0312, "3.1"),
         ("rates", "n", 12345, "12,345"),
         ("ranking", "kendall_tau", -0.333, "−0.33"),
@@ -478,6 +482,7 @@ def test_a_number_of_which_nothing_is_known_has_four_digits() -> None:
 
 def test_ranges_do_not_hide_a_sign() -> None:
     assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
+    assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", "an end that is not 0"
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
 
 

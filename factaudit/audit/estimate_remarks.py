@@ -31,7 +31,7 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     noun = "response" if row["level"] == "response" else "claim"
     of = f"these {noun}s" if row["target"] == "corpus" else "the population that their documents come from"
     of += ", without what people cannot decide" * _leaves_undecided_claims_out(row)
-    used = "; {row.main} leads" + ", with {row.covariates}" * bool(row["covariates"])
+    used = "; main evaluator: {row.main}" + ", with {row.covariates}" * bool(row["covariates"])
     systems = "{row.n_systems:number system} and " * bool(row["n_systems"])
     told = [
         make_statement(

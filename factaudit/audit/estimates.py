@@ -230,7 +230,7 @@ AUDITS = (
         question="Which estimate is to be quoted, and what do the labels achieve?",
         columns={
             **pick_shared_columns("dataset", "level"),
-            "main": Column("main evaluator", "text", "the evaluator that leads the sample and the model"),
+            "main": Column("main evaluator", "text", "the evaluator that comes first in the sample and the model"),
             "covariates": Column("covariates", "text", "the other evaluators whose scores it uses", shown=False),
             "target": Column("target", "text", "`corpus`: these claims; `population`: what they were drawn from"),
             "undecided": Column(

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval, read_decision_limits, unscored_share_for_decision
 from factaudit.audit.core.evaluator_comparison import find_overall_evaluator_rows
-from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
+from factaudit.audit.core.figure_formatting import (
+    PERCENT_COLUMN,
+    UNDEFINED_MARK,
+    format_audit_figure,
+    format_whole_percent,
+)
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import read_confidence
@@ -73,9 +78,10 @@ def _format_first_screen_bacc_cell(row: Row, max_unscored: float) -> str:
     if row.get("bacc") is None:
         return UNDEFINED_MARK
     if unscored_share_for_decision(row) > max_unscored and row.get("bacc_min") is not None:
-        return f"between {100 * row['bacc_min']:.0f} and {100 * row['bacc_max']:.0f}"
-    text = f"{100 * row['bacc']:.0f}"
-    return f"{text} ({100 * row['bacc_low']:.0f}–{100 * row['bacc_high']:.0f})" if has_interval(row, "bacc") else text
+        return f"between {format_whole_percent(row['bacc_min'])} and {format_whole_percent(row['bacc_max'])}"
+    if not has_interval(row, "bacc"):
+        return format_whole_percent(row["bacc"])
+    return "{} ({}–{})".format(*(format_whole_percent(row[f"bacc{end}"]) for end in ("", "_low", "_high")))
 
 
 def _format_first_screen_mistakes_cell(
@@ -88,8 +94,8 @@ def _format_first_screen_mistakes_cell(
         count = f"{count_mistakes(run, row, key, n_key):,}"
         return count if row[n_key] == heading_n else f"{count} of {row[n_key]:,}"
     if unscored_share_for_decision(row) > max_unscored and row.get(f"{key}_min") is not None:
-        return f"{100 * (1 - row[f'{key}_max']):.0f} to {100 * (1 - row[f'{key}_min']):.0f}"
-    return f"{100 * (1 - row[key]):.0f}"
+        return f"{format_whole_percent(1 - row[f'{key}_max'])} to {format_whole_percent(1 - row[f'{key}_min'])}"
+    return format_whole_percent(1 - row[key])
 
 
 def count_mistakes(run: AuditedRun, row: Row, key: str, n_key: str) -> int:
@@ -153,9 +159,12 @@ def _format_first_screen_rate_cell(row: Row, key: str) -> str:
         return UNDEFINED_MARK
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
     if low is None or high is None:
-        return f"{100 * row[key]:.1f}"
-    digits = 1 if high - low <= 0.1 else 0
-    return f"{100 * row[key]:.{digits}f} ({100 * low:.{digits}f}–{100 * high:.{digits}f})"
+        return format_audit_figure(PERCENT_COLUMN, row[key])
+    texts = [
+        format_audit_figure(PERCENT_COLUMN, value) if high - low <= 0.1 else format_whole_percent(value)
+        for value in (row[key], low, high)
+    ]
+    return "{} ({}–{})".format(*texts)
 
 
 def state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_key: str) -> Statement:

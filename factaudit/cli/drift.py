@@ -149,10 +149,12 @@ def _format_judge_drift_cells(row: dict[str, Any] | None) -> list[str]:
 
 
 def _format_system_drift_cells(row: dict[str, Any] | None) -> list[str]:
+    from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_figure_range
+
     if row is None:
         return ["date", "labels", "errors", "interval", "evidence", ""]
     low, high = row["error_rate_low"], row["error_rate_high"]
-    interval = "" if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f}"
+    interval = "" if low is None or high is None else format_figure_range(PERCENT_COLUMN, low, high)
     rate = _format_share(row["error_rate"])
     return [row["date"], f"{row['n_labels']:,}", rate, interval, f"{row['evidence']:.3g}", row["moved"] or ""]
 

@@ -17,6 +17,8 @@ MISLED_RUNS = {"a rate": 23, "a difference": 15}
 
 def display_label_looks(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> None:
     """The last look at each data set: rates, by intervals that hold at every look, their price, whether to stop."""
+    from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_figure_range, format_percent
+
     summary = {(row["dataset"], row["level"]): row for row in audit_rows.get("estimate_look_summary", [])}
     for place, about in summary.items():
         rows = [row for row in audit_rows["estimate_looks"] if (row["dataset"], row["level"]) == place]
@@ -25,9 +27,9 @@ def display_label_looks(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> N
         print_line(f"\n{place[0]}, {place[1]}s, {looks}: intervals that hold at every look{others}")
         for row in rows:
             if row["look"] == about["look"]:
-                low, high = (f"{100 * row[f'rate_{end}']:.1f}" for end in ("low", "high"))
-                rate = "" if row["rate"] is None else f"{100 * row['rate']:.1f} % "
-                print_line(f"{row['system']}  {rate}({low}–{high}), {format_count(row['n_labels'], 'label')}")
+                ends = format_figure_range(PERCENT_COLUMN, row["rate_low"], row["rate_high"])
+                rate = "" if row["rate"] is None else f"{format_percent(row['rate'])} "
+                print_line(f"{row['system']}  {rate}({ends}), {format_count(row['n_labels'], 'label')}")
         if about["width_one_look"] is not None:
             print_line(
                 f"price: {100 * about['width']:.1f} points wide on average; the labels alone, for one look, "

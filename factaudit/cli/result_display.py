@@ -135,6 +135,8 @@ def check_displayed_run_has_predictions(results: Results) -> None:
 def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
     """The rows of `factaudit.audit.error_rate_correction.correct_system_error_rates` as a table; below it what they
     rest on, and what is missing."""
+    from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_figure_range
+
     columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
     rates = ["predicted_error_rate", "adjusted_error_rate", "labelled_error_rate"]
     shown = adjusted_rows[[*columns, *rates, "n_labels"]].copy()
@@ -145,7 +147,10 @@ def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
         shown.insert(
             8,
             "interval",
-            [_format_figure(100 * low, f"{{:.1f}}–{100 * high:.1f}") for low, high in zip(*ends, strict=True)],
+            [
+                "–" if isnan(low) else format_figure_range(PERCENT_COLUMN, low, high)
+                for low, high in zip(*ends, strict=True)
+            ],
         )
     shown["threshold"] = [
         _format_figure(threshold, "{:.3g}") for threshold in adjusted_rows["threshold"].astype("float64")
@@ -220,7 +225,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         print_line(
             f"\n{about['dataset']}, {about['level']}s: {about['n']:,}, "
             + (f"{about['n_labels']:,} of them labelled" if about["n_labels"] else NO_USABLE_LABEL)
-            + f"; {about['main']} leads"
+            + f"; main evaluator: {about['main']}"
         )
         if about["quote"] is None:
             print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
@@ -276,12 +281,9 @@ def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any])
 
 
 def _format_displayed_estimate(row: Mapping[str, Any], key: str = "rate") -> str:
-    if row[key] is None:
-        return "–"
-    text = f"{100 * row[key]:.1f} %"
-    if row[f"{key}_low"] is not None:
-        text += f" ({100 * row[f'{key}_low']:.1f}–{100 * row[f'{key}_high']:.1f})"
-    return text
+    from factaudit.audit.core.figure_formatting import format_percent_with_interval
+
+    return "–" if row[key] is None else format_percent_with_interval(row, key)
 
 
 def display_label_plan(

@@ -14,7 +14,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
 from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
-from factaudit.estimate.estimation_methods import estimate_rates_by_labels_alone
+from factaudit.estimate.estimation_methods import MIN_INTERVAL_LABELS, estimate_rates_by_labels_alone
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.label_sequence import LabelSequence
 from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
@@ -115,13 +115,13 @@ def build_label_look_rows(sequence: LabelSequence, stop_width: float, n_waiting:
         width = np.array([high[look] - low[look] for _, low, high in rates])
         best = _find_best_system_by_leads(leads[look], confidence)
         row = at | {"n_labels": int(labels[look].sum()), "width": float(width.mean()), "widest": float(width.max())}
-        row |= {"width_one_look": _compute_single_look_mean_width(sequence, look), "n_pairs": len(pairs)}
+        one_look, why = _compute_single_look_mean_width(sequence, look)
+        row |= {"width_one_look": one_look, "n_pairs": len(pairs)}
         row |= {"n_apart": sum(bool(high[look] < 0 or low[look] > 0) for _, low, high in pairs.values())}
         row |= {"best": None if best is None else corpus.systems[best]}
         row |= {"stop": "yes" if width.max() <= stop_width or best is not None else "no", "stop_width": stop_width}
-        summary.append(row | {"reason": None})
-    if summary:
-        summary[-1]["reason"] = join_reasons(_list_notes_on_label_looks(sequence, n_waiting))
+        notes = _list_notes_on_label_looks(sequence, n_waiting) if look == n_looks - 1 else ()
+        summary.append(row | {"reason": join_reasons([*notes, why])})
     return {"estimate_look_summary": summary, "estimate_looks": rows, "estimate_look_differences": differences}
 
 
@@ -179,8 +179,8 @@ def _count_system_labels_until_look(sequence: LabelSequence, look: int) -> np.nd
     return np.bincount(corpus.system[rows[corpus.is_labelled[rows]]], minlength=len(corpus.systems))
 
 
-def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> float | None:
-    """The mean width of the labels' intervals that hold at one look only; None where a system has none.
+def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> tuple[float | None, str]:
+    """The mean width of the labels' intervals that hold at one look only; None, and why, where a system has none.
 
     As at every look, a claim that nobody could decide may be either: none of them an error, then all.
     """
@@ -190,13 +190,12 @@ def _compute_single_look_mean_width(sequence: LabelSequence, look: int) -> float
         estimate_rates_by_labels_alone(RateEstimationCase(replace(corpus, error=known), part, sequence.case.options))
         for known in _fill_labels_until_look(corpus.error, part.rows)
     )
-    return none_if_undefined(
-        float(
-            np.mean(
-                [max(one.high, other.high) - min(one.low, other.low) for one, other in zip(none, every, strict=True)]
-            )
-        )
-    )
+    widths = [max(one.high, other.high) - min(one.low, other.low) for one, other in zip(none, every, strict=True)]
+    lacking = [name for name, width in zip(corpus.systems, widths, strict=True) if np.isnan(width)]
+    why = f"no width at one look: labels alone give no interval for {lacking[0]}" if lacking else ""
+    why += f" and {format_count(len(lacking) - 1, 'more system')}" * (len(lacking) > 1)
+    why += f" (it takes {MIN_INTERVAL_LABELS} labels of its own)" * bool(lacking)
+    return none_if_undefined(float(np.mean(widths))), why
 
 
 def _fill_labels_until_look(error: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_audit_figure
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.audit.input_description import FLOOR_EVALUATORS
 from factaudit.export.checked_rates import read_checked_rates_for_export
@@ -143,10 +144,11 @@ def _render_latex_cell(row: Mapping[str, object], key: str, bold: bool = False) 
     value, low, high = (row.get(f"{key}{end}") for end in ("", "_low", "_high"))
     if not isinstance(value, float | int):
         return "--"
-    text = f"{100 * value:.1f}"
+    text = format_audit_figure(PERCENT_COLUMN, value)
     text = rf"\textbf{{{text}}}" if bold else text
     if isinstance(low, float | int) and isinstance(high, float | int):
-        text += rf" {{\scriptsize ({100 * low:.1f}--{100 * high:.1f})}}"
+        ends = "--".join(format_audit_figure(PERCENT_COLUMN, end) for end in (low, high))
+        text += rf" {{\scriptsize ({ends})}}"
     return text
 
 

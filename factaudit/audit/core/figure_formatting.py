@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from factaudit.audit.core.audit_declaration import Column
 
 #: Stands for an undefined figure; its reason is given beside it.
 UNDEFINED_MARK = "–"
+#: A share that no audit has a column of.
+PERCENT_COLUMN = Column("", "percent")
 
 
 def format_heading_with_unit(column: Column) -> str:
@@ -17,17 +21,22 @@ def format_heading_with_unit(column: Column) -> str:
 
 
 def format_audit_figure(column: Column, value: Any) -> str:
-    """As it is printed: percent and points with one decimal, counts with thousands separators, null as "–"."""
+    """As it is printed: percent and points with one decimal, counts with thousands separators, null as "–".
+
+    A share of nearly nothing, or of nearly all, has the decimals that tell it from 0 and from 100.
+
+    >>> [format_audit_figure(PERCENT_COLUMN, share) for share in (0.0004, 0, 0.12, 0.9996, 1)]
+    ['0.04', '0.0', '12.0', '99.96', '100.0']
+    """
     if value is None:
         return UNDEFINED_MARK
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return column.values.get(value, value)
-    if column.unit == "percent":
-        text = f"{100 * value:.1f}"
-    elif column.unit == "points":
-        text = f"{100 * value:{'+' if column.signed else ''}.1f}"
+    if column.unit in ("percent", "points"):
+        sign = "+" if column.unit == "points" and column.signed else ""
+        text = f"{100 * value:{sign}.{_count_decimals(value)}f}"
     elif isinstance(value, int):
         text = f"{value:,}"
     elif column.unit == "p":
@@ -40,6 +49,11 @@ def format_audit_figure(column: Column, value: Any) -> str:
     return text.replace("-", "−")
 
 
+def _count_decimals(value: float) -> int:
+    rest = 100 * min(abs(value), abs(1 - abs(value)))
+    return 1 if rest >= 0.05 or rest < 0.0005 else 2 if rest >= 0.005 else 3
+
+
 def format_figure_range(column: Column, low: Any, high: Any) -> str:
     """A range: ``71.2–80.4``, or with "to" where a sign would read like the dash."""
     first, last = format_audit_figure(column, low), format_audit_figure(column, high)
@@ -48,7 +62,23 @@ def format_figure_range(column: Column, low: Any, high: Any) -> str:
 
 def format_percent(share: float) -> str:
     """``91.0 %``."""
-    return f"{100 * share:.1f} %"
+    return f"{format_audit_figure(PERCENT_COLUMN, share)} %"
+
+
+def format_percent_with_interval(row: Mapping[str, Any], key: str) -> str:
+    """``78.3 % (75.1–81.2)``: a share with its interval, where it has one."""
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    text = format_percent(row[key])
+    return text if low is None or high is None else f"{text} ({format_figure_range(PERCENT_COLUMN, low, high)})"
+
+
+def format_whole_percent(share: float) -> str:
+    """Without decimals; a half goes up, as readers of a printed 70.5 round it (Python's formats go to even numbers).
+
+    >>> [format_whole_percent(share) for share in (0.705, 0.715, 0.7049)]
+    ['71', '72', '70']
+    """
+    return str(math.floor(round(100 * share, 6) + 0.5))
 
 
 def format_percentage_points(difference: float, with_sign: bool = False) -> str:

@@ -16,7 +16,7 @@ statements, which stand as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
@@ -24,10 +24,11 @@ from typing import Any
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Column
 from factaudit.audit.core.figure_formatting import (
     format_audit_figure,
-    format_figure_range,
     format_limit_in_points,
     format_percent,
+    format_percent_with_interval,
     format_percentage_points,
+    format_whole_percent,
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.text.display_text import format_count
@@ -125,7 +126,7 @@ def _cite_row_value_in_statement(field: str, source: Source, key: str, spec: str
         number = sum(row[key] for row in rows)
     elif reading == "interval":
         (row,) = rows
-        return StatementValue(field, _format_statement_share(row, key), rows, key, reading)
+        return StatementValue(field, format_percent_with_interval(row, key), rows, key, reading)
     elif reading == "name":
         (row,) = rows
         return StatementValue(
@@ -140,13 +141,6 @@ def _cite_row_value_in_statement(field: str, source: Source, key: str, spec: str
 _PLAIN_COLUMN = Column("")
 
 
-def _format_statement_share(row: Mapping[str, Any], key: str) -> str:
-    """``78.3 % (75.1–81.2)``: a share with its interval, where it has one."""
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    text = format_percent(row[key])
-    return text if low is None or high is None else f"{text} ({format_figure_range(Column('', 'percent'), low, high)})"
-
-
 def _average(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
@@ -157,7 +151,7 @@ _READINGS: dict[str, Callable[[Sequence[float]], str]] = {
     "points": lambda values: format_percentage_points(_average([abs(value) for value in values])),
     "signed": lambda values: format_percentage_points(_average(values), with_sign=True),
     "limit": lambda values: format_limit_in_points(_average(values)),
-    "rest": lambda values: f"{round(100 * (1 - _average(values)))} of 100",
+    "rest": lambda values: f"{format_whole_percent(1 - _average(values))} of 100",
     "errors": lambda values: f"{sum(values):,}",
     "threshold": lambda values: f"{_average(values):.6g}",
     "decimal": lambda values: f"{_average(values):.1f}",

@@ -22,7 +22,7 @@ from factaudit.report.plots.figure_style import (
     measure_text_width,
     wrap_figure_label,
 )
-from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint, list_unique
+from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint, list_unique, scale_of_unit
 from factaudit.report.plots.plot_groups import MAX_POINTS_PER_PLACE
 
 #: Inches between panels, in which half a label of a tick has room; and under a panel, for the labels of its ticks.
@@ -146,7 +146,7 @@ def _compute_shared_dot_panel_limits(
     for panel in panels:
         alike = {p.key for p in panels if p.limits is None and p.unit == panel.unit}
         ends = [end for p in points if p.panel in alike for end in p.list_ends()]
-        found[panel.key] = panel.limits or compute_plot_axis_limits(ends)
+        found[panel.key] = panel.limits or compute_plot_axis_limits(ends, scale_of_unit(panel.unit))
     return found
 
 

@@ -94,13 +94,16 @@ def choose_plot_series_style(position: int) -> tuple[str, str]:
     return colours[position % len(colours)], markers[position % len(markers)]
 
 
-def compute_plot_axis_limits(values: Sequence[float]) -> tuple[float, float]:
-    """A range of percentages that holds all values with a little air, from 0 where that is not far."""
+def compute_plot_axis_limits(values: Sequence[float], scale: float = 100) -> tuple[float, float]:
+    """A range that holds all values with a little air, from 0 where that is not far; scale: that of a share in their
+    unit, so that figures from 0 to 1 have the air that percentages have.
+    """
     if not values:
-        return -2.0, 102.0
+        return -0.02 * scale, 1.02 * scale
     low, high = min(values), max(values)
-    high = 5.0 if low == high == 0 else high
-    span = max(high - low, 5.0)
+    least = 0.05 * max(scale, *map(abs, values))
+    high = least if low == high == 0 else high
+    span = max(high - low, least)
     low = 0.0 if 0 <= low <= 0.6 * high else low
     air = 0.04 * max(high - low, span)
     return low - air, high + air

@@ -84,7 +84,7 @@ class PlotFigureData:
 
     def unit_scale(self, key: str) -> float:
         """What a figure is multiplied by to be drawn in its unit."""
-        return 100 if self.columns[key].unit in ("percent", "points") else 1
+        return scale_of_unit(self.columns[key].unit)
 
     def make_point(self, row: Row, key: str, panel: str = "", group: str = "", series: str = "") -> PlotPoint:
         """A row's figure with its interval, and with its bounds where something is unscored, in the column's unit."""
@@ -150,6 +150,11 @@ class PlotFigureData:
                 for i, each in enumerate(floors)
             ),
         ]
+
+
+def scale_of_unit(unit: str) -> int:
+    """What a figure of a unit is multiplied by to be drawn."""
+    return 100 if unit in ("percent", "points") else 1
 
 
 def list_unique(values: Any) -> list[Any]:

@@ -64,7 +64,8 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> panel_
             panel, key = panel_and_series(row)
             if panel == name and x.value is not None and y.value is not None:
                 found.append((key, x, y))
-        limits = compute_plot_axis_limits([end for _, x, y in found for p in (x, y) for end in p.list_ends()])
+        ends = [end for _, x, y in found for p in (x, y) for end in p.list_ends()]
+        limits = compute_plot_axis_limits(ends, frame.unit_scale(plot.y))
 
         def draw(ax: Axes) -> None:
             panel_layout.set_panel_number_axis(ax, "x", limits)
