@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit import load_all_audits
+from factaudit.audit.core.audit_declaration import Severity
 from factaudit.audit.core.figure_formatting import format_audit_figure
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
 from factaudit.audit.findings import explain_absent_finding
@@ -29,6 +31,7 @@ _WHY_NO_PREDICTION_CHANGED = (
     "No prediction changed on the claims judged in both runs: what else differs made it (labels, claims, lost "
     "verdicts, other evaluators or settings)."
 )
+_WHY_NO_IMPROVEMENT = "The severity fell, but the figures got worse: this is no improvement."
 #: So many figures that changed significantly are named.
 _MOST_NAMED = 3
 
@@ -53,8 +56,9 @@ def explain_finding_changes_of_runs(
         found.append(row)
         if row["change"] == "restated":
             continue
+        warning = _warn_of_graver_figures(row, results[0]) if row["change"] == "changed" else ""
         if row["change"] != "gone" and row.get("why"):  # no verdict changed
-            row["n_significant"] = 0
+            row |= {"n_significant": 0, "why": f"{row['why']} {warning}".rstrip()}
             continue
         parts = (row["evaluator"] or "").split(" / ")
         after = [names[name] if row["change"] == "gone" and name else name for name in parts]
@@ -68,6 +72,7 @@ def explain_finding_changes_of_runs(
             said.append(sentence)
         elif row["change"] in ("new", "gone"):
             said.append(_tell_figure_of_both_runs(row, results, (before, after)))
+        said.append(warning)
         if row["n_significant"] is None:
             said.append("(no change tested)")
         row["why"] = " ".join(filter(None, said))
@@ -81,6 +86,21 @@ def _explain_finding_not_checked_before(finding: Row, first: Results) -> str:
     return f"Not checked before: {why.removeprefix(head)}" if why.startswith(head) else ""
 
 
+def _warn_of_graver_figures(finding: Row, first: Results) -> str:
+    """That a finding whose severity fell is graver by what its check measures; "" where it is not, or severity rose."""
+    checks = {check.id: check for audit in load_all_audits().values() for check in audit.checks}
+    before = next(
+        one
+        for one in first.finding_rows
+        if (one["id"], one["statement"]) == (finding["id"], finding["statement_before"])
+    )
+    ranks = [get_args(Severity).index(one["severity"]) for one in (before, finding)]
+    if finding["id"] not in checks or not before["evidence"] or ranks[1] <= ranks[0]:
+        return ""
+    gravities = [checks[finding["id"]].measure_gravity(one["evidence"]) for one in (before, finding)]
+    return _WHY_NO_IMPROVEMENT if gravities[1] > gravities[0] else ""
+
+
 def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], evaluator: str) -> tuple[int | None, str]:
     """How many of the figures changed significantly, and a sentence; None where none is defined in both runs."""
     figures, levels = _FIGURES_OF_CHECK[check_id]
@@ -90,41 +110,43 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
     if np.array_equal(predictions[0][both], predictions[1][both]):
         return 0, _WHY_NO_PREDICTION_CHANGED
     groupings = [first.make_groups("claim", systems=is_split) for is_split in levels]
-    n_figures = len(figures) * sum(len(groups.keys) for groups in groupings)
+
+    def compute_changes(confidence: float) -> list[tuple[str, Row, np.ndarray]]:
+        found = []
+        for groups in groupings:
+            at = groups.codes >= 0
+            old, new = (one[at] for one in predictions)
+            codes, clusters = groups.codes[at], first.cluster_codes[at]
+            changes = compute_paired_changes(first.label[at], old, new, codes, len(groups.keys), clusters, confidence)
+            for figure in figures:
+                found += [(figure, *each) for each in zip(groups.keys, np.transpose(changes[figure]), strict=True)]
+        return found
+
+    # What has too few documents (or claims of a class) for an interval is not tested: it is none of the tests.
+    every = compute_changes(DEFAULT_CONFIDENCE)
+    n = sum(not np.isnan(ends).any() for *_, (_, _, _, *ends) in every)
     changed: list[str] = []
     unchanged: list[str] = []
-    for groups in groupings:
-        inside = groups.codes >= 0
-        changes = compute_paired_changes(
-            first.label[inside],
-            predictions[0][inside],
-            predictions[1][inside],
-            groups.codes[inside],
-            len(groups.keys),
-            first.cluster_codes[inside],
-            1 - (1 - DEFAULT_CONFIDENCE) / max(n_figures, 1),
-        )
-        for figure in figures:
-            for key, (old, new, _, low, high) in zip(groups.keys, np.transpose(changes[figure]), strict=True):
-                if np.isnan([low, high]).any():
-                    continue
-                place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
-                ends = f"change {format_points(low)} to {format_points(high)}"
-                told = f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})"
-                (changed if low > 0 or high < 0 else unchanged).append(told)
+    for figure, key, (old, new, _, low, high) in compute_changes(1 - (1 - DEFAULT_CONFIDENCE) / max(n, 1)):
+        if np.isnan([low, high]).any():
+            continue
+        place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
+        ends = f"change {format_points(low)} to {format_points(high)}"
+        told = f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})"
+        (changed if low > 0 or high < 0 else unchanged).append(told)
     words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
     words += f" by {' and '.join(levels.values())}"
-    n = len(changed) + len(unchanged)
+    untested = f"; {len(every) - n} more could not be tested" * (len(every) > n)
     if not n:
         return None, ""
     if not changed:
-        return 0, f"None of {n} changes of {words} is significant (corrected for {n_figures})."
+        return 0, f"None of {n} changes of {words} is significant (corrected for {n}{untested})."
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
     # A finding that is gone may have hung on what did not change significantly.
     others = f"; not significant: {'; '.join(unchanged)}" if unchanged and n <= _MOST_NAMED else ""
     return len(changed), (
-        f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n_figures}): "
+        f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n}{untested}): "
         f"{'; '.join(changed[:_MOST_NAMED])}{more}{others}."
     )
 

@@ -28,19 +28,28 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
     pairs: those of which a significant order came, went or turned (a test of two proportions that knows clusters, Holm
     over the pairs). That one run finds a difference significant and the other does not is no significant change:
     ``change``, of the rate of system_a minus that of system_b, has a paired interval, which is simultaneous over all
-    pairs of systems of the evaluators and datasets on which a verdict changed (Bonferroni; ``n_pairs``).
+    pairs of systems of the evaluators and datasets on which a verdict changed (Bonferroni; ``n_pairs``); pairs with a
+    system of one document have no interval, and are none of these tests (``n_untested_pairs``).
     """
     orders = [_order_systems_of_run(one) for one in judgements_of_runs]
     average_errors = lru_cache(maxsize=1)(partial(_average_predicted_errors, judgements_of_runs))
     first = judgements_of_runs[0]
     rows: list[Row] = []
-    n_pairs = 0
+    n_pairs = n_untested = 0
     for (dataset, evaluator), (rates_before, signs_before) in orders[0].items():
         rates_after, signs_after = orders[1].get((dataset, evaluator), (rates_before, signs_before))
         both = [pair for pair in signs_before if pair in signs_after]
         errors_before, errors_after = average_errors(evaluator)
         inside = first.dataset_codes == first.dataset_names.index(dataset)
-        n_pairs += len(both) * (not np.array_equal(errors_before[inside], errors_after[inside], equal_nan=True))
+        if not np.array_equal(errors_before[inside], errors_after[inside], equal_nan=True):
+            steps = errors_after - errors_before
+            is_testable = {
+                system: len(np.unique(first.cluster_codes[_find_claims_with_step(first, dataset, system, steps)])) > 1
+                for system in dict.fromkeys(system for pair in both for system in pair)
+            }
+            n_testable = sum(is_testable[a] and is_testable[b] for a, b in both)
+            n_pairs += n_testable
+            n_untested += len(both) - n_testable
         changed = [pair for pair in both if signs_before[pair] != signs_after[pair]]
         if _format_order(rates_before) != _format_order(rates_after) or changed:
             about: Row = {"dataset": dataset, "evaluator": evaluator}
@@ -54,7 +63,8 @@ def diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list
     for row in rows:
         for pair in row["pairs"]:
             errors = average_errors(row["evaluator"])
-            pair |= _compute_pair_change_of_runs(first, errors, row["dataset"], pair, n_pairs) | {"n_pairs": n_pairs}
+            pair |= _compute_pair_change_of_runs(first, errors, row["dataset"], pair, n_pairs)
+            pair |= {"n_pairs": n_pairs, "n_untested_pairs": n_untested}
     return rows
 
 
@@ -70,6 +80,8 @@ def list_system_order_sentences(row: Row) -> list[str]:
             continue
         ends = f"95 % CI {format_points(low)} to {format_points(high)}"
         ends += f", corrected for {pair['n_pairs']} pairs" * (pair["n_pairs"] > 1)
+        untested = pair["n_untested_pairs"]
+        ends += f"; {untested} more could not be tested (a system has one document)" * bool(untested)
         said.append(
             f"{about}predicted error rate of {pair['system_a']} minus that of {pair['system_b']} "
             f"{format_points(pair['difference_before'])} → {format_points(pair['difference_after'])}: "
@@ -83,11 +95,12 @@ def list_system_order_sentences(row: Row) -> list[str]:
                 f"{about}{n}{more} {'pairs' if n > 1 else 'pair'} of systems {differ} significantly {how}, but no "
                 f"significant change of {their} is shown"
             )
-    if not said:
-        before, after = (
-            _format_order(dict(zip(row[when], row[f"rates_{when}"], strict=True))) for when in ("before", "after")
-        )
-        said.append(f"{about}systems by predicted error rate {before} → {after}; no pair's significant order changed")
+    before, after = (
+        _format_order(dict(zip(row[when], row[f"rates_{when}"], strict=True))) for when in ("before", "after")
+    )
+    if before != after:
+        unchanged = "" if said else "; no pair's significant order changed"
+        said.append(f"{about}systems by predicted error rate {before} → {after}{unchanged}")
     return said
 
 
@@ -110,16 +123,20 @@ def _average_predicted_errors(judgements_of_runs: Sequence[Judgements], evaluato
     return [1 - average_repeated_predictions(one, evaluator) for one in judgements_of_runs]
 
 
+def _find_claims_with_step(first: Judgements, dataset: str, system: str, steps: np.ndarray) -> np.ndarray:
+    """bool (n,): the claims of a system, the labelled ones where it has any, that both runs judged."""
+    inside = first.dataset_codes == first.dataset_names.index(dataset)
+    inside &= (first.claims["system"] == system).to_numpy(dtype=bool, na_value=False)
+    is_labelled = inside & (first.label >= 0)
+    found: np.ndarray = (is_labelled if is_labelled.any() else inside) & ~np.isnan(steps)
+    return found
+
+
 def _compute_pair_change_of_runs(
     first: Judgements, errors: Sequence[np.ndarray], dataset: str, pair: Row, n_pairs: int
 ) -> dict[str, float | None]:
     steps = errors[1] - errors[0]
-    in_dataset = first.dataset_codes == first.dataset_names.index(dataset)
-    sides = []
-    for system in (pair["system_a"], pair["system_b"]):
-        inside = in_dataset & (first.claims["system"] == system).to_numpy(dtype=bool, na_value=False)
-        is_labelled = inside & (first.label >= 0)
-        sides.append((is_labelled if is_labelled.any() else inside) & ~np.isnan(steps))
+    sides = [_find_claims_with_step(first, dataset, pair[key], steps) for key in ("system_a", "system_b")]
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(n_pairs, 1)  # none where repeats changed and their mean did not
     ends = compute_paired_change_of_difference(steps, sides[0], sides[1], first.cluster_codes, confidence)
     found = dict(zip(("change", "change_low", "change_high"), map(none_if_undefined, ends), strict=True))

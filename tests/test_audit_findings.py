@@ -500,6 +500,9 @@ def test_what_a_calibration_does_to_the_others():
     wider = of("adjusted_counts", 0.2, 0.4)
     found = find(of_corrections(before + wider))
     assert found["severity"] == "warn", "a wider interval is no smaller bias, and no test says that it is as large"
+    few_wide = [row for row in wider if row["calibration_system"] == "a"]
+    found = find(of_corrections(before + harmed + few_wide))
+    assert found["severity"] == "fail", "a method that corrects three rates, none of them found off, is no milder fault"
     fine, right = of("none", 0.0, 0.04, 0.0), of("zero_bias_threshold", 0.0, 0.04, 0.0)
     assert of_corrections(fine + right) == [], "nothing was wrong: nothing can help"
 
@@ -517,9 +520,10 @@ def test_biases_by_several_calibrations_do_not_cancel():
 
 
 def test_a_rounded_zero_has_no_sign_and_a_minus_is_no_hyphen():
-    assert [format_percentage_points(value, with_sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == [
+    assert [format_percentage_points(value, with_sign=True) for value in (-1e-9, 0, 0.0004, -0.052, 0.1)] == [
         "0.0",
         "0.0",
+        "+0.04",
         "−5.2",
         "+10.0",
     ]

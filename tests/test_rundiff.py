@@ -387,10 +387,14 @@ def test_orders_of_systems_are_tested_by_documents(tmp_path: Path, clustered: bo
     found = diff_runs(*two).systems
     assert [pair["after"] for row in found for pair in row["pairs"]] == signs
     assert all(pair["before"] == ">" for row in found for pair in row["pairs"])
+    for row in found:
+        assert list_system_order_sentences(row)[-1].startswith(
+            "judge, d: systems by predicted error rate b, a → a = b"
+        ), "said beside a sentence on pairs, too"
     for pair in (pair for row in found for pair in row["pairs"]):
         assert (pair["difference_before"], pair["change"], pair["n_pairs"]) == pytest.approx((0.25, -0.25, 1))
         assert pair["change_high"] < 0
-        (sentence,) = list_system_order_sentences(found[0])
+        sentence = list_system_order_sentences(found[0])[0]
         assert sentence.startswith(
             "judge, d: predicted error rate of a minus that of b +25.0 → 0.0: −25.0 points (95 %"
         )
@@ -425,6 +429,44 @@ def test_significant_in_one_run_alone_is_no_significant_change(tmp_path: Path) -
         "differences is shown",
         said.replace("1 pair", "1 more pair").replace("in one run alone", "the other way round"),
     ]
+
+
+def test_what_has_no_interval_is_none_of_the_tests_that_a_correction_is_for(tmp_path: Path) -> None:
+    """A third system, and a third of the figures, have one document: no interval, no test, and it is said."""
+    claims = make_claims(180).assign(dataset="d", system=np.repeat(["a", "b", "c"], 60), label=1)
+    claims["doc_id"] = np.where(claims["system"] == "c", "one", claims["claim_id"])
+    place = np.arange(180) % 60
+    folders = [
+        make_judgements(tmp_path / name, {"judge": np.where(place < np.repeat(n_wrong, 60), 0, 1)}, claims)
+        for name, n_wrong in (("one", (40, 2, 30)), ("two", (2, 2, 30)))
+    ]
+    found = diff_runs(*folders)
+    (row,) = found.systems
+    (pair,) = (pair for pair in row["pairs"] if (pair["system_a"], pair["system_b"]) == ("a", "b"))
+    assert (pair["n_pairs"], pair["n_untested_pairs"]) == (1, 2)
+    assert "; 2 more could not be tested (a system has one document)" in list_system_order_sentences(row)[0]
+    (bias,) = (one for one in found.findings if one["id"] == "bias")
+    assert bias["n_significant"] == 1
+    assert (
+        "1 of 3 changes of bias by data set and system is significant (95 % CIs corrected for 3; 1 more" in bias["why"]
+    )
+
+
+def test_a_severity_that_fell_beside_figures_that_got_worse_is_no_improvement(tmp_path: Path) -> None:
+    claims = make_claims().assign(dataset="d")
+    right = claims["label"].to_numpy(dtype=int)
+    before = make_run(tmp_path / "one", right, claims)
+    for name, gap, is_warned in (("two", 0.3, True), ("three", 0.1, False)):
+        after = make_run(tmp_path / name, right, claims)
+        for folder, severity, size in ((before, "fail", 0.2), (after, "warn", gap)):
+            stored = json.loads((folder / "results.json").read_text())
+            finding = {"id": "gap", "severity": severity, "evaluator": "judge", "dataset": "d", "statement": severity}
+            stored["findings"] = [finding | {"evidence": {"gap": size}}]
+            (folder / "results.json").write_text(json.dumps(stored))
+        (row,) = diff_runs(before, after).findings
+        assert row["change"] == "changed"
+        assert row["why"].endswith("this is no improvement.") == is_warned
+    assert "the figures got worse" in diff_runs(before, tmp_path / "two" / "run").findings[0]["why"]
 
 
 def test_systems_of_one_rate_are_in_no_order(tmp_path: Path) -> None:

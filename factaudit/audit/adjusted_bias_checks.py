@@ -60,7 +60,8 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         severity: Severity = "ok" if helping and not best.off_after else "warn"
         if severity == "ok" and not (is_shown and not best.untested_after and _is_each_bias_less_than_before(best)):
             continue  # labels that cannot tell a corrected rate from one that is not show nothing
-        if not helping and all(one.off_after for one in mine):
+        # A method that corrects fewer rates, and so leaves fewer to find off, makes no better case.
+        if not helping and all(one.off_after for one in rivals):
             severity = "fail"
         text = "Calibrating {evaluator} on one system and correcting the others by " + _METHOD_PHRASES[best.method]
         text += which * is_best

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
         "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant"
         " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
-        " n_pairs pairs",
+        " n_pairs pairs; n_untested_pairs: those with a system of one document",
         "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
         " restated with other figures; all but new and gone have a statement_before; n_significant: changes of its"
         " figures that are significant, null where none was tested",
