@@ -287,6 +287,8 @@ def flips(kind: str, lost: float, gained: float, low: float | None = None, high:
 def test_claims_that_chunks_make_unverifiable():
     bad = [flips("zero", 0.02, 0.02, 0.01, 0.04), flips("positive", 0.3, 0.02, 0.2, 0.4)]
     assert told(collect_findings({"chunking": bad}), "chunking") == [("fail", "e", "d")]
+    blurred = [row | {"chunk_size": None} for row in bad]
+    assert "chunks of unknown size turn" in find(collect_findings({"chunking": blurred}), id="chunking")["statement"]
     # That is no fault where with chunks it is right on as many claims: then many of the rejected claims are errors.
     rates = [
         {"dataset": "d", "evaluator": name, "bacc": bacc, "chunk_size": 500}

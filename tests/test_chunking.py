@@ -126,6 +126,17 @@ def test_chunks_of_an_evaluator_s_own_size() -> None:
     assert compute_chunking_rates(data, sizes={"chunked-e": 6}) == []
 
 
+def test_a_chunk_size_that_nobody_knows_is_no_500() -> None:
+    long = " ".join(["The cat sat."] * 200) + " A dog ran."
+    data = judged(rows_of(FAR, (1, 0), (1, 1), doc=long))
+    for row in [*compute_chunking_flips(data), *compute_chunking_rates(data)]:
+        assert row["chunk_size"] is None
+        assert row["reason"].startswith("chunk size unknown: 500 words assumed")
+    for row in [*compute_chunking_flips(data, size=500), *compute_chunking_rates(data, size=500)]:
+        assert row["chunk_size"] == 500
+        assert "unknown" not in (row["reason"] or "")
+
+
 def test_rates_without_documents_are_of_all_claims_where_that_is_asked_for() -> None:
     data = judged(rows_of(FAR, (1, 0), (1, 1), doc=None))
     assert compute_chunking_rates(data) == []

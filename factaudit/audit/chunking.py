@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,8 @@ _R2_DIFF_KINDS = ("zero", "positive")
 _FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
 #: What chunks change of the BAcc, in a row of a chunked evaluator.
 _BACC_CHANGE_KEYS = ("bacc_change", "bacc_change_low", "bacc_change_high")
+#: Documents are taken for longer than a chunk from so many words on where nobody knows how long a chunk is.
+ASSUMED_CHUNK_WORDS = 500
 #: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
 CHUNKED_PREFIX = "chunked-"
 
@@ -44,7 +46,7 @@ def compute_chunking_flips(
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    size: int = 500,
+    size: int | Literal["unknown"] = "unknown",
     sizes: Mapping[str, int] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
@@ -52,7 +54,8 @@ def compute_chunking_flips(
 
     pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk;
     sizes: those of chunked evaluators that have another (a run knows them from signatures; chunks
-    that were counted in tokens have to be given in words).
+    that were counted in tokens have to be given in words). Of one whose size is unknown chunk_size is null, and
+    `ASSUMED_CHUNK_WORDS` are assumed.
 
     Documents that are no longer than a chunk are left out (VC §4.2): nothing is cut there, so nothing can flip for it.
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
@@ -66,7 +69,7 @@ def compute_chunking_flips(
     if not chosen:
         return []
     groups = group_claims_by_columns(judgements.claims, by)
-    every = sorted({at for *_, at in chosen})
+    every = sorted({at for *_, at, _ in chosen})
     lengths = np.zeros(len(judgements.claims), dtype=np.int64)
     other_script = np.zeros(len(lengths), dtype=bool)
     found = np.full((len(every), len(judgements.claims)), np.nan)
@@ -78,7 +81,7 @@ def compute_chunking_flips(
     differences = dict(zip(every, found, strict=True))
     n_codes = len(groups.keys) * len(_R2_DIFF_KINDS)
     rows: list[tuple[int, Row]] = []
-    for plain, chunked, at in chosen:
+    for plain, chunked, at, is_known in chosen:
         difference = differences[at]
         short = (lengths <= at) & (lengths > 0)
         undefined = np.isnan(difference)
@@ -116,7 +119,7 @@ def compute_chunking_flips(
                 "evaluator": plain,
                 "chunked_evaluator": chunked,
                 "r2_diff": _R2_DIFF_KINDS[kind],
-                "chunk_size": at,
+                "chunk_size": at if is_known else None,
                 "n": n,
                 "n_unscored": int(counts[place].sum()) - n,
                 "n_one_chunk": int(one_chunk[group]),
@@ -124,7 +127,8 @@ def compute_chunking_flips(
                 "n_other_script": int(other[group]),
             }
             row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            rows.append((group, row | {"reason": _explain_chunking_row(row, at)}))
+            reasons = ["" if is_known else _UNKNOWN_SIZE, _explain_chunking_row(row, at) or ""]
+            rows.append((group, row | {"reason": join_reasons(reasons)}))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
@@ -133,7 +137,7 @@ def compute_chunking_rates(
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    size: int | None = 500,
+    size: int | Literal["unknown"] | None = "unknown",
     sizes: Mapping[str, int] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
@@ -149,12 +153,12 @@ def compute_chunking_rates(
     lengths = np.zeros(len(judgements.claims), dtype=np.int64)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]) if size is not None else ():
         lengths[within] = _count_document_words(docs)
-    found: dict[int | None, list[str]] = {}
-    for plain, chunked, own in asked:
-        found.setdefault(None if size is None else own, []).extend((plain, chunked))
+    found: dict[tuple[int | None, bool], list[str]] = {}
+    for plain, chunked, own, is_known in asked:
+        found.setdefault((None if size is None else own, is_known), []).extend((plain, chunked))
     rows: list[Row] = []
     ends = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
-    for at, names in found.items():
+    for (at, is_known), names in found.items():
         long = np.arange(len(judgements.claims)) if at is None else np.flatnonzero(lengths > at)
         if not len(long):
             continue
@@ -168,19 +172,22 @@ def compute_chunking_rates(
             score=judgements.score[place],
             status=judgements.status[place],
         )
-        every = "" if at is not None else "of all claims, whatever the length of their documents"
+        every = "of all claims, whatever the length of their documents" if at is None else ""
+        every = every if is_known else _UNKNOWN_SIZE
         changes = _compute_bacc_changes(part, asked, by, intervals)
         for row in compute_evaluator_rates(part, by=by, intervals=intervals):
             change = changes.get((row["evaluator"], *(row[key] for key in by)))
             lone = "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
             reason = join_reasons([every, row["reason"] or "", lone])
-            rows.append(row | (change or dict.fromkeys(ends)) | {"chunk_size": at, "reason": reason})
+            rows.append(
+                row | (change or dict.fromkeys(ends)) | {"chunk_size": at if is_known else None, "reason": reason}
+            )
     return rows
 
 
 def _compute_bacc_changes(
     judgements: Judgements,
-    pairs: Sequence[tuple[str, str, int]],
+    pairs: Sequence[tuple[str, str, int, bool]],
     by: Sequence[str],
     intervals: ClusterBootstrap | None,
 ) -> dict[tuple[Any, ...], Row]:
@@ -189,7 +196,7 @@ def _compute_bacc_changes(
     confidence = 0.95 if intervals is None else intervals.confidence
     keys = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
     found = {}
-    for plain, chunked, _ in pairs:
+    for plain, chunked, *_ in pairs:
         if plain not in judgements.evaluators:
             continue
         before, after = (average_repeated_predictions(judgements, name) for name in (plain, chunked))
@@ -205,10 +212,11 @@ def _compute_bacc_changes(
 def _pair_evaluators_for_chunking(
     judgements: Judgements,
     evaluator_pairs: Mapping[str, str] | None,
-    chunk_size: int,
+    chunk_size: int | Literal["unknown"],
     chunk_sizes: Mapping[str, int] | None,
-) -> list[tuple[str, str, int]]:
-    """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks."""
+) -> list[tuple[str, str, int, bool]]:
+    """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks, and
+    whether these are known."""
     if evaluator_pairs is None:
         evaluator_pairs = {
             name: CHUNKED_PREFIX + name
@@ -216,9 +224,9 @@ def _pair_evaluators_for_chunking(
             if CHUNKED_PREFIX + name in judgements.evaluators
         }
     check_count_source_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
-    return [
-        (plain, chunked, (chunk_sizes or {}).get(chunked, chunk_size)) for plain, chunked in evaluator_pairs.items()
-    ]
+    sizes = {chunked: (chunk_sizes or {}).get(chunked, chunk_size) for chunked in evaluator_pairs.values()}
+    words = {chunked: ASSUMED_CHUNK_WORDS if size == "unknown" else size for chunked, size in sizes.items()}
+    return [(plain, to, words[to], sizes[to] != "unknown") for plain, to in evaluator_pairs.items()]
 
 
 def _count_document_words(documents: Sequence[str]) -> list[int]:
@@ -244,6 +252,9 @@ def _compute_chunking_flips(counts: np.ndarray, certain_counts: np.ndarray) -> d
         # no completion may have as large a share as what both scored.
         figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
     return figures
+
+
+_UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
 
 
 def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:
@@ -303,7 +314,12 @@ AUDITS = (
                 key=True,
             ),
             **pick_shared_columns("n", "n_unscored", "reason"),
-            "chunk_size": Column("words in a chunk", "count", "words in a chunk", shown="any"),
+            "chunk_size": Column(
+                "words in a chunk",
+                "count",
+                f"words in a chunk; null where nobody knows: {ASSUMED_CHUNK_WORDS} are assumed",
+                shown="any",
+            ),
             "n_one_chunk": Column(
                 "one chunk", "count", "claims that are left out: their document is no longer than a chunk"
             ),
@@ -358,7 +374,12 @@ AUDITS = (
                 shown="any",
                 interval=DISCORDANT,
             ),
-            "chunk_size": Column("words in a chunk", "count", "words in a chunk; null with `size: null`", shown="any"),
+            "chunk_size": Column(
+                "words in a chunk",
+                "count",
+                f"words in a chunk; null with `size: null`, and where nobody knows: {ASSUMED_CHUNK_WORDS} are assumed",
+                shown="any",
+            ),
         },
         options=_CHUNKING_OPTIONS
         | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},

@@ -52,6 +52,7 @@ def find_chunking_flips(audited_run: AuditedRun, chunked_rates: Sequence[Row]) -
             if (row["dataset"], row.get("chunk_size")) == (dataset, split.get("chunk_size"))
             and row.get("bacc") is not None
         }
+        size = "unknown size" if split.get("chunk_size") is None else "{split.chunk_size:number word}"
         cut, uncut = rates.get(chunked, {}), rates.get(evaluator, {})
         # Without labels that say otherwise, what turns verdicts to 0 for their wording alone is a fault.
         is_fault, advice = True, ""
@@ -68,7 +69,7 @@ def find_chunking_flips(audited_run: AuditedRun, chunked_rates: Sequence[Row]) -
             dataset,
             make_statement(
                 "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}. "
-                "On {split.dataset} chunks of {split.chunk_size:number word} turn {split.flip_1_to_0:percent} of "
+                f"On {{split.dataset}} chunks of {size} turn {{split.flip_1_to_0:percent}} of "
                 f"{{split.n:number}} from attributable to unattributable, against {others} of the others.{advice}",
                 split=split,
                 cut=cut,
