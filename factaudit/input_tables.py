@@ -27,7 +27,7 @@ from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.header_rows import ALL_SHEETS
 from factaudit.tables.list_columns import ask_about_parallel_lists
-from factaudit.tables.log_joins import join_tables_to_log_claims
+from factaudit.tables.log_joins import join_tables_to_log_claims, map_ids_of_log
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.open_questions import (
     AmbiguousReadingError,
@@ -38,7 +38,7 @@ from factaudit.tables.open_questions import (
     read_columns_as_evaluators,
     read_columns_as_people,
 )
-from factaudit.tables.opened_tables import list_column_names, load_pandas_frame
+from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_pandas_frame
 from factaudit.tables.table_loading import LoadedTables, load_tables
 from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
@@ -190,7 +190,8 @@ def _load_collected_input_tables(
     _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
     if tables:
         of_logs = merge_claim_tables([table for _, table in claims], [name for name, _ in claims])
-        loaded = load_tables(tables, _map_ids_of_logs(tables, of_logs), report_line)
+        opened = [one for at, each in enumerate(tables, 1) for one in OpenedTable.open(each, at, ColumnMapping())]
+        loaded = load_tables(opened, map_ids_of_log(opened, of_logs), report_line)
         of_logs, loaded = join_tables_to_log_claims(of_logs, loaded, name_input_sources(tables), report_line)
         claims = [(", ".join(by_format), of_logs)]
         claims += [] if loaded.claims is None else [("tables", loaded.claims)]
@@ -202,20 +203,6 @@ def _load_collected_input_tables(
         given if given != ColumnMapping(auto=True) else None,
         pd.concat(annotations, ignore_index=True) if annotations else None,
     )
-
-
-def _map_ids_of_logs(tables: Sequence[Any], log_claims: pd.DataFrame) -> dict[str, Any] | None:
-    """The mapping of a table that has a log's ids under a name of the log's own (DeepEval's ``name``); None where all
-    have them under a name of ids."""
-    ids = {*log_claims["response_id"].dropna().astype("str")}
-    for source in tables if ids else ():
-        rows = read_foreign_file(source) if isinstance(source, str | Path) else load_pandas_frame(source)
-        names = {normalise_vocabulary_words(name): str(name) for name in rows.columns}
-        if not names.keys() & {*COLUMN_NAMES["claim_id"], *COLUMN_NAMES["claim"]}:
-            found = [name for name in names.values() if {*rows[name].astype("str")} <= ids and rows[name].is_unique]
-            if len(found) == 1:
-                return {"auto": True, "columns": {"claim_id": found[0]}}
-    return None
 
 
 def load_input_claims(source: str | Path, mapping: Any, report_line: Callable[[str], None]) -> pd.DataFrame:

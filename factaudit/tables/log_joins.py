@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
 from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
 from factaudit.tables.claim_keys import match_ids_by_number
+from factaudit.tables.opened_tables import OpenedTable
 from factaudit.tables.schema import is_text_placeholder
 from factaudit.tables.table_loading import LoadedTables
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+
+
+def map_ids_of_log(tables: Sequence[OpenedTable], log_claims: pd.DataFrame) -> dict[str, Any] | None:
+    """The mapping of a table that has a log's ids under a name of the log's own (DeepEval's ``name``); None where all
+    have them under a name of ids."""
+    ids = {*log_claims["response_id"].dropna().astype("str")}
+    for rows in (one.rows for one in tables if ids):
+        names = {normalise_vocabulary_words(name): str(name) for name in rows.columns}
+        if not names.keys() & {*COLUMN_NAMES["claim_id"], *COLUMN_NAMES["claim"]}:
+            found = [name for name in names.values() if {*rows[name].astype("str")} <= ids and rows[name].is_unique]
+            if len(found) == 1:
+                return {"auto": True, "columns": {"claim_id": found[0]}}
+    return None
 
 
 def join_tables_to_log_claims(

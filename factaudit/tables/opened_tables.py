@@ -47,7 +47,9 @@ class OpenedTable:
 
     @classmethod
     def open(cls, source: Any, number: int, mapping: ColumnMapping) -> list[OpenedTable]:
-        """The tables of a source: one, or those of a workbook's sheets."""
+        """The tables of a source: one, or those of a workbook's sheets; a table that was opened before is itself."""
+        if isinstance(source, cls):
+            return [source]
         if not isinstance(source, str | Path):
             rows = load_pandas_frame(source)
             return [cls(f"table {number}", [*map(str, rows.columns)], None, rows)]

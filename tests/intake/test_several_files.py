@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from generated_shapes import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
 from table_readings import describe_tables
 
-from factaudit import compare
+from factaudit import compare, input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.input_tables import load_input_tables
+from factaudit.tables import opened_tables
 from factaudit.tables.open_questions import AmbiguousReadingError
 
 IDS = [f"q{i}" for i in range(N)]
@@ -355,8 +357,10 @@ def test_rows_that_say_two_things_of_a_claim_are_refused(tmp_path: Path) -> None
         load_input_tables(write_files(tmp_path, {"claims.csv": TEXTS, "scores.csv": scores}))
 
 
-def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(tmp_path: Path) -> None:
-    """DeepEval's `name`: nothing in the file of labels was mapped."""
+def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DeepEval's `name`: nothing in the file of labels was mapped; and it was read twice."""
     metric = {"name": "Faithfulness", "threshold": 0.5}
     cases = [
         {
@@ -371,8 +375,17 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(tmp_path: Path)
     (tmp_path / "run.json").write_text(json.dumps({"testCases": cases}))
     names = [f"test_case_{k}" for k in range(N)]
     labels = {"name": names[::-1], "faithful": [int(digit) for digit in L][::-1]}
-    described = describe_tables(load_input_tables([tmp_path / "run.json", *write_files(tmp_path, {"l.csv": labels})]))
+    paths, reads = [tmp_path / "run.json", *write_files(tmp_path, {"l.csv": labels})], list[str]()
+
+    def read_and_note(read: Any, path: Path, *more: Any) -> Any:
+        reads.append(Path(path).name)
+        return read(path, *more)
+
+    for module, name in ((input_tables, "read_foreign_file"), (opened_tables, "read_foreign_tables")):
+        monkeypatch.setattr(module, name, partial(read_and_note, getattr(module, name)))
+    described = describe_tables(load_input_tables(paths))
     assert (described["labels"], described["evaluators"]) == (L, {"Faithfulness": A})
+    assert reads.count("l.csv") == 1
 
 
 def test_facts_and_verdicts_are_joined_by_the_id_of_the_fact(tmp_path: Path) -> None:
