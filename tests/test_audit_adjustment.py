@@ -225,6 +225,17 @@ def test_a_system_with_few_labels_is_corrected_on_all_its_claims():
             assert row[key] == of_all[key]
         labels = [each["label"] for each in few if each["system"] == row["system"] and each["label"] is not None]
         assert (row["n_labels"], row["labelled_error_rate"]) == (len(labels), pytest.approx(1 - np.mean(labels)))
+        assert row["n_calibration_labels"] == sum(each["system"] == "a" for each in rows)
+
+
+def test_rows_say_how_many_labels_a_calibration_uses():
+    rows = random_rows(3, unscored=0.2)
+    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"])
+    for row in found:
+        mine = [each for each in rows if each["system"] == row["calibration_system"] and each["label"] is not None]
+        usable = sum(each["e"] is not None for each in mine)
+        assert row["n_calibration_labels"] == (None if row["calibration_system"] == "__cv__" else usable)
+    assert any(0 < row["n_calibration_labels"] < row["n"] for row in found if row["calibration_system"] != "__cv__")
 
 
 def test_adjust_names_what_it_does_not_know():

@@ -54,13 +54,13 @@ def compute_adjustment_effect(
     """Each system of a dataset calibrates in turn; what bias is left in the error rates of the others?
 
     A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its labelled one) and
-    calibration_errors (their number), threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the
-    n_systems others, mean_abs_bias_before (that of method ``none``, of the same systems; in row ``__cv__`` by the same
-    calibrations), change (= mean_abs_bias - mean_abs_bias_before: negative where the method helps),
-    unidentifiable (1 where the calibration system cannot give what the method needs, or the evaluator is not clear of
-    chance on it; reason says why). Row ``__cv__``: the means over the n_systems calibrations that could be made, and
-    the number of those that could not. n, n_unscored: labelled claims (or responses) of all systems that the method
-    could use and could not. Without scores there are no threshold rows.
+    calibration_errors (their number), n_calibration_labels (those that the method uses), threshold (of the threshold
+    methods), mean_abs_bias and worst_abs_bias over the n_systems others, mean_abs_bias_before (that of method ``none``,
+    of the same systems; in row ``__cv__`` by the same calibrations), change (= mean_abs_bias - mean_abs_bias_before:
+    negative where the method helps), unidentifiable (1 where the calibration system cannot give what the method needs,
+    or the evaluator is not clear of chance on it; reason says why). Row ``__cv__``: the means over the n_systems
+    calibrations that could be made, and the number of those that could not. n, n_unscored: labelled claims (or
+    responses) of all systems that the method could use and could not. Without scores there are no threshold rows.
 
     A mean of absolute values is pushed up by noise and never reaches 0: no interval of it, or of its change, holds.
     `adjusted_bias` has each system's signed bias with an interval. There are no bounds.
@@ -157,11 +157,13 @@ def _build_adjustment_rows(
             "unidentifiable": int(refusal_reasons[at] is not None),
         }
         row["calibration_errors"] = int(sizes[at, 0].sum())
+        row["n_calibration_labels"] = int(sizes[at, :2, 1].sum())
         row |= {key: none_if_undefined(values[at]) for key, values in figures.items()}
         reason = [refusal_reasons[at] or "", "" if others else "no other system", explain_missing_threshold(method)]
         rows.append(row | {"reason": join_reasons(reason)})
     row = about | {"calibration_system": MEAN_OVER_CALIBRATIONS, "n_systems": len(made)}
-    row |= {"unidentifiable": sum(reason is not None for reason in refusal_reasons), "calibration_errors": None}
+    row |= {"unidentifiable": sum(reason is not None for reason in refusal_reasons)}
+    row |= {"calibration_errors": None, "n_calibration_labels": None}
     row |= {
         key: none_if_undefined(mean_over_threshold_calibrations(values[made])) if key in _AVERAGED_FIGURES else None
         for key, values in figures.items()
@@ -256,7 +258,7 @@ def select_adjustment_means_over_calibrations(rows: Sequence[Row]) -> tuple[list
     means = [row for row in rows if row.get("calibration_system") == MEAN_OVER_CALIBRATIONS]
     if not means:
         return list(rows), ""
-    only_one = {"threshold"} | {key for key in rows[0] if key.startswith("calibration_error")}
+    only_one = {"threshold", "n_calibration_labels"} | {key for key in rows[0] if key.startswith("calibration_error")}
     return [{k: v for k, v in row.items() if k not in only_one} for row in means], "Each calibration is in the CSV."
 
 
@@ -303,8 +305,13 @@ _COLUMNS = {
         "count",
         f"1 where the system cannot give what the method needs; in a `{MEAN_OVER_CALIBRATIONS}` row, how many cannot",
     ),
-    "calibration_errors": Column("calibration errors", "count", "labelled errors of the calibration system"),
-    "calibration_error_rate": Column("calibration error rate", "percent", "their share of its labels"),
+    "calibration_errors": Column(
+        "calibration errors", "count", "labelled errors of the calibration system, usable or not"
+    ),
+    "n_calibration_labels": Column(
+        "calibration labels", "count", "labels of the calibration system that the method uses"
+    ),
+    "calibration_error_rate": Column("calibration error rate", "percent", "their share of all its labels"),
     "threshold": Column(
         "threshold", "number", "the tuned one; a prediction is 1 where the score is above it", digits=3
     ),

@@ -42,12 +42,13 @@ def correct_system_error_rates(
     """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
 
     A row per dataset (where ``calibration_system`` has claims), level, evaluator (all, or the one named), method and
-    other system: threshold, n (its scored claims, labelled or not), n_unscored, n_labels, predicted_error_rate
-    (as predicted), adjusted_error_rate, labelled_error_rate (of its n_labels) and bias (= adjusted - labelled), reason.
-    With intervals ``_low`` and ``_high`` of the adjusted rate and the bias: whole clusters are resampled,
-    calibration and correction made again. Beside them the *transfer test* of `factaudit.audit.transfer` over the
-    dataset's labelled systems, as ``tpr_p``, ``tpr_missable`` and the same of TNR: a correction supposes that both
-    rates are equal. Raises `UsageError` for an unknown evaluator or system, or where no dataset has another system.
+    other system: threshold, n (its scored claims, labelled or not), n_unscored, n_labels, n_calibration_labels (of the
+    calibration system, that the method uses), predicted_error_rate (as predicted), adjusted_error_rate,
+    labelled_error_rate (of its n_labels) and bias (= adjusted - labelled), reason. With intervals ``_low`` and
+    ``_high`` of the adjusted rate and the bias: whole clusters are resampled, calibration and correction made again.
+    Beside them the *transfer test* of `factaudit.audit.transfer` over the dataset's labelled systems, as ``tpr_p``,
+    ``tpr_missable`` and the same of TNR: a correction supposes that both rates are equal. Raises `UsageError` for an
+    unknown evaluator or system, or where no dataset has another system.
     """
     judged = Judgements.join(claims, verdicts)
     known = sorted(set(claims["system"].dropna()))
@@ -119,8 +120,9 @@ def _correct_error_rates_by_each_method(
         unusable, usable = calibration_claims.count_usable_claims(method)[1].sum(0).tolist()
         adjusted = np.nan if why or not usable else found.corrected_rates[method][0, 1, 0]
         row: Row = {"method": method, "threshold": none_if_undefined(found.thresholds[method][0, 0])}
-        n_labels = int(calibration_claims.count_usable_claims(method)[1, :2].sum())
-        row |= {"n": usable, "n_unscored": unusable, "n_labels": n_labels}
+        sizes = calibration_claims.count_usable_claims(method)
+        row |= {"n": usable, "n_unscored": unusable, "n_labels": int(sizes[1, :2].sum())}
+        row["n_calibration_labels"] = int(sizes[0, :2, 1].sum())
         row |= {
             "predicted_error_rate": none_if_undefined(found.corrected_rates["none"][0, 1, 0]),
             "adjusted_error_rate": none_if_undefined(adjusted),

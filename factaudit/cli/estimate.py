@@ -165,7 +165,7 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
     json_keys={
         "rows": "array: per dataset, evaluator, method and system: threshold, n (all its scored claims),"
         " predicted_error_rate, adjusted_error_rate with _low and _high, labelled_error_rate of its n_labels, reason"
-        " where there is none",
+        " where there is none; n_calibration_labels: of the system calibrated on",
         "out": "string or null: the file of the rows",
     },
     short_help="Correct error rates from one labelled system.",
