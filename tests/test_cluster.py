@@ -135,15 +135,38 @@ def start_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-#: Ray's client has ended its process by a fault in gRPC, for which pytest-xdist waits for ever: it has one of its own.
-CLIENT = """
-import sys
+#: Ray ends the process of a driver whose node is lost, and its client has ended its own by a fault in gRPC, for either
+#: of which pytest-xdist waits for ever: they have a process of their own.
+DRIVER = """
+import json, sys
 import pandas as pd
 import slow_evaluator
+from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.judging import NamedEvaluator, judge
-claims, notes, address, out = sys.argv[1:]
-judge(pd.read_parquet(claims), [NamedEvaluator("slow", slow_evaluator.Slow(notes))], on=address).to_parquet(out)
+claims, notes, address, out, journal, settings = sys.argv[1:]
+ray_cluster.CLAIMS_PER_BLOCK = 6
+slow = NamedEvaluator("slow", slow_evaluator.Slow(notes, **json.loads(settings)))
+judge(pd.read_parquet(claims), [slow], journal=journal or None, on=address).to_parquet(out)
 """
+
+
+def judge_in_a_process(
+    claims: pd.DataFrame, notes: Path, address: str, journal: Path | str = "", **settings: float
+) -> tuple[pd.DataFrame | None, subprocess.CompletedProcess[str]]:
+    """The verdicts (None where the process failed), and how the process ended."""
+    given, out = notes.with_name("claims.parquet"), notes.with_name("verdicts.parquet")
+    claims.to_parquet(given)
+    out.unlink(missing_ok=True)
+    paths = os.pathsep.join([str(notes.parent), *sys.path])  # the evaluator's module, and what is tested here
+    arguments = [str(given), str(notes), address, str(out), str(journal), json.dumps(settings)]
+    ran = subprocess.run(
+        [sys.executable, "-c", DRIVER, *arguments],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    return pd.read_parquet(out) if ran.returncode == 0 else None, ran
 
 
 def judge_by_client(claims: pd.DataFrame, notes: Path, address: str) -> pd.DataFrame:
@@ -151,19 +174,10 @@ def judge_by_client(claims: pd.DataFrame, notes: Path, address: str) -> pd.DataF
 
     Where it cannot in four tries there is nothing here to test.
     """
-    given, out = notes.with_name("claims.parquet"), notes.with_name("verdicts.parquet")
-    claims.to_parquet(given)
-    paths = os.pathsep.join([str(notes.parent), *sys.path])  # the evaluator's module, and what is tested here
     for _ in range(4):
-        ran = subprocess.run(
-            [sys.executable, "-c", CLIENT, str(given), str(notes), address, str(out)],
-            env=os.environ | {"PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            timeout=400,
-        )
-        if ran.returncode == 0:
-            return pd.read_parquet(out)
+        found, ran = judge_in_a_process(claims, notes, address)
+        if found is not None:
+            return found
         assert "Initialization failure from server" in ran.stderr or ran.returncode < 0, ran.stderr
         time.sleep(5)
     pytest.skip(f"Ray serves no client on this machine: {ran.stderr[-300:]}")
@@ -200,7 +214,6 @@ def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any
 @pytest.mark.slow
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
     notes, journal = tmp_path / "notes", tmp_path / "journal"
-    slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05, nodes=2))
     kept: set[str] = set()
 
     def kill() -> None:
@@ -211,7 +224,12 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    found = judge(CLAIMS, [slow], journal=journal, on="ray")
+    # Where the driver's own node is the one that is killed, Ray ends it: the next one goes on with the journal.
+    for _ in range(2):
+        found, ran = judge_in_a_process(CLAIMS, notes, "ray", journal, seconds=0.05, nodes=2)
+        if found is not None:
+            break
+    assert found is not None, ran.stderr[-2000:]
     killer.join(60)
     assert len(kept) >= 30
     judged = noted(notes)
@@ -222,7 +240,8 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
     # The same as in one process; and a second run, with the journal, judges nothing.
     here = judge(CLAIMS, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))])
     pd.testing.assert_frame_equal(found, here)
-    pd.testing.assert_frame_equal(judge(CLAIMS, [slow], journal=journal, on="ray"), here)
+    again, ran = judge_in_a_process(CLAIMS, notes, "ray", journal, seconds=0.05, nodes=1)
+    pd.testing.assert_frame_equal(again, here)
     assert noted(notes) == judged
 
 
