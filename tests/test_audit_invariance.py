@@ -215,6 +215,8 @@ def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
     forty = pairs([(1, 1)] * 40, "changed", "number_changed")
     screen = compose_first_screen(compare(*tables(forty, ["e"]), replicates=20).to_dict())
     assert str(screen.advice[-1].sentence) == "e still passes 40 of 40 claims with changed numbers."  # no 100 of 100
+    half = pairs([(1, 1)] * 77 + [(1, 0)] * 123, "changed", "number_changed")
+    assert compose_first_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [["e", "39"]]  # 38.5
     few = pairs([(1, 1)] * 11 + [(1, 0)], "changed", "number_changed")
     screen = compose_first_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
     assert screen.rows == [["e", "11 of 12"]]

@@ -13,6 +13,7 @@ from factaudit.arrays.clustered_shares import estimate_share_of_rows
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals, read_decision_limits
+from factaudit.audit.core.figure_formatting import format_whole_percent
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -276,7 +277,7 @@ def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: s
     failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
     if not n:
         return None
-    return f"{100 * failed / n:.0f}" if n >= MIN_SHARE_COUNT else f"{failed} of {n}"
+    return format_whole_percent(failed / n) if n >= MIN_SHARE_COUNT else f"{failed} of {n}"
 
 
 AUDIT = Audit(
