@@ -44,13 +44,6 @@ _ENDS = ("_before", "_after", "", "_low", "_high")
 _N_EXAMPLES = 3
 
 
-#: Why a finding on an evaluator changed of which no verdict did.
-_WHY_UNCHANGED = (
-    "Its verdicts, the claims and their labels are the same: other evaluators or settings of the run made it, as tests "
-    "are corrected for all of a run."
-)
-
-
 @dataclass(frozen=True)
 class RunDiff:
     """Two runs on the claims that they share.
@@ -136,12 +129,10 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     labels = other.set_index("claim_id")["label"].reindex(shared["claim_id"]).to_numpy(dtype=object)
     alike = pd.Series(labels).fillna(-1).to_numpy() == shared["label"].astype(object).fillna(-1).to_numpy()
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
+    unchanged: list[str] = []
     if len(claims) == len(other) == len(shared) and alike.all():
         unchanged = _list_evaluators_of_equal_verdicts(*judged)
-        for row in findings:
-            if row["change"] in ("new", "changed", "moved") and row["evaluator"] in unchanged:
-                row["why"] = _WHY_UNCHANGED
-    findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names)
+    findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names, unchanged)
     return RunDiff(
         str(before),
         str(after),

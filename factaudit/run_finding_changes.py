@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
 
 import numpy as np
@@ -26,6 +26,10 @@ _FIGURES_OF_CHECK: dict[str, tuple[tuple[str, ...], dict[bool, str]]] = {
     "transfer": (("tpr", "tnr"), {True: "system"}),
 }
 _FIGURE_WORDS = {"tpr": "TPR", "tnr": "TNR", "bias": "bias"}
+#: Why a finding on evaluators changed of which no verdict did, on the same claims with the same labels.
+_WHY_UNCHANGED = (
+    "The verdicts, the claims and their labels are the same: other evaluators or settings of the run made it."
+)
 #: Why a finding changed where its figures could not.
 _WHY_NO_PREDICTION_CHANGED = (
     "No prediction changed on the claims judged in both runs: what else differs made it (labels, claims, lost "
@@ -41,13 +45,14 @@ def explain_finding_changes_of_runs(
     results: tuple[Results, Results],
     judgements: Sequence[Judgements],
     names: Mapping[str, str],
+    unchanged: Collection[str] = (),
 ) -> list[Row]:
     """The findings, with ``why`` of those that changed: whether the figures that they state changed significantly.
 
     That one run has a finding and the other has not is no such test. n_significant: how many of the figures changed
     significantly, on the claims of both runs (Bonferroni over them); null where no test was made. Of a finding without
     such a test ``why`` says so, and has its figure in both runs, where both have it. names: of evaluators, from before
-    to after.
+    to after. unchanged: those after of which verdicts, claims and labels are the same.
     """
     old_names = {new: old for old, new in names.items()}
     found = []
@@ -57,11 +62,12 @@ def explain_finding_changes_of_runs(
         if row["change"] == "restated":
             continue
         warning = _warn_of_graver_figures(row, results[0]) if row["change"] == "changed" else ""
-        if row["change"] != "gone" and row.get("why"):  # no verdict changed
-            row |= {"n_significant": 0, "why": f"{row['why']} {warning}".rstrip()}
-            continue
         parts = (row["evaluator"] or "").split(" / ")
         after = [names[name] if row["change"] == "gone" and name else name for name in parts]
+        if all(name in unchanged for name in after):
+            said = [row.get("why"), _WHY_UNCHANGED, warning]
+            row |= {"n_significant": 0, "why": " ".join(filter(None, said))}
+            continue
         before = [old_names[name] if name else name for name in after]
         said = [row.get("why") or ""]
         if row["change"] == "new":

@@ -16,27 +16,25 @@ from factaudit.run_diff import diff_runs
 def compare_run_versions(runs: Sequence[str | Path], pairs: Mapping[str, str] | Sequence[str] = ()) -> list[Row]:
     """A row per run and compared evaluator, runs in the order given.
 
-    Keys: run, evaluator, bacc with bacc_low and bacc_high over all data sets, and change with change_low and
-    change_high: the paired difference from the run before, on the claims of both (null of the first). pairs, errors: as
-    in `diff_runs`.
+    Keys: run, place (0 for the first run), evaluator, bacc with bacc_low and bacc_high over all data sets, and change
+    with change_low and change_high: the paired difference from the run before, on the claims of both (null of the
+    first). pairs, errors: as in `diff_runs`.
     """
-    changes: dict[tuple[str, str], Row] = {}
-    compared: dict[str, list[str]] = {str(run): [] for run in runs}
-    for before, after in pairwise(runs):
+    # By place, as a run may stand at several: of each evaluator the change from the run before.
+    changes: list[dict[str, Row]] = [{} for _ in runs]
+    for at, (before, after) in enumerate(pairwise(runs)):
         for row in diff_runs(before, after, pairs=pairs).changes:
             if row["dataset"] == MACRO_MEAN:
-                changes[str(after), row["evaluator"]] = row
-                compared[str(after)].append(row["evaluator"])
-                if before == runs[0]:
-                    compared[str(before)].append(row["evaluator_before"])
+                changes[at + 1][row["evaluator"]] = row
+                if at == 0:
+                    changes[0][row["evaluator_before"]] = {}
     rows = []
-    for run in map(str, runs):
+    for place, run in enumerate(map(str, runs)):
         overall = find_overall_evaluator_rows(Results.load(run).rows("rates"))
-        for evaluator in compared[run]:
-            row = {"run": run, "evaluator": evaluator}
+        for evaluator, change in changes[place].items():
+            row = {"run": run, "place": place, "evaluator": evaluator}
             row |= {key: overall.get(evaluator, {}).get(key) for key in ("bacc", "bacc_low", "bacc_high")}
-            found = changes.get((run, evaluator), {})
-            row |= {f"change{end}": found.get(f"bacc{end}") for end in ("", "_low", "_high")}
+            row |= {f"change{end}": change.get(f"bacc{end}") for end in ("", "_low", "_high")}
             rows.append(row)
     return rows
 

@@ -18,7 +18,9 @@ from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.cli import cli
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
-from factaudit.run_diff import diff_runs
+from factaudit.report.plots.command_plots import draw_version_curve
+from factaudit.run_diff import diff_runs, write_run_diff
+from factaudit.run_diff_markdown import render_run_diff_markdown
 from factaudit.run_system_orders import list_system_order_sentences
 from factaudit.run_versions import compare_run_versions
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -218,6 +220,22 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     assert "judge: BAcc changed by −6.6 points (95 % CI −11.9 to −1.3): bacc&lt;-0.01 holds" in page
     assert "−6.6" in page, "a change of BAcc in points"
     assert "<script" not in page
+
+
+def test_a_page_marks_a_change_of_another_figure_as_the_summary_does(tmp_path: Path) -> None:
+    """ "Changed" stood in the green of a pass."""
+    found = diff_runs(*make_runs_of_changed_tpr(tmp_path))
+    assert found.judge().word == "changed"
+    write_run_diff(found, tmp_path / "diff.html", found.judge())
+    assert '<b class="badge warn">changed</b>' in (tmp_path / "diff.html").read_text()
+    assert render_run_diff_markdown(found, found.judge()).startswith("### ⚠️ factaudit: changed")
+
+
+def make_runs_of_changed_tpr(tmp_path: Path) -> list[Path]:
+    """A judge that passed everything, and an update that rejects a fifth of either class."""
+    claims = make_claims(600)
+    after = np.where(np.arange(600) // 3 % 5 == 0, 0, 1)
+    return [make_run(tmp_path / name, said, claims) for name, said in (("one", np.ones_like(after)), ("two", after))]
 
 
 def make_claims(n: int = N) -> pd.DataFrame:
@@ -660,6 +678,13 @@ def test_versions_of_a_judge_are_listed_in_their_order_and_the_last_two_compared
     assert "<svg" in figure.read_text()
     out = call("diff", third, runs[1], runs[0], runs[1])[1]
     assert f"best      {name_best_run([third, *runs])}, judge: " in out, "in any order"
+    # A run that stands first and last has no run before it the first time.
+    again = compare_run_versions([runs[0], runs[1], runs[0]])
+    assert [(row["place"], row["run"]) for row in again] == [(at, str(runs[at % 2])) for at in range(3)]
+    assert again[0]["change"] is None
+    assert again[2]["change"] == pytest.approx(-again[1]["change"])
+    assert again[2]["change"] > 0
+    assert list(draw_version_curve(again).axes[0].get_xticks()) == [0, 1, 2]
     for equal in ([runs[1], runs[1], runs[1]], [runs[0], runs[0], third]):
         assert name_best_run(equal) is None
         assert "best " not in call("diff", *equal)[1], "of equals none is chosen"

@@ -182,7 +182,7 @@ def test_findings_of_two_runs_are_those_of_their_verdicts(tmp_path: Path) -> Non
                 assert row["statement"] != row["statement_before"]
             # Verdicts changed: why a finding is gone is said; of others which figures changed significantly, at most.
             why = row.get("why", "")
-            assert why.startswith(("Not found now", "This is not shown now")) == (row["change"] == "gone"), row
+            assert why.startswith(("Not reported now", "This is not shown now")) == (row["change"] == "gone"), row
             for place, rate, *shown in re.findall(r"(\w+) \((TPR|TNR) ([\d.]+) → ([\d.]+),", why):
                 label = float(rate == "TPR")
                 for one, text in zip((judged_before, judged_after), shown, strict=True):
@@ -191,7 +191,7 @@ def test_findings_of_two_runs_are_those_of_their_verdicts(tmp_path: Path) -> Non
             if row["change"] == "gone" and row["id"] == "gap" and row["severity"] != "ok":
                 rates = judged_after.groupby(["dataset", "label"])["prediction"].mean().unstack()
                 assert ((rates[1.0] - (1 - rates[0.0])).abs() <= 0.2 + 1e-9).all()
-                assert row["why"].startswith("Not found now: TPR and TNR are more than 20 points apart")
+                assert row["why"].startswith("Not reported now: TPR and TNR are more than 20 points apart")
     assert {"restated", "moved", "gone", "new"} <= seen.keys(), seen
 
 
@@ -206,4 +206,10 @@ def test_a_finding_that_changed_without_a_verdict_says_so(tmp_path: Path) -> Non
     (pair,) = [diff_runs(*reversed(runs)).findings]
     assert {row["change"] for row in pair} == {"new"}
     assert all(read_judged(runs[0], row["evaluator"]).equals(read_judged(runs[1], row["evaluator"])) for row in pair)
-    assert all(row["why"].startswith("Its verdicts, the claims and their labels are the same") for row in pair)
+    same = "The verdicts, the claims and their labels are the same: other evaluators or settings of the run made it."
+    assert all(row["why"] == same for row in pair)
+    gone = diff_runs(*runs).findings
+    assert {row["change"] for row in gone} == {"gone"}
+    for row in gone:  # neither labels nor claims nor lost verdicts can have made it
+        assert row["why"].endswith(same)
+        assert "what else differs" not in row["why"]

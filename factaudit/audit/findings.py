@@ -98,7 +98,10 @@ def explain_absent_finding(
     lacked = check.lacks(whole) if check.lacks else ""  # the reason in a run counts all of its evaluators
     if why := lacked or _explain_check_not_run(load_all_audits()[audit_name], check, run):
         return f"Not checked now: {why}."
-    return "This is not shown now." if finding["severity"] == "ok" else f"Not found now: {check.says.replace('`', '')}."
+    # A check may be silent where what it looks for is there: of corrections it looks at the best method alone.
+    return (
+        "This is not shown now." if finding["severity"] == "ok" else f"Not reported now: {check.says.replace('`', '')}."
+    )
 
 
 def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:

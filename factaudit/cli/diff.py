@@ -52,8 +52,8 @@ if TYPE_CHECKING:
         " is one",
         "warnings": "array: the conditions of --warn-on that hold, and those of --fail-on that hold, but not for sure",
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
-        "versions": "array: of more than two runs, per run and evaluator: bacc, bacc_low, bacc_high, and change from"
-        " the run before with _low and _high; else empty",
+        "versions": "array: of more than two runs, per run and evaluator: run, place, bacc, bacc_low, bacc_high, and"
+        " change from the run before with _low and _high; else empty",
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",

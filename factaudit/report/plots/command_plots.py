@@ -41,23 +41,23 @@ def write_command_figure(figure: Figure, path: Path, title: str) -> None:
 
 
 def draw_version_curve(versions: Sequence[Row]) -> Figure:
-    """Rows with run, evaluator, bacc, bacc_low and bacc_high: a line per evaluator, with the interval of each run."""
+    """Rows with run, place, evaluator, bacc, bacc_low and bacc_high: a line per evaluator, with each run's interval."""
     with use_report_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.4), layout="constrained")
         ax = figure.subplots()
-        runs = list_unique(row["run"] for row in versions)
+        runs = {row["place"]: row["run"] for row in versions}
         evaluators = list_unique(row["evaluator"] for row in versions if row["bacc"] is not None)
         for at, evaluator in enumerate(evaluators):
             colour, marker = choose_plot_series_style(at)
             rows = [row for row in versions if row["evaluator"] == evaluator and row["bacc"] is not None]
-            place = [runs.index(row["run"]) for row in rows]
+            places = [row["place"] for row in rows]
             ax.plot(
-                place, [100 * row["bacc"] for row in rows], color=colour, marker=marker, ms=4, lw=1, label=evaluator
+                places, [100 * row["bacc"] for row in rows], color=colour, marker=marker, ms=4, lw=1, label=evaluator
             )
-            for x, row in zip(place, rows, strict=True):
+            for x, row in zip(places, rows, strict=True):
                 if row["bacc_low"] is not None:
                     ax.plot([x, x], [100 * row["bacc_low"], 100 * row["bacc_high"]], color=colour, lw=1)
-        ax.set_xticks(range(len(runs)), [PurePath(run).name for run in runs], rotation=30 if len(runs) > 4 else 0)
+        ax.set_xticks([*runs], [PurePath(run).name for run in runs.values()], rotation=30 if len(runs) > 4 else 0)
         ax.set(xlim=(-0.5, len(runs) - 0.5), ylabel="balanced accuracy (%)")
         if len(evaluators) > 1:
             ax.legend()
