@@ -139,7 +139,8 @@ def test_rates_that_are_each_a_little_off_show_in_all_systems_together():
     assert (found["severity"], "n_off" in found["evidence"]) == ("warn", False)
     assert found["statement"] == (
         "e is significantly off for all systems together, not significantly by over 5 points. On d it puts their error "
-        "rate at 35.0 % where the labels say 25.0 %. None of 6 rates of single systems is significantly off alone."
+        "rate at 35.0 % where the labels say 25.0 %. None of 6 rates of single systems is significantly off "
+        "after the correction for all tests."
     )
     one = compute_quantification_bias(
         judged([row | {"system": "s"} for row in off], "e"), levels=["claim"], intervals=INTERVALS
@@ -369,6 +370,14 @@ def test_unscored_claims_that_could_change_a_conclusion():
     assert (
         "1 unscored claim of e cannot change its place by BAcc, the sign of its bias, or"
         in find(harmless, id="unscored")["statement"]
+    )
+    # Two biases of unlike signs, each far from 0 for one claim; their mean is not.
+    one = [row | {"dataset": "one"} for row in cells(70, 30, 100, 0)]
+    two = [row | {"dataset": "two"} for row in cells(100, 0, 71, 29) + unscored(1, 0)]
+    mean = of_rates(one + two, "e")
+    assert (
+        "1 unscored claim of e cannot change on any one dataset its place by BAcc"
+        in find(mean, id="unscored")["statement"]
     )
     found = of_rates(rows + unscored(30, 0), "e")
     assert told(found, "unscored") == [("warn", "e", "d")]

@@ -14,6 +14,7 @@ from statsmodels.stats.proportion import power_proportions_2indep, proportions_z
 
 from factaudit.arrays.system_rankings import order_system_rankings
 from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.ranking import compute_ranking_agreement
 from factaudit.audit.ranking_pairs import ORDER_SYMBOLS, compute_ranking_pairs
@@ -55,6 +56,7 @@ def test_claims_and_responses_by_hand():
     assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.0, 0.0)
     over_all = find(rows, level="response", system="__all__")
     assert over_all["n"] == 2
+    assert "labelled when all its claims are" in QUANTIFICATION_AUDIT.formula, "the page says so, too"
     left_out = "2 responses without labels for all claims left out"
     assert over_all["reason"] == f"1 claim without response_id; {left_out}"
     assert find(rows, level="claim", system="__all__")["n"] == 6

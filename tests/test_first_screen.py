@@ -13,6 +13,7 @@ from factaudit import compare
 from factaudit.audit import make_audited_run
 from factaudit.audit.first_screen import MAX_EVALUATORS, FirstScreen, compose_first_screen
 from factaudit.audit.quantification import decide_on_quantification
+from factaudit.audit.rates import AUDIT as RATES_AUDIT
 from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_terminal_first_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
@@ -121,6 +122,24 @@ def test_equals_are_both_recommended_and_none_where_all_guess():
     guessing = screen_of(compare(*make_tables({"a": (0.5, 0.5), "b": (0.5, 0.5)}), replicates=200))
     assert not advice_of(guessing, "Use")
     assert advice_of(guessing, "Do not use") == ["any of them as they are: none is shown to be better than guessing."]
+
+
+def test_use_is_said_where_each_that_it_names_may_be_used():
+    """ "Use a or b" of two of which one may be used for nothing: the reader may take either."""
+    claims, verdicts = make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)})
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64")
+    lost = (verdicts["evaluator"] == "b") & (verdicts.index % 8 == 0)
+    verdicts.loc[lost, "prediction"] = None
+    verdicts.loc[lost, "status"] = "refused"
+    results = compare(claims, verdicts, audits=["rates"], replicates=200)
+    run = make_audited_run(results.audits, results.about)
+    (decision,) = RATES_AUDIT.decides
+    answers = {name: decision.answer(run, name).may for name in ("a", "b")}
+    assert answers == {"a": "yes", "b": "cannot tell"}
+    screen = screen_of(results)
+    assert not advice_of(screen, "Use")
+    (best,) = advice_of(screen, "Best")
+    assert {"a", "b"} <= set(best.replace(":", "").split())
 
 
 def test_one_that_is_of_use_is_named_where_a_noisy_one_stands_above_it():

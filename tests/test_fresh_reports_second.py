@@ -182,6 +182,16 @@ def test_the_second_under_use_that_cannot_be_told_is_named_so() -> None:
     assert lines["Not for"].endswith("1 of 2 by one is significantly off by over 5 points (30.0); two: cannot tell.")
 
 
+def test_who_has_no_rate_that_is_off_and_cannot_be_told_is_named_beside_others() -> None:
+    """ "Two: cannot tell" and no word of the best, of which nobody can tell either, read as if the best were fine."""
+    rows = make_biases("best", [(0.04, 0.1), (0, 0.1)]) + make_biases("one", [(0.3, 0.05), (0, 0.05)])
+    rows += make_biases("two", [(0.08, 0.05), (0, 0.1)])
+    lines = dict(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["best", "one", "two"]))
+    assert lines["Not for"].endswith(
+        "1 of 2 by one is significantly off by over 5 points (30.0); best, two: cannot tell."
+    )
+
+
 def test_who_is_off_for_all_systems_together_alone_is_named_beside_others() -> None:
     single = make_biases("one", [(0.3, 0.05), (0, 0.05)])
     both = make_biases("two", [(0.08, 0.09), (0.08, 0.09)])

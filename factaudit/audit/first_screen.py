@@ -252,10 +252,14 @@ def _list_first_screen_few_labels_advice(run: AuditedRun, most: Row) -> Iterator
 
 
 def _may_be_used_for_a_task(run: AuditedRun, evaluators: Sequence[str]) -> bool:
-    """Whether a decision on one of them is “yes”, if only with a correction or review; so where nothing decides."""
+    """Whether some decision on each of them is “yes”, if only with a correction or review; so where nothing decides."""
     decisions = [one for name, audit in load_all_audits().items() if run.rows(name) for one in audit.decides]
-    answers = [one.answer(run, evaluator) for one in decisions for evaluator in evaluators]
-    return not decisions or any(one is not None and one.may not in ("no", "cannot tell") for one in answers)
+
+    def has_task(evaluator: str) -> bool:
+        answers = [one.answer(run, evaluator) for one in decisions]
+        return any(one is not None and one.may not in ("no", "cannot tell") for one in answers)
+
+    return not decisions or all(map(has_task, evaluators))
 
 
 def _state_first_screen_recommended_evaluators(

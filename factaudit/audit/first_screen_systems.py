@@ -34,7 +34,9 @@ def list_first_screen_system_advice(run: AuditedRun, evaluators: Sequence[str]) 
 
 
 def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
-    """By the decision on error rates: “no”, or “cannot tell” where some rate is significantly off at all."""
+    """By the decision on error rates: “no”, with all that are “cannot tell”; these alone where some rate is
+    significantly off at all.
+    """
     tested = _group_rows_of_evaluators(list_quantification_bias_rows(run), evaluators)
     answers = {name: answer.may for name in tested if (answer := decide_on_quantification(run, name)) is not None}
     most = read_decision_limits(run).max_bias
@@ -45,7 +47,7 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
     beyond = make_statement(" by over {most:limit} points", most=most)
     if far or far_datasets:
         told = _state_biased_system_error_rates(run, far, far_datasets, tested, beyond)
-        names = [name for name in doubtful if answers[name] == "cannot tell" and name in {*some, *some_datasets}]
+        names = [name for name in doubtful if answers[name] == "cannot tell"]
         is_correctable = any(answers[name] == "with a correction" for name in {*far, *far_datasets})
         text = f"reporting error rates{' uncorrected' * is_correctable}: {{told}}"
         text += "; {names}: cannot tell." if names else "."

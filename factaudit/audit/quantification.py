@@ -353,7 +353,7 @@ AUDIT = Audit(
     question="How well does an evaluator say what share of a system's claims, or responses, are errors?",
     source="VC §3.3, Fig. 4, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29",
     formula="Error rate = share of 0; bias = predicted − labelled error rate, so below zero the evaluator sees too few "
-    "errors. A response is attributable when all its claims are.",
+    "errors. A response is attributable when all its claims are, and labelled when all its claims are.",
     text="Whether an evaluator can say how many errors a system makes (VC Fig. 4).",
     remedy="Report the rates of `factaudit estimate` (from some 100 labels) in place of the predicted ones, or the "
     "bias beside them.",

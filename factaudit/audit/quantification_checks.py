@@ -167,7 +167,8 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 text += ". On {worst.dataset} it puts their error rate at {worst.predicted_error_rate:percent} where "
                 text += "the labels say {worst.labelled_error_rate:percent}. "
             if any(row in tested for row in usable):
-                text += "None of {usable:count rate} of single systems is significantly off alone."
+                text += "None of {usable:count rate} of single systems is significantly off after the correction for "
+                text += "all tests."
             else:
                 text += "Single systems have too few documents for tests of their {usable:count rate}."
         is_far = bool(far or far_whole)
