@@ -200,7 +200,7 @@ def test_responses_that_happen_to_be_labelled_whole_are_not_called_unlabelled() 
         (of_responses, "no label that can be used for 2 systems and 60 responses; rates are of these responses"),
     ):
         (remark,) = load_all_audits()["estimate_summary"].remarks([row], [])
-        assert said in remark
+        assert f"{said}; main evaluator: {row['main']}" in remark, "that it leads would read as that it is the best"
     (_, again) = load_all_audits()["estimate_summary"].remarks([of_claims, of_claims], [])
     assert f"Quote {of_claims['quote']}, for the same reason." in again
 
