@@ -58,7 +58,7 @@ def test_claims_and_responses_by_hand():
     assert over_all["n"] == 2
     assert "labelled when all its claims are" in QUANTIFICATION_AUDIT.formula, "the page says so, too"
     left_out = "2 responses without labels for all claims left out"
-    assert over_all["reason"] == f"1 claim without response_id; {left_out}"
+    assert over_all["reason"] == f"1 claim in no response; {left_out}"
     assert find(rows, level="claim", system="__all__")["n"] == 6
     assert [row["system"] for row in rows if row["level"] == "claim"] == ["s", "t", "__all__"]
 
@@ -67,7 +67,7 @@ def test_without_responses_there_is_a_row_that_says_so():
     rows = compute_quantification_bias(judged([{"system": "s", "label": 1, "e": 1}], "e"))
     row = find(rows, level="response")
     assert (row["system"], row["n"], row["bias"]) == ("__all__", 0, None)
-    assert row["reason"] == "1 claim without response_id; no response"
+    assert row["reason"] == "1 claim in no response; no response"
 
 
 def test_an_unlabelled_system_has_a_predicted_error_rate():
@@ -352,3 +352,25 @@ def test_an_interval_of_tau_that_leaves_all_open_is_not_given() -> None:
     assert "no interval of τ: it would be wider than half of the range of τ" in wide["reason"]
     assert narrow["kendall_tau_high"] - narrow["kendall_tau_low"] <= 1
     assert "no interval of τ" not in (narrow["reason"] or "")
+
+
+def test_a_response_is_not_wrong_because_its_facts_are_not_true_of_somebody_else() -> None:
+    """Each fact stands beside both people of the name: every response was said to be wrong."""
+    of = {"system": "s", "label": None}
+    rows = [
+        {
+            **of,
+            "response_id": f"r{response}",
+            "fact_id": f"{response}.{fact}",
+            "entity": person,
+            "e": int(person == "A"),
+        }
+        for response in range(3)
+        for fact in range(2)
+        for person in ("A", "B")
+    ]
+    rows += [{**of, "response_id": "r3", "fact_id": "3.0", "entity": "A", "e": 1}]
+    found = compute_quantification_bias(judged(rows, "e"))
+    row = find(found, level="response", system="s")
+    assert (row["n"], row["predicted_error_rate"]) == (1, 0.0)
+    assert "12 claims in no response" in find(found, level="response", system="__all__")["reason"]

@@ -180,7 +180,7 @@ def test_a_summary_keeps_the_undefined_in_its_bounds_and_tells_of_names_without_
     assert found["dfactscore"] == 1.0
     assert (found["dfactscore_min"], found["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
     assert (found["n_entities"], found["n_entities_max"]) == (1, 1)
-    assert "2 of 3 responses have no D-FActScore" in found["reason"]
+    assert "2 of 3 responses have no D-FActScore: init_dfactscore, dfactscore" in found["reason"]
     assert "1 of 3 responses have no candidate" in found["reason"]
     assert summarise_biography_scores([])["factscore"] is None
 
@@ -190,8 +190,11 @@ def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None
     rows += [figures(response([[1, 0], cells], [0, 0])) for cells in ([0, 1], [0, -1])]
     found = summarise_biography_scores(rows)
     assert [row["merged"] for row in rows] == [False, False, True, None]
-    assert (found["share_merged"], found["n_undecided"]) == (pytest.approx(1 / 3), 1)
+    # Of a quarter it is open, mostly of those that may be merged: a share of the others would be too low.
+    assert (found["share_merged"], found["n_undecided"]) == (None, 1)
     assert (found["share_merged_min"], found["share_merged_max"]) == (1 / 4, 2 / 4)
+    few = summarise_biography_scores(rows + 6 * rows[:1])
+    assert (few["share_merged"], few["n_undecided"]) == (pytest.approx(1 / 9), 1)
     merged = "one bio, N entities"
     assert (found[merged], found[f"{merged}_min"], found[f"{merged}_max"]) == (pytest.approx(1 / 3), 1 / 4, 2 / 4)
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from factaudit import compare
+from factaudit.arrays.judgements import Judgements
 from factaudit.audit import make_audited_run
 from factaudit.audit.first_screen import MAX_EVALUATORS, FirstScreen, compose_first_screen
 from factaudit.audit.quantification import decide_on_quantification
@@ -17,7 +18,10 @@ from factaudit.audit.rates import AUDIT as RATES_AUDIT
 from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_terminal_first_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.report.claim_browser import ClaimBrowser
+from factaudit.report.report_document import _explain_report_claims_labels_and_intervals
 from factaudit.results import Results
+from factaudit.tables import validate_claims, validate_verdicts
 
 SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")
 
@@ -390,3 +394,40 @@ def test_what_the_model_for_trying_made_is_said_to_say_nothing():
     assert said in advice_of(screen_of(made), "Beware")
     other = compare(claims, verdicts, audits=["rates"], signatures={"llm": "llm|model:gpt-4o-mini"})
     assert said not in advice_of(screen_of(other), "Beware")
+
+
+def test_a_fact_that_stands_beside_several_people_counts_once() -> None:
+    """MF's published decisions were "85,667 facts in 2 data sets": 61,117 facts, and citations that others judged."""
+    people = ("Ada (poet)", "Ada (chemist)")
+    rows = [
+        {
+            "dataset": "bios",
+            "fact_id": f"{fact}",
+            "entity": person,
+            "group": "1",
+            "doc": person,
+            "claim": f"fact {fact}",
+        }
+        for fact in range(4)
+        for person in people
+    ]
+    rows += [{"dataset": "citations", "claim": f"sentence {at}", "doc": "a page"} for at in range(3)]
+    claims = pd.DataFrame(rows).assign(system="s", response_id="r", label=None)
+    claims["claim_id"] = [f"c{at}" for at in range(len(claims))]
+    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "prediction": 1, "status": "ok"})
+    verdicts["evaluator"] = np.where(claims["dataset"] == "bios", "verifier", "judge")
+    results = compare(claims, verdicts)
+    size = "1 verifier (verifier) and 1 other evaluator (judge), 4 facts in 1 data set and 3 claims in 1 more"
+    assert screen_of(results).size.startswith(size)
+    assert screen_of(results).size.endswith("none labelled.")
+    told = " ".join(_explain_report_claims_labels_and_intervals(results.to_dict()))
+    assert "A row of the claims table is a fact of a response and one person of the name" in told
+    assert "In citations label and prediction 1 are: attributable" in told
+    assert "(FActScore)" not in told  # no such evaluator is here
+    known = validate_claims(claims)
+    said = validate_verdicts(verdicts, claims=known)
+    browser = ClaimBrowser(Judgements.join(known, said), said)
+    assert browser.row_explanation == "A row is a fact and one person of the name, with the verifier's verdict."
+    labelled = claims[:8].assign(label=[1, None] * 4)
+    size = "1 verifier (verifier), 4 facts in 1 data set, all labelled: none is an error."
+    assert screen_of(compare(labelled, verdicts[:8])).size == size

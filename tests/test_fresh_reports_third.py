@@ -147,8 +147,8 @@ def test_slices_on_which_an_evaluator_is_better_are_not_the_worst() -> None:
     rows = [{"difference": at, "difference_low": at - 0.1, "difference_high": at + 0.1} for at in (-0.3, 0.0, 0.4)]
     shown, note = slices.readable(rows)
     assert [row["difference"] for row in shown] == [-0.3]
-    assert note == "These are the 1 of 3 comparisons that are below 0; all rows are in the CSV."
-    assert slices.readable(rows[1:])[1] == "An evaluator is worse on no slice; all rows are in the CSV."
+    assert note == "These are the 1 of 3 comparisons with an interval that are below 0; all rows are in the CSV."
+    assert slices.readable(rows[1:])[1] == "No comparison with an interval is below 0; all rows are in the CSV."
 
 
 @pytest.mark.parametrize(("n_unscored", "told"), [(0, "at 16.0 %"), (30, "(depending on the unscored claims)")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
+from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.cli.app import cli
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.estimate.rate_estimation import estimate_rates, estimate_rates_past_memory
@@ -410,3 +412,23 @@ def test_spark_gives_what_arrays_give_by_the_same_queries(tmp_path):
         engine.close()
     finally:
         session.stop()
+
+
+def test_responses_whose_facts_stand_beside_several_people_are_no_responses_for_both(tmp_path):
+    rows = [(f"r{one}", f"{one}.{fact}", person) for one in range(4) for fact in range(3) for person in ("A", "B")]
+    rows += [("r9", f"9.{fact}", "A") for fact in range(3)] + [("r10", None, None)] * 2
+    claims = pd.DataFrame(rows, columns=["response_id", "fact_id", "entity"])
+    claims = claims.assign(claim_id=[f"c{at}" for at in range(len(rows))], dataset="d", claim="x", doc="y", system="s")
+    claims["label"] = pd.array([None] * len(rows), dtype="Int64")
+    said = np.arange(len(rows)) % 3 > 0
+    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "prediction": said.astype(int)})
+    verdicts = verdicts.assign(score=np.nan, status="ok")
+    known = validate_claims(claims)
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
+    tables = written(tmp_path, claims, verdicts)
+    with contextlib.closing(tables.open_engine(tmp_path)) as engine:
+        held = SqlTallies(engine, join_source_tables(engine, tables, (), with_scores=True))
+        found = compute_quantification_bias(held)
+        assert found == compute_quantification_bias(judged)
+        assert {row["n"] for row in found if row["level"] == "response"} == {2}
+        assert held.describe_tables()[0][0]["n_responses"] == 6

@@ -27,6 +27,8 @@ from factaudit.text.display_text import join_reasons
 
 #: MF §2.4's categories; the last is for what they leave open: several biographies, all of one entity.
 BIOGRAPHY_CATEGORIES = ("one bio, one entity", "one bio, N entities", "N bios, N entities", "N bios, one entity")
+#: Where the missing verdicts leave open of more of the responses whether they are merged, their share has bounds only.
+MOST_UNDECIDED = 0.1
 #: The figures of a response that are averaged, each with ``_min`` and ``_max``.
 AVERAGED_SCORES = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
 
@@ -128,6 +130,7 @@ def summarise_biography_scores(
     response_rows: Sequence[Mapping[str, Any]],
     intervals: ClusterBootstrap | None = None,
     false_positive_rate: float | None = None,
+    with_noise_floor: bool = True,
 ) -> dict[str, Any]:
     """D-FActScore over responses: unweighted means over those that answered, as a flat row.
 
@@ -137,7 +140,8 @@ def summarise_biography_scores(
     figures nor in their bounds. ``gap`` and its interval are paired: over the responses that have both scores.
     Intervals (``_low``, ``_high``) are those of `factaudit.arrays.response_means`.
     ``share_merged`` is of the responses of which the verdicts decide it (``n_undecided``: of which they don't), and so
-    are the shares of categories; their bounds are over all. What of it is the verifier's error:
+    are the shares of categories; their bounds are over all. It is None where over `MOST_UNDECIDED` of the responses are
+    undecided: those with facts of others mostly are. What of it is the verifier's error:
     `factaudit.stats.noise_floor`.
     """
     answered = [row for row in response_rows if row["n_facts"]]
@@ -173,17 +177,25 @@ def summarise_biography_scores(
         found |= {"n_biographies": told, "n_biographies_low": None, "n_biographies_high": None}
     found["n_candidates"] = mean_of_defined(row["n_candidates"] for row in answered)
     found["n_merged"] = sum(row["merged"] is True for row in seen)
-    found |= response_share_with_interval("share_merged", [row["merged"] for row in seen], intervals)
+    found["n_undecided"] = sum(row["merged"] is None for row in seen)
+    is_open = found["n_undecided"] > MOST_UNDECIDED * len(seen)
+    found |= response_share_with_interval(
+        "share_merged", [None if is_open else row["merged"] for row in seen], intervals
+    )
     found["share_merged_min"] = mean_of_defined(row["n_elsewhere_min"] > 0 for row in seen)
     found["share_merged_max"] = mean_of_defined(row["n_elsewhere_max"] > 0 for row in seen)
-    found |= _biography_noise_floor(seen, intervals, false_positive_rate)
-    found["n_undecided"] = sum(row["merged"] is None for row in seen)
+    if with_noise_floor:
+        found |= _biography_noise_floor(seen, intervals, false_positive_rate)
     found["n_elsewhere"] = sum(row["n_elsewhere"] or 0 for row in seen)
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
     found |= _compute_biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
     floor = ("false_positive_rate", "merged_floor", "merged_excess")
-    unmeasured = "" if found["merged_floor"] is not None else f"no decoys or labelled errors: {', '.join(floor)}"
+    unmeasured = (
+        ""
+        if not with_noise_floor or found["merged_floor"] is not None
+        else f"no decoys or labelled errors: {', '.join(floor)}"
+    )
     means = (*AVERAGED_SCORES, "gap", *(() if told is not None else ("n_biographies",)), "n_entities")
     why = [
         *_explain_undefined_biography_means(found, answered),
@@ -258,11 +270,11 @@ def _explain_undefined_biography_means(
     n = len(answered_rows)
     undefined = sum(row["init_dfactscore"] is None for row in answered_rows)
     told = [
-        (undefined, "have no D-FActScore (see dfactscore_min, _max)"),
+        (undefined, "have no D-FActScore: init_dfactscore, dfactscore"),
         (summary["n_without_candidates"], "have no candidate and are in no other figure"),
-        (summary["n_undecided"], "may or may not be merged, as the missing verdicts go (see share_merged_min, _max)"),
+        (summary["n_undecided"], "may or may not be merged, as the missing verdicts go: share_merged"),
     ]
-    return [f"{count} of {n} responses {what}" for count, what in told if count]
+    return [f"{count:,} of {n:,} responses {what}" for count, what in told if count]
 
 
 def _add_penalised_biography_share(

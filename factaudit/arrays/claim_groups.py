@@ -14,6 +14,20 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 
 
+def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -> np.ndarray:
+    """bool (n,): whether a claim has a response_id, and is a part of that response.
+
+    Where one fact stands in several rows (with each person whom it may be of, or with what it cites), a response is not
+    wrong because one of them is 0: such responses, named whole by their codes, are none.
+    """
+    inside: np.ndarray = claims["response_id"].notna().to_numpy(dtype=bool, copy=True)
+    if "fact_id" in claims and (rows := np.flatnonzero(inside & claims["fact_id"].notna().to_numpy())).size:
+        facts = pd.DataFrame({"response": response_codes[rows], "fact": claims["fact_id"].to_numpy(dtype=object)[rows]})
+        several = np.unique(response_codes[rows[facts.duplicated().to_numpy()]])
+        inside &= ~np.isin(response_codes, several) if several.size else True
+    return inside
+
+
 @dataclass(frozen=True, eq=False)
 class ClaimGroups:
     """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of each column, sorted.

@@ -15,6 +15,7 @@ from factaudit.arrays.calibration_claims import CalibrationClaims
 from factaudit.arrays.claim_groups import (
     ClaimGroups,
     encode_claim_group_column,
+    find_claims_in_responses,
     group_claims_by_columns,
     split_claim_groups_by_column,
 )
@@ -145,7 +146,7 @@ class Judgements:
         among the labels would be known, and all would be errors. Its prediction is the Kleene AND: 0 as soon as one of
         its claims is 0, 1 when all are 1, else missing, for which there are bounds. Its score is the least of
         its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
-        claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. Its
+        claims. A response is a (dataset, system, response_id); `find_claims_in_responses` says who belongs to none. Its
         ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
         -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a guessed one.
         """
@@ -199,7 +200,7 @@ class Judgements:
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
         units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
         if level == "response":
-            alone = self.claims["response_id"].isna().to_numpy()
+            alone = self.response_index < 0
             outside = np.bincount(groups.codes[alone], minlength=len(groups.keys))
             first, last = self.response_extremes(groups.codes)
             if (first != last).any():
@@ -360,8 +361,8 @@ class Judgements:
 
     @cached_property
     def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The claims that have a response_id, response by response, and where each response begins among them."""
-        inside = np.flatnonzero(self.claims["response_id"].notna().to_numpy())
+        """The claims that are in a response, response by response, and where each response begins among them."""
+        inside = np.flatnonzero(find_claims_in_responses(self.claims, self._response_codes))
         member = self._response_codes[inside]
         order = np.argsort(member, kind="stable")
         return inside[order], np.flatnonzero(np.diff(member[order], prepend=-1))

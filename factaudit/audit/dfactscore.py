@@ -103,7 +103,9 @@ def compute_dfactscore_audit_by_link_rule(
                 if rule == "given" and not _has_given_entities(members):
                     continue
                 row = summarise_biography_scores(
-                    [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members], intervals
+                    [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members],
+                    intervals,
+                    with_noise_floor=False,
                 )
                 rows.append(
                     {"grouper": column, "link": rule}
@@ -221,7 +223,8 @@ _SCORES_DESCRIPTION = "means over the responses that answered; `init_`: without 
 _UNSCORED_DESCRIPTION = "facts without FActScore's, and D-FActScore's verdict"
 _ENTITIES_DESCRIPTION = "groups, and distinct entities, of a response"
 _MERGED_DESCRIPTION = (
-    "responses in which some fact is true of somebody else of the name, and not of the person it is told of"
+    "responses in which some fact is true of somebody else of the name, and not of the person it is told of; no share "
+    "where missing verdicts leave over a tenth of the responses open"
 )
 _FLOOR_DESCRIPTION = (
     "the share of responses that the verifier's errors alone would make look merged, and what exceeds it"

@@ -75,7 +75,7 @@ AUDIT = Audit(
     source="MF Fig. 1",
     text="What a reader of the merged paragraphs is misled about by the verifier and the grouping (labels may say "
     "otherwise), the most merged responses first.",
-    formula="Linked to: the person whom most facts of the group are true of. True of: whom the fact is true of.",
+    formula="Linked to: the person to whom the fact's group is linked. True of: whom the fact is true of.",
     remedy="These are the facts that mislead a reader: read them first.",
     columns=DFACTSCORE_KEY_COLUMNS
     | {

@@ -15,7 +15,7 @@ from typing import Any
 from factaudit.arrays.row_table import RowTable
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, select_reason_of_figure
 
 
 def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
@@ -141,7 +141,12 @@ def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[R
 def _find_first_reason(rows: Sequence[Row], figure: str) -> str:
     if all(f"{figure}_low" not in row for row in rows) and any(row.get(figure) is not None for row in rows):
         return "no interval was computed"
-    return next((str(row["reason"]) for row in rows if row.get("reason")), "it is not defined on these claims")
+    # Of what was judged first: on a data set that an evaluator left out, another reason stands.
+    told = sorted((row for row in rows if row.get("reason")), key=lambda row: not row.get("n", 1))
+    if not told:
+        return "it is not defined on these claims"
+    of_figure = select_reason_of_figure(told[0], figure) if told[0].get(figure) is None else ""
+    return of_figure or str(told[0]["reason"])
 
 
 def list_checks() -> list[Check]:

@@ -42,7 +42,11 @@ from factaudit.audit.first_screen_table import (
     is_said_as_share,
     state_missed_errors_or_false_alarms,
 )
-from factaudit.audit.input_description import list_advice_on_sealed_test_openings, uses_trial_model
+from factaudit.audit.input_description import (
+    describe_verified_facts,
+    list_advice_on_sealed_test_openings,
+    uses_trial_model,
+)
 from factaudit.audit.invariance import list_invariance_advice
 from factaudit.audit.quantification import list_error_rate_bias_rows
 from factaudit.text.display_text import format_count
@@ -138,11 +142,10 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     floors = sum(bool(row.get("floor")) for row in evaluators)
     text = format_count(len(evaluators) - floors, "evaluator") if evaluators else ""
     text += f" and {format_count(floors, 'floor')}" * bool(floors)
-    what, verifiers = "claim", list(dict.fromkeys(row["evaluator"] for row in run.rows("dfactscore")))
-    if verifiers:  # FActScore and D-FActScore, the evaluators of its tables, are two readings of their verdicts
-        what, text = "fact", f"{format_count(len(verifiers), 'verifier')} ({', '.join(verifiers)})"
-    text = ", ".join(filter(None, [text, f"{format_count(total, what)} in {format_count(len(claims), 'data set')}"]))
-    text += f" (rates are their means{of_systems})" * are_means
+    what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
+    if run.rows("dfactscore"):
+        text, what, total = describe_verified_facts(run)
+    text = ", ".join(filter(None, [text, what])) + f" (rates are their means{of_systems})" * are_means
     if not labelled and n_estimated:
         return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
     if not labelled:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.tables import STATUSES
+from factaudit.text.display_text import format_count
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
 FLOOR_EVALUATORS = ("always-yes", "always-no", "random")
@@ -35,6 +38,34 @@ def is_floor_evaluator(name: str) -> bool:
 def uses_trial_model(evaluator_row: Row) -> bool:
     """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name and signature."""
     return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
+
+
+def describe_verified_facts(run: AuditedRun) -> tuple[str, str, int]:
+    """Who verified facts that may be of several people, what they and others judged, and how many facts that is.
+
+    FActScore and D-FActScore are two readings of a verifier's verdicts: where these are the evaluators, a claim is a
+    fact. Else the claims table has a row for each fact and person, and the audit `dfactscore` has the number of facts.
+    """
+    claims, rows = run.about["claims"], [row for row in run.rows("dfactscore") if row["system"] != ALL_TOGETHER]
+    verifiers = list(dict.fromkeys(row["evaluator"] for row in rows))
+    who = f"{format_count(len(verifiers), 'verifier')} ({', '.join(verifiers)})"
+    facts = Counter({row["dataset"]: row["n_claims"] for row in claims})
+    others: list[Row] = []
+    if not run.about.get("verifiers"):
+        by_verifier: Counter[tuple[str, str]] = Counter()
+        for row in rows:
+            by_verifier[row["dataset"], row["evaluator"]] += row["n_facts"]
+        facts = Counter()
+        for (dataset, _), n_facts in by_verifier.items():
+            facts[dataset] = max(facts[dataset], n_facts)
+        others = [row for row in claims if row["dataset"] not in facts]
+        further = [row["name"] for row in run.about.get("evaluators") or [] if row["name"] not in verifiers]
+        who += f" and {format_count(len(further), 'other evaluator')} ({', '.join(further)})" * bool(further)
+    what = f"{format_count(facts.total(), 'fact')} in {format_count(len(facts), 'data set')}"
+    total = sum(row["n_claims"] for row in others)
+    if others:
+        what += f" and {format_count(total, 'claim')} in {len(others)} more"
+    return who, what, facts.total() + total
 
 
 def list_advice_on_sealed_test_openings(run: AuditedRun) -> Iterator[tuple[str, Statement]]:

@@ -73,8 +73,8 @@ def compute_quantification_bias(
     those without a system too): the keys of ``by``, level, system, evaluator, n (labelled and scored claims or
     responses; all scored ones where none is labelled), n_unscored, n_guessed, n_unlabelled, labelled_error_rate (over
     all labels, scored or not), predicted_error_rate (over n) and bias, each with ``_min`` and ``_max`` (what it could
-    be, whatever the missing predictions) and, with intervals, ``_low`` and ``_high``. A claim without response_id
-    belongs to no response; the ``__all__`` row says how many.
+    be, whatever the missing predictions) and, with intervals, ``_low`` and ``_high``. Claims in no response
+    (`find_claims_in_responses`) are counted in the ``__all__`` row's reason.
     """
     by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
@@ -86,7 +86,7 @@ def compute_quantification_bias(
             rows += zip(parents, _build_quantification_rows(count_source, evaluator, systems, intervals), strict=True)
             for place, row in enumerate(_build_quantification_rows(count_source, evaluator, whole, intervals)):
                 if whole.claims_without_response and whole.claims_without_response[place]:
-                    outside = f"{format_count(whole.claims_without_response[place], 'claim')} without response_id"
+                    outside = f"{format_count(whole.claims_without_response[place], 'claim')} in no response"
                     row["reason"] = join_reasons([outside, row["reason"] or ""])
                 rows.append((place, row))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]

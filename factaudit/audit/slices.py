@@ -283,10 +283,10 @@ def _select_worst_slices_for_report(rows: Sequence[Row]) -> tuple[list[Row], str
     shown = sorted(tested, key=lambda row: (row["difference_high"] >= 0, row["difference"]))
     shown = shown[: max(_SHOWN_ROWS, min(n_below, 3 * _SHOWN_ROWS))]
     if not shown:
-        none = "An evaluator is worse on no slice" if every else "No slice could be compared"
+        none = "No comparison with an interval is below 0" if every else "No slice could be compared"
         return list(rows)[:_SHOWN_ROWS], f"{none}; all rows are in the CSV."
     which = "These are" if len(shown) == len(tested) else f"The {len(shown)} worst of"
-    of = f"the {len(tested)} of {format_count(len(every), 'comparison')} that are below 0"
+    of = f"the {len(tested)} of {format_count(len(every), 'comparison')} with an interval that are below 0"
     return shown, f"{which} {of}; all rows are in the CSV."
 
 

@@ -126,12 +126,14 @@ class ClaimBrowser:
     @property
     def row_explanation(self) -> str:
         """What a row is where the figures of the report are of others: a fact stands beside each person's page."""
-        if not self.table["fact_id"].dropna().duplicated().any():
+        of_people = self.table["entity"].notna().to_numpy()
+        if not self.table["fact_id"][of_people].dropna().duplicated().any():
             return ""
-        return (
-            "A row is a fact and one person of the name, with the verifier's verdict. Only the row of the person told "
-            "of has the fact's label: what the verifier gets wrong is not what FActScore and D-FActScore get wrong."
-        )
+        text = "A row is a fact and one person of the name, with the verifier's verdict."
+        if (self.judged.label[of_people] != MISSING).any():
+            text += " Only the row of the person told of has the fact's label: what the verifier gets wrong is not "
+            text += "what FActScore and D-FActScore get wrong."
+        return text
 
     @cached_property
     def kind_masks(self) -> dict[str, np.ndarray]:

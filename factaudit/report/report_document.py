@@ -251,11 +251,18 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     text = "A claim is a row of the claims table. "
     text += "Label and prediction 1: attributable, its document supports it; 0: an error."
     if results["audits"].get("dfactscore"):
-        text = (
-            "A claim is a fact of a response: the claims table has a row for it and each person of the name. Label 1: "
-            "true of the person told of; 0: an error, which may be true of another person of the name. Prediction 1: "
-            "a page supports it, of any person (FActScore) or of the linked one (D-FActScore)."
-        )
+        labels = "Label 1: true of the person told of; 0: an error, which may be true of another person of the name."
+        if about.get("verifiers"):
+            text = "A claim is a fact of a response: the claims table has a row for it and each person of the name. "
+            text += f"{labels} Prediction 1: a page supports it, of any person (FActScore) or of the linked one "
+            text += "(D-FActScore)."
+        else:  # the verifier's own verdicts
+            facts = dict.fromkeys(row["dataset"] for row in results["audits"]["dfactscore"])
+            others = [row["dataset"] for row in claims if row["dataset"] not in facts]
+            text = "A row of the claims table is a fact of a response and one person of the name: a fact has several. "
+            text += f"{labels} Prediction 1: this person's page supports it."
+            if others:
+                text += f" In {', '.join(others)} label and prediction 1 are: attributable, its document supports it."
     # What no system wrote is no response, whatever ids it has.
     written = [row for row in claims if row.get("n_responses") and row.get("n_systems") != 0]
     single = [row["dataset"] for row in written if row["n_responses"] == row["n_claims"]]

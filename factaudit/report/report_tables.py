@@ -18,7 +18,7 @@ from factaudit.audit.core.figure_formatting import (
     format_figure_range,
     format_heading_with_unit,
 )
-from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.result_rows import Row, is_total_key, select_reason_of_figure
 from factaudit.files import write_text
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
 
@@ -110,27 +110,8 @@ def _build_report_cell(row: Row, key: str, column: Column) -> ReportTableCell:
     if column.key:
         return ReportTableCell(format_audit_figure(column, value))
     if value is None:
-        return ReportTableCell(UNDEFINED_MARK, reason=_select_reason_of_figure(row, key) if key in row else "")
+        return ReportTableCell(UNDEFINED_MARK, reason=select_reason_of_figure(row, key) if key in row else "")
     return ReportTableCell(format_audit_figure(column, value), format_report_interval_and_bounds(row, key, column))
-
-
-def _select_reason_of_figure(row: Row, key: str) -> str:
-    """Of a row's reasons those of one undefined figure: "cause: a, b" is of these two, and of a missing interval none.
-
-    >>> _select_reason_of_figure({"a": 1, "b": None, "reason": "no interval for a: one cluster; no label: b"}, "b")
-    'no label'
-    """
-    told = []
-    for reason in str(row.get("reason") or "").split("; "):
-        cause, _, named = reason.rpartition(": ")
-        names = named.split(", ")
-        if reason.startswith("no interval for "):
-            continue
-        if not cause or not all(name in row for name in names):
-            told.append(reason)
-        elif key in names:
-            told.append(cause)
-    return "; ".join(told)
 
 
 def format_report_interval_and_bounds(row: Row, key: str, column: Column) -> list[str]:

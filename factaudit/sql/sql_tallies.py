@@ -262,7 +262,7 @@ class SqlTallies:
         labels = self._query_once("SELECT g0, label, COUNT(*) AS n FROM claims GROUP BY g0, label")
         others = self._query_once(
             f"SELECT g0, COUNT(DISTINCT CASE WHEN g1 < {len(self.system_names)} THEN g1 END) AS n_systems, "
-            "COUNT(DISTINCT CASE WHEN response >= 0 THEN response END) AS n_responses, "
+            "COUNT(DISTINCT CASE WHEN response <> -1 THEN response END) AS n_responses, "
             "COUNT(DISTINCT cluster) AS n_clusters FROM claims GROUP BY g0"
         )
         counts = np.zeros((len(self.dataset_names), 3), dtype=np.int64)

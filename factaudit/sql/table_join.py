@@ -2,7 +2,7 @@
 
 What `factaudit.tables.validation` refuses of tables in memory is refused here, with a row to look at. Of a claim are
 kept: ``g0``, ``g1``, ... (its dataset, system and further columns as places among their sorted names; the number of
-names where there is none), ``response`` (-1: none), ``cluster`` (as in `Judgements.cluster_codes`), ``label`` and, of
+names where there is none), ``response`` (< 0: none), ``cluster`` (as in `Judgements.cluster_codes`), ``label`` and, of
 evaluator e, ``p<e>`` (prediction), ``q<e>`` (without guesses; only where there are any) and ``s<e>`` (score; only where
 there are any, and they are asked for): 2 for missing. Numbers of responses and clusters rise with their names in each
 dataset.
@@ -134,7 +134,7 @@ def _store_claims_with_integer_codes(
     code = [f"COALESCE(n{at}.code, {len(each)}) AS g{at}" for at, each in enumerate(column_values.values())]
     plain = (
         f"SELECT {claims.text_sql('claim_id')} AS claim_id, {', '.join(code)}, {doc} AS doc_id, "
-        f"{response} AS response_id, "
+        f"{response} AS response_id, {claims.text_sql('fact_id')} AS fact_id, "
         f"COALESCE({claims.binary_sql('label')}, 2) AS label {claims.from_clause} {coded} WHERE {real}"
     )
 
@@ -148,6 +148,7 @@ def _store_claims_with_integer_codes(
     sql_engine.store_table("docs", f"SELECT g0, doc_id, {numbered('e', 'e.doc_id')} AS doc FROM ({each}) AS e")
     of_doc = "LEFT JOIN docs AS d ON d.g0 = c.g0 AND d.doc_id = c.doc_id"
     answers = "SELECT c.g0, c.g1, c.response_id, MIN(d.doc) AS low, MAX(d.doc) AS high, COUNT(d.doc) AS n_docs, "
+    answers += "COUNT(c.fact_id) > COUNT(DISTINCT c.fact_id) AS repeats_facts, "
     answers += f"COUNT(*) AS n FROM ({plain}) AS c {of_doc} WHERE c.response_id IS NOT NULL GROUP BY 1, 2, 3"
     order = numbered("a", "a.g1, a.response_id")
     sql_engine.store_table("answers", f"SELECT a.*, {order} AS response FROM ({answers}) AS a")
@@ -160,12 +161,14 @@ def _store_claims_with_integer_codes(
         f"WHEN a.response IS NOT NULL THEN {_CLUSTER_KIND_OFFSET} + a.response "
         f"ELSE {2 * _CLUSTER_KIND_OFFSET} + o.own END"
     )
+    # Below -1: the claims are of a response, and no parts of it (`find_claims_in_responses`).
+    answer = "CASE WHEN a.repeats_facts THEN -2 - a.response ELSE COALESCE(a.response, -1) END"
     if with_ids:
         known.append("ROW_NUMBER() OVER (PARTITION BY c.g0 ORDER BY c.claim_id) AS own")
     sql_engine.store_table(
         "coded",
         f"SELECT c.claim_id, {', '.join(known)}, CAST(c.label AS SMALLINT) AS label, "
-        f"COALESCE(a.response, -1) AS response, {cluster} AS cluster FROM ({plain}) AS c {of_doc} "
+        f"{answer} AS response, {cluster} AS cluster FROM ({plain}) AS c {of_doc} "
         "LEFT JOIN answers AS a ON a.g0 = c.g0 AND a.g1 = c.g1 AND a.response_id = c.response_id "
         "LEFT JOIN alone AS o ON o.claim_id = c.claim_id",
     )

@@ -231,7 +231,9 @@ def _rebuild_published_dfactscores(
             {},
             engine_tables=(*tables, own),
             inputs=list_file_checksums(files),
-            **experiment.model_dump(include={"title", "audits", "replicates", "seed", "confidence"}),
+            # The other audits would take each pair of a fact and a person for a claim.
+            audits=experiment.audits or [],
+            **experiment.model_dump(include={"title", "replicates", "seed", "confidence"}),
         )
         if block.printed is not None:
             results.audits["dfactscore_printed"] = compare_printed_dfactscores(
