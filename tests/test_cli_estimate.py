@@ -11,6 +11,7 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit.cli.result_display import display_label_plan
 from factaudit.cli.sample import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
 from factaudit.tables import write_table
@@ -122,6 +123,30 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "Error rates from few labels" in report
     assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
+
+
+@pytest.mark.parametrize("widths", [(0.3, 0.2, None), (0.3, 0.2, 0.15), (0.3, 0.2, 0.05)])
+def test_a_width_that_no_planned_budget_gives_is_not_said_to_take_more(
+    widths: tuple[float | None, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the greatest budget no width may be known: whether it would do is not known either."""
+    rows = [
+        {
+            "dataset": "d",
+            "evaluator": "e",
+            "system": "__mean__",
+            "method": "hierarchical",
+            "n_labels": n,
+            "reason": None,
+        }
+        | dict.fromkeys(("width", "width_low", "width_high"), width)
+        for n, width in zip((100, 200, 400), widths, strict=True)
+    ]
+    display_label_plan(rows, 0.1, 60.0, has_pilot=True)
+    said = capsys.readouterr().out
+    assert ("10 points: about" in said) == (widths[-1] == 0.05)
+    assert "10 points: not reached with the labels planned for" in said
+    assert "more labels than planned" not in said
 
 
 @pytest.mark.parametrize(("share", "read"), [("20%", 0.2), ("0.2", 0.2), ("100%", 1.0), ("1", 1.0), ("0%", 0.0)])

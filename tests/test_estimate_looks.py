@@ -16,6 +16,7 @@ from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
+from factaudit.audit import load_all_audits
 from factaudit.errors import UsageError
 from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase
@@ -137,6 +138,12 @@ def test_intervals_only_shrink_and_a_claim_that_nobody_decided_may_be_either(seq
     assert (ends[0][-4:, 0] <= ends[1][-4:, 0] + 0.03).all()
     assert (ends[0][-4:, 1] >= ends[2][-4:, 1] - 0.03).all()
     assert (ends[0][-4:, 1] - ends[0][-4:, 0] > found[2, :, 1] - found[2, :, 0]).all()
+
+
+def test_intervals_of_looks_are_said_to_hold_at_once_for_one_system_alone() -> None:
+    """Each system's bets miss its rate in 5 % of samples: of several systems one interval misses more often."""
+    (plot,) = load_all_audits()["estimate_looks"].plots
+    assert plot.reading == "A system's intervals hold at all looks at once; they never grow."
 
 
 def test_a_part_is_as_its_phase_drew_it(sequence: LabelSequence) -> None:

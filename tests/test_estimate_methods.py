@@ -10,6 +10,7 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
+from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS, RateEstimate, estimate_rates_by_method
@@ -22,7 +23,11 @@ from factaudit.stats.pooled_threshold import (
     pooled_prediction_error_rates,
 )
 from factaudit.stats.prediction_powered import prediction_powered_mean, stratified_prediction_powered_mean
-from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
+from factaudit.stats.rogan_gladen import (
+    RoganGladenConfusion,
+    estimate_rogan_gladen_confusion,
+    rogan_gladen_error_rate,
+)
 from factaudit.stats.stratified_sampling import (
     StratifiedDraw,
     assume_simple_random_draw,
@@ -292,6 +297,53 @@ def test_few_labels_are_flagged_and_have_no_design_based_interval() -> None:
         if row["method"] == "hierarchical" and row["n_labels"] < 8:
             assert "fewer than 8 labels" in row["reason"]
     assert "fewer than 8 labels a system" in found.summary[0]["why"]
+
+
+def test_a_few_equal_labels_do_not_make_a_rate_certain() -> None:
+    """PPI++ said "0.0 % (0.0–0.0)" of 16 labels without an error; so did Rogan & Gladen's correction below 0."""
+    claims, verdicts, _ = labelled_at_random(200, World(skill=(3.0,)))
+    clean = (claims["system"] == "s00") & claims["label"].notna()
+    claims.loc[clean, "label"] = 1
+    judged = verdicts["claim_id"].isin(claims.loc[claims["system"] == "s00", "claim_id"])
+    verdicts.loc[judged, ["score", "prediction"]] = [0.99, 1]
+    methods = ["ppi", "ppi++", "stratified-ppi", "labels"]
+    found = estimate_rates(claims, verdicts, levels=["claim"], methods=methods)
+    for method in methods:
+        rows = rate_rows(found, method)
+        assert (rows["rate_low"] < rows["rate_high"]).sum() == rows["rate_low"].notna().sum() >= len(rows) - 1, method
+        row = rows.loc["s00"]
+        assert row["rate"] < 0.05
+        assert (method == "labels") == pd.notna(row["rate_low"])
+        assert method == "labels" or "it would be a single point" in row["reason"]
+    confusion = RoganGladenConfusion(tnr=0.7, n_errors=100, tpr=0.8, n_others=300)
+    for predicted, has_interval in ((0.04, False), (0.18, True), (0.9, False)):
+        rate, low, high = rogan_gladen_error_rate(predicted, 150, confusion)
+        assert has_interval == (low <= rate <= high)
+        assert has_interval != (np.isnan(low) and np.isnan(high) and rate in (0, 1))
+
+
+def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> None:
+    claims, verdicts, _ = labelled_at_random(200)
+    for methods, is_there in ((["labels", "raw"], False), (["labels", "hierarchical"], True)):
+        found = estimate_rates(claims, verdicts, levels=["claim"], methods=methods)
+        about = found.summary[0]
+        assert about["quote"] == "hierarchical"
+        assert ("which was not asked for" in about["why"]) != is_there
+        run = make_audited_run(found.audits(), {"confidence": 0.95})
+        opening = str(load_all_audits()["estimate_summary"].opening(run, None))
+        assert ("report the rates of" in opening) == is_there
+        assert ("which was not asked for" in opening) != is_there
+
+
+def test_widths_that_are_not_compared_have_their_own_reason() -> None:
+    """The reason that stood there was that of another thing: few labels make the pooled threshold as good."""
+    for n_labels, is_compared in ((24, False), (200, True)):
+        claims, verdicts, _ = labelled_at_random(n_labels)
+        about = estimate_rates(claims, verdicts, levels=["claim"]).summary[0]
+        assert (about["width"] is not None) == is_compared
+        assert ("no widths are compared: no system has" in (about["reason"] or "")) != is_compared
+    claims, verdicts = tables(World(size=60))
+    assert "everything is labelled" in estimate_rates(claims, verdicts, levels=["claim"]).summary[0]["reason"]
 
 
 def test_everything_labelled_needs_no_estimate() -> None:

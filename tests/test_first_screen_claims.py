@@ -292,6 +292,18 @@ def test_intervals_of_one_look_are_called_so_beside_those_of_every_look() -> Non
             "the intervals above hold at one look. After 2 looks those that hold at every look are 25.0 points wide on "
         )
         assert (f"{said}average." in told) == (n == 2)
+    # Of two data sets each line says which.
+    of_both = {
+        name: [row | {"dataset": dataset} for dataset in "de" for row in rows]
+        for name, rows in (audits | {"estimate_look_summary": looks}).items()
+    }
+    found = compose_first_screen({"audits": of_both, "about": {"confidence": 0.95}}).advice
+    told = [str(one.sentence) for one in found]
+    assert [text for text in told if "hold at every look" in text] == [
+        f"the intervals above hold at one look. After 2 looks those of {dataset} that hold at every look are 25.0 "
+        "points wide on average."
+        for dataset in "de"
+    ]
 
 
 def test_rates_by_labels_alone_are_called_so() -> None:

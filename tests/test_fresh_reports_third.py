@@ -44,6 +44,9 @@ def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
     )
     for lacking in ("width", "width_shuffled"):
         assert list(_state_estimate_interval_widths(row | {lacking: None})) == []
+    # Where annotators' errors widen the intervals, the ratio of the table is that of other widths.
+    (told,) = _state_estimate_interval_widths(row | {"width_majority": 0.18})
+    assert told.endswith("(of systems that have all three; the table's ratios are by the majority's labels).")
 
 
 # ------------------------------------------------------------------------------------------------------------- report

@@ -325,6 +325,41 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
             assert set(intervals) <= segments
 
 
+@pytest.mark.parametrize(
+    ("audit", "x", "places"), [("surface_bias", "bin", (1, 2)), ("dfactscore_gap", "at_least", (0.05, 0.1, 0.15))]
+)
+def test_points_of_a_line_plot_stand_inside_the_panel_and_nearest_to_their_place(
+    audit: str, x: str, places: tuple[float, ...]
+) -> None:
+    """Of two looks a panel hid the first and the last series; of shares, series stood at other places' ticks."""
+    declared = list_computable_audits()[audit]
+    (plot,) = declared.plots
+    names = [f"e{at}" for at in range(8)]
+    group = dict.fromkeys(plot.groups or (), "one")
+    values = {
+        name: dict(zip(places, np.linspace(0.1 + at / 100, 0.9, len(places)), strict=True))
+        for at, name in enumerate(names)
+    }
+    rows = [
+        group | {"evaluator": name, x: place} | dict.fromkeys(plot.keys, values[name][place])
+        for name in names
+        for place in places
+    ]
+    figure = draw(audit, rows, names)
+    for ax in figure.axes:
+        marks = [
+            tuple(point) for line in ax.lines if line.get_marker() not in ("", "None") for point in line.get_xydata()
+        ]
+        if not marks:
+            continue
+        low, high = ax.get_xlim()
+        assert all(low < at < high for at, _ in marks)
+        nearest = sorted((min(places, key=lambda place: abs(place - at)), round(y, 6)) for at, y in marks)
+        assert nearest == sorted(
+            (place, round(100 * value, 6)) for of in values.values() for place, value in of.items()
+        )
+
+
 def test_a_point_of_each_system_where_several_share_a_place() -> None:
     rows = [
         {"dataset": "d", "evaluator": "e", "method": "none", "system": system, "calibration_system": "z"}

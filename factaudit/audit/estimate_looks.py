@@ -101,7 +101,7 @@ AUDITS = (
         plots=(
             LinePlotSpec(
                 what="Error rates at every look",
-                reading="All intervals hold at once; they never grow.",
+                reading="A system's intervals hold at all looks at once; they never grow.",
                 x="look",
                 x_label="look",
                 keys=("rate",),

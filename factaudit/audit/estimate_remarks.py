@@ -22,7 +22,7 @@ def list_estimation_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> lis
 
 def format_estimate_advice(row: Row, earlier_reasons: Sequence[str]) -> str:
     """What to quote and why; the why once, where it is that of an earlier dataset or level."""
-    is_known = row["quote"] is not None and row["why"] in earlier_reasons
+    is_known = row["why"].startswith("quote") and row["why"] in earlier_reasons
     return f"quote {row['quote']}, for the same reason" if is_known else str(row["why"])
 
 
@@ -56,7 +56,9 @@ def _leaves_undecided_claims_out(row: Row) -> bool:
     return bool(row.get("n_undecided")) and row.get("undecided") == "leave-out"
 
 
+#: Where the table's ratios are not those of the widths that are said.
 _OF_WIDTHS = ", with undecided claims as in the rates; the table's ratios are of decided claims"
+_OF_MAJORITY = "; the table's ratios are by the majority's labels"
 
 
 def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
@@ -65,5 +67,6 @@ def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
         has_undecided = bool(row.get("n_undecided")) and not _leaves_undecided_claims_out(row)
         text = "Intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
         text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
-        text += f"all three{_OF_WIDTHS * has_undecided})."
+        is_by_majority = row.get("width_majority") is not None and not has_undecided
+        text += f"all three{_OF_WIDTHS * has_undecided}{_OF_MAJORITY * is_by_majority})."
         yield make_statement(text, row=row)

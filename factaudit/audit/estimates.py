@@ -94,11 +94,11 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
     keys = {key: row[key] for key in ("dataset", "level")}
     head = f"{{row.dataset}}, {{row.level}}s: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
     head += "{row.n_systems:number system}" if row["n_systems"] else f"{{row.n:number {row['level']}}}"
-    if row["quote"] is None:
+    mine = [each for each in audited_run.rows("estimates") if keys.items() <= each.items()]
+    if not any(each["method"] == row["quote"] for each in mine):
         yield make_statement(head + ": {row.why}.", row=row)
         return
     yield make_statement(head + "; report the rates of “{row.quote}”.", row=row)
-    mine = [each for each in audited_run.rows("estimates") if keys.items() <= each.items()]
     systems = [each for each in mine if not is_total_key(each["system"]) and each["rate"] is not None]
     reported = [each for each in systems if each["method"] == row["quote"]]
     if len(reported) > 1:
@@ -267,14 +267,15 @@ AUDITS = (
             "worth": Column(
                 "squared ratio of widths, of decided claims",
                 "number",
-                "(`width_labels` / `width`)² of the claims that people decided: so many times as many labels would do "
-                "the same if widths fell with the root of their number. Of few claims and near 0 % they fall faster",
+                "(`width_labels` / `width`)² of the claims that people decided, by the majority's labels: so many "
+                "times as many labels would do the same if widths fell with the root of their number. Of few claims "
+                "and near 0 % they fall faster",
                 digits=1,
             ),
             "worth_shuffled": Column(
                 "squared ratio with shuffled scores, of decided claims",
                 "number",
-                "(`width_labels` / `width_shuffled`)² of the claims that people decided: pooling and prior",
+                "(`width_labels` / `width_shuffled`)² of the same: pooling and prior",
                 digits=1,
             ),
             "n_undecided": Column("undecided", "count", "claims that people could not decide", shown="any"),

@@ -70,9 +70,9 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
     yield from _list_systems_without_labels(run, of_level)
     for row in select_last_looks(run.rows("estimate_look_summary")):
         if row["look"] > 1:
-            text = (
-                "the intervals above hold at one look. After {row.look:number look} those that hold at every look are "
-            )
+            where = "of {row.dataset} " if len({one["dataset"] for one in summary}) > 1 else ""
+            text = "the intervals above hold at one look. After {row.look:number look} those "
+            text += where + "that hold at every look are "
             text += (
                 "{row.width:points} points wide on average" + " ({row.level}s)." * has_levels + "." * (not has_levels)
             )

@@ -36,8 +36,7 @@ AUDITS = (
         "Where numbers of claims are recovered, these must give it. A cell that is computed in two ways agrees where "
         "both give it.",
         text="Each printed figure that can be computed from other printed figures, by the audits that compute it on "
-        "claims. What goes into a computation is not compared. Numbers of claims that are not printed are chosen to "
-        "fit.",
+        "claims. Numbers of claims that are not printed are chosen to fit.",
         columns={
             "table": _TABLE_COLUMN,
             "evaluator": Column("evaluator", "text", "as the paper prints it", key=True),

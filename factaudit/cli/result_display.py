@@ -231,6 +231,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
             continue
         methods = list(dict.fromkeys(row["method"] for row in mine))
+        of_model = "" if "hierarchical" in methods else "hierarchical "
         words = {"raw": "as predicted", "labels": "labels only"}
         has_undecided = any(row["n_undecided"] for row in mine)
         lines = [["system", "labels", *["undecided"] * has_undecided, *(words.get(name, name) for name in methods)]]
@@ -258,9 +259,9 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
             on_average = " on average over the draws" if first["system"] != about["best_system"] else ""
             print_line(
-                f"{about['best_system']} has the lowest estimate{on_average}: {estimates[0]}; its interval allows for "
-                f"the choice; by the model the lowest rate, whichever system has it, is {estimates[1]}, the highest "
-                f"{estimates[2]}"
+                f"{about['best_system']} has the lowest {of_model}estimate{on_average}: {estimates[0]}; its interval "
+                f"allows for the choice; by the model the lowest rate, whichever system has it, is {estimates[1]}, the "
+                f"highest {estimates[2]}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
@@ -268,8 +269,8 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         if about["width"] is not None:
             wide = [f"{100 * about[key]:.1f}" for key in ("width", "width_shuffled", "width_labels")]
             print_line(
-                f"intervals are {wide[0]} points wide on average; with useless (shuffled) scores {wide[1]}, by these "
-                f"labels alone {wide[2]} (of systems that have all three)"
+                f"{of_model}intervals are {wide[0]} points wide on average; with useless (shuffled) scores {wide[1]}, "
+                f"by these labels alone {wide[2]} (of systems that have all three)"
             )
         print_line(format_estimate_advice(about, reasons[:at]))
         if about["reason"]:
@@ -313,7 +314,7 @@ def display_label_plan(
                 pace = f"{hours:.1f} hours at {seconds_per_label:g} seconds a label"
                 print_line(f"  {'':<15} {100 * width:g} points: about {middle:,.0f} labels ({span}), {pace}")
             else:
-                print_line(f"  {'':<15} {100 * width:g} points: more labels than planned for")
+                print_line(f"  {'':<15} {100 * width:g} points: not reached with the labels planned for")
     if has_pilot:
         print_line(
             "\nOn each set measured, 8 to 13 of 14 pilots of 66 labels told the width at 200 labels within 25 %:"

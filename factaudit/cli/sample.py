@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
 @click.option("--out", type=options.PATH_TYPE, required=True, help="The sample: .parquet.")
-@click.option("--budget", type=click.IntRange(1), help="Labels in all, over all datasets.")
+@click.option(
+    "--budget", type=click.IntRange(1), help="Labels in all, over all datasets; with --level response, responses."
+)
 @click.option(
     "--then", type=options.PATH_TYPE, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far."
 )

@@ -100,9 +100,18 @@ def _shuffle_scores_across_claims(estimation: RateEstimationCase) -> RateEstimat
 
 
 def recommend_estimation_method(
+    estimation: RateEstimationCase, contradicting_systems: Sequence[int], refusal_reason: str, methods: Sequence[str]
+) -> Row:
+    """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those asked for."""
+    advice = _choose_method_to_quote(estimation, contradicting_systems, refusal_reason)
+    if advice["quote"] in (None, *methods):
+        return advice
+    return advice | {"why": f"the method to quote is {advice['quote']}, which was not asked for (--method)"}
+
+
+def _choose_method_to_quote(
     estimation: RateEstimationCase, contradicting_systems: Sequence[int], refusal_reason: str
 ) -> Row:
-    """``quote``: the method to quote, or None; ``why``: the sentence that says why."""
     labelled_systems = int((estimation.n_labels > 0).sum())
     if refusal_reason:
         return {"quote": None, "why": "no rate can be quoted: the labels that there are cannot be used"}

@@ -331,7 +331,7 @@ def _append_corpus_estimates(
     summary = (
         summarise_estimates(case, [row["order"] for row in pairs])
         | compare_interval_widths_with_and_without_scores(case, estimated)
-        | recommend_estimation_method(case, apart, refused)
+        | recommend_estimation_method(case, apart, refused, methods)
     )
     # Reasons are those of claims.
     reasons = people.count_undecided_reasons(corpus.dataset) if people is not None and corpus.level == "claim" else {}
@@ -347,4 +347,8 @@ def _append_corpus_estimates(
     of_labels, caveats = describe_label_uncertainty(case, estimated, reasons)
     summary |= of_labels
     caveats += list_estimation_caveats(case, has_sample=sample is not None)
+    if summary["width"] is None and len(case.labelled_rows):
+        why = "no system has intervals with scores, with shuffled scores and by labels alone"
+        why = "everything is labelled, and no interval has a width" if corpus.is_labelled.all() else why
+        caveats.append(f"no widths are compared: {why}")
     results.summary.append(about | summary | {"reason": join_reasons([refused, *caveats])})

@@ -1,7 +1,7 @@
 """Printed cells of *Verify with Caution* computed from other printed cells, by the audits that compute them on claims.
 
-What a figure is computed from is put into a counts table, and the audit is run on that. A cell that went in does not
-come out: it is an input, and compared with nothing. Each figure comes with the rounding that its inputs allow: as rates
+What a figure is computed from is put into a counts table, and the audit is run on that. The rates that went in are
+inputs, and compared with nothing. Each figure comes with the rounding that its inputs allow: as rates
 are printed to 0.1, a difference of two of them is known to 0.1, and printed to another 0.05.
 """
 
@@ -54,10 +54,10 @@ _THOUSAND, _MANY = 1000, 100_000
 RATE_TABLES = (*range(9, 12), 13, 14, *range(16, 22), 23, 24, 26, 27, 29)
 ORDER_TABLES = {12: 11, 15: 14, 22: 21, 25: 24, 28: 27}
 CORRELATION_TABLES = {6: "claim", 7: "response"}
-TABLES_GIVEN_BY_CHOICE = (6, 28, 31)
+TABLES_GIVEN_BY_CHOICE = (1, 6, 28, 31)
 COUNTS_CHOSEN_TO_FIT = (
-    "numbers of claims recovered: of those that fit the printed rates and biases, some that give Tables 6, 28 and 31; "
-    "several do, so the agreement is of existence"
+    "numbers of claims recovered: of those that fit the printed rates and biases, some chosen to come near Tables 1, "
+    "6, 28 and 31; others come as near, so the agreement is of existence"
 )
 CALIBRATION_METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 

@@ -68,7 +68,7 @@ def describe_reproduction_agreement(rows: Sequence[Row]) -> str:
     chosen = len([mine for mine in agree if _is_given_by_choice(mine[0])])
     return (
         f"{len(agree):,} of {len(cells):,} published cells agree; {existence:,} of them agree with some numbers of "
-        f"claims, which are not printed, {chosen:,} of these with numbers chosen to give them"
+        f"claims, which are not printed, {chosen:,} of these with numbers chosen to fit them"
     )
 
 
@@ -89,7 +89,7 @@ def describe_cells_given_by_choice(rows: Sequence[Row]) -> str:
     datasets = " and ".join(dict.fromkeys(row["dataset"] for row in chosen))
     *most, last = map(str, TABLES_GIVEN_BY_CHOICE)
     return (
-        f"On {datasets} the numbers of claims were chosen to give Tables {', '.join(most)} and {last}: that "
+        f"On {datasets} the numbers of claims were chosen to fit Tables {', '.join(most)} and {last}: that "
         f"{sum(row['within_rounding'] for row in chosen)} of {len(chosen)} comparisons agree shows only that "
         "such numbers exist."
     )

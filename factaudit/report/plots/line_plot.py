@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from matplotlib.axes import Axes
 
 from factaudit.audit.core.figure_formatting import format_heading_with_unit
@@ -30,21 +32,24 @@ def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFigureData) -> FigureLayout
     titles = {group: "\n".join(wrap_figure_label(group, side * 72, bold=True)) for group in groups}
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles.values()))
     places = sorted({row[plot.x] for row in frame.rows})
-    margin = 0.05 * (places[-1] - places[0]) or 0.5
+    # Series stand beside each other at a place, within its share of the axis, and inside the panel at its ends.
+    step = min((b - a for a, b in pairwise(places)), default=1)
+    shift = step * min(0.06, 0.8 / len(series))
+    margin = max(0.05 * (places[-1] - places[0]) or 0.5, (len(series) + 1) / 2 * shift)
     n_labels = max(1, int(72 * side / (max(measure_text_width(str(place)) for place in places) + 6)))
     legend = lay_out_figure_legend(series, width)
 
     def place_panel(group: str, key: str, left: float, top: float, is_first: bool, is_last: bool) -> PlotPanel:
         mine = sorted((r for r in frame.rows if frame.label_group(r) == group), key=lambda row: row[plot.x])
 
-        def list_points(one: PlotSeriesStyle, shift: float) -> list[tuple[float, PlotPoint]]:
+        def list_points(one: PlotSeriesStyle, aside: float) -> list[tuple[float, PlotPoint]]:
             rows = [row for row in mine if str(row[plot.series]) == one.key]
-            points = [(row[plot.x] + shift, frame.make_point(row, key)) for row in rows]
+            points = [(row[plot.x] + aside, frame.make_point(row, key)) for row in rows]
             return [(x, point) for x, point in points if point.value is not None]
 
         middle = (len(series) - 1) / 2
         found = [
-            (one, list_points(one, 0 if one.dashes is not None else (at - middle) * 0.06))
+            (one, list_points(one, 0 if one.dashes is not None else (at - middle) * shift))
             for at, one in enumerate(series)
         ]
 
