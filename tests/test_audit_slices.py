@@ -89,6 +89,15 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
         compute_slice_differences(judged(rows, "e"), columns=["feild"])
 
 
+def test_a_column_with_too_many_values_is_named_for_each_dataset():
+    """ "topic has 308 different values", which was so on the last of three datasets: the others had 105."""
+    many = [row | {"dataset": "m"} for row in draw_rows(2, 0.0, 120)]
+    more = [row | {"dataset": "n", "claim_id": f"n{at}"} for at, row in enumerate(draw_rows(3, 0.0, 200))]
+    found = compute_slice_differences(judged([*many, *more], "e"), intervals=INTERVALS, columns=["note", "field"])
+    (said,) = load_all_audits()["slices"].remarks(found, [])
+    assert "Not compared: note has 120 different values on m; note has 200 different values on n." in said
+
+
 def test_rows_have_a_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("factaudit.audit.slices.MOST_ROWS", 7)
     rows = [

@@ -118,6 +118,15 @@ def test_what_is_unscored_or_guessed_is_reviewed():
     assert compute_review_shares(replace(guessed, status=status)) == [row]
 
 
+def test_labels_do_not_lack_where_nothing_is_scored():
+    """ "Over 18,130 labels would be needed", of a data set with 1,813 labels on which the evaluator scored no claim."""
+    rows = [row | {"e": None} for row in scored_rows(60)]
+    (none,) = compute_review_shares(judged(rows, "e"))
+    assert (none["n"], none["review_share"], none["reason"]) == (0, 1, "no labelled claim is scored")
+    (some,) = compute_review_shares(judged([*scored_rows(60)[:30], *rows[30:]], "e"))
+    assert "no threshold is certified" in some["reason"]
+
+
 def test_several_evaluators_share_the_level_and_several_datasets_do_not():
     rows = scored_rows(skill=2.5)
     alone = find(compute_review_shares(judged(rows, "e")), evaluator="e")

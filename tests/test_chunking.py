@@ -66,6 +66,15 @@ def test_documents_of_one_chunk_are_left_out_and_counted() -> None:
         assert row["reason"].endswith("2 claims about documents of at most 500 words left out")
 
 
+def test_claims_without_a_document_are_no_claims_that_one_chunk_supports() -> None:
+    """ "One chunk of 200 words has all that the claim shares with its document, for every claim": 900 have no text."""
+    for row in compute_chunking_flips(judged(rows_of(NEAR, (1, 0), (1, 1), doc=None)), size=3):
+        assert (row["n"], row["n_no_r2"]) == (0, 2)
+        assert row["reason"] == "no claim has an R2-diff: a document and at least two tokens are needed"
+    _, positive = compute_chunking_flips(judged(rows_of(NEAR, (1, 0)) + rows_of(NEAR, (1, 1), doc=None)), size=3)
+    assert positive["reason"].startswith("one chunk of 3 words has all that a claim shares with its document")
+
+
 def test_flips_of_what_both_scored_are_within_the_bounds() -> None:
     """(0, None) can be no flip from 1 to 0, so that fewer may flip than did of what both scored."""
     data = judged(rows_of(FAR, (1, 0), (0, None), (0, None)))

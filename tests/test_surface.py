@@ -139,7 +139,8 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
 def test_a_slope_needs_two_overlaps() -> None:
     same = [{"claim": claim_of(5), "label": 1, "e": e} for e in (0, 1, 1)]
     (row,) = [row for row in compute_surface_trend(judged(same)) if row["rate"] == "tpr"]
-    assert (row["n"], row["slope"], row["reason"]) == (3, None, "all claims have the same ROUGE-2 precision")
+    said = "all attributable claims have the same ROUGE-2 precision"
+    assert (row["n"], row["slope"], row["reason"]) == (3, None, said)
     (row,) = [row for row in compute_surface_trend(judged(same[:1])) if row["rate"] == "tpr"]
     assert (row["slope"], row["reason"]) == (None, "a single claim has no slope")
 

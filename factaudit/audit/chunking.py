@@ -88,6 +88,7 @@ def compute_chunking_flips(
         lost = np.bincount(groups.codes[undefined & ~short], minlength=len(groups.keys))
         other = np.bincount(groups.codes[other_script & ~short], minlength=len(groups.keys))
         one_chunk = np.bincount(groups.codes[short], minlength=len(groups.keys))
+        compared = np.bincount(groups.codes[~undefined & ~short], minlength=len(groups.keys))
         codes = np.where(undefined | short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
         # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
         first, second = (judgements.prediction[judgements.evaluators.index(name)] for name in (plain, chunked))
@@ -127,7 +128,7 @@ def compute_chunking_flips(
                 "n_other_script": int(other[group]),
             }
             row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            reasons = ["" if is_known else _UNKNOWN_SIZE, _explain_chunking_row(row, at) or ""]
+            reasons = ["" if is_known else _UNKNOWN_SIZE, _explain_chunking_row(row, at, int(compared[group])) or ""]
             rows.append((group, row | {"reason": join_reasons(reasons)}))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
@@ -257,7 +258,8 @@ def _compute_chunking_flips(counts: np.ndarray, certain_counts: np.ndarray) -> d
 _UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
 
 
-def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:
+def _explain_chunking_row(row: Row, chunk_size: int, n_compared: int) -> str | None:
+    """Why a row has no claims; n_compared: those of its group, of either kind, that have an R2-diff."""
     if row["n"]:
         return None
     if row["n_unscored"]:
@@ -267,8 +269,10 @@ def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:
     if row["n_one_chunk"]:
         left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {chunk_size} words left out"
         return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
+    if not n_compared:
+        return "no claim has an R2-diff: a document and at least two tokens are needed"
     if row["r2_diff"] == "positive":
-        return f"one chunk of {chunk_size} words has all that the claim shares with its document, for every claim"
+        return f"one chunk of {chunk_size} words has all that a claim shares with its document, for all with an R2-diff"
     return "no claim has all that it shares with its document in one chunk"
 
 

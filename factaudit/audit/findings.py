@@ -16,6 +16,12 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check
 from factaudit.audit.core.result_rows import Row, select_reason_of_figure
+from factaudit.text.display_text import join_reasons
+
+#: Of the reasons why a check could not look at rows so many are said.
+_MAX_REASONS = 2
+#: Begins what is said of a check that could not look at some of the evaluators.
+_NOT_FOR = "not for "
 
 
 def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
@@ -106,12 +112,12 @@ def explain_absent_finding(
 
 def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:
     """Why a check could not look at a run, or at some of its evaluators; "" where it looked at all of them."""
-    if why := _explain_evaluators_not_checked(audit, check, list(run.rows(audit.name))):
-        return why
-    if check.lacks and (why := check.lacks(run)):
+    missed = _explain_evaluators_not_checked(audit, check, list(run.rows(audit.name)))
+    # Where nothing could be looked at of the other evaluators either, that is what is said.
+    if (not missed or missed.startswith(_NOT_FOR)) and check.lacks and (why := check.lacks(run)):
         return why
     # A check without a test counts claims; printed rates do not say how many there are.
-    return "" if check.null else str(run.about.get("counts") or "")
+    return missed or ("" if check.null else str(run.about.get("counts") or ""))
 
 
 def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[Row]) -> str:
@@ -132,21 +138,25 @@ def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[R
     for name in of_all or [""]:
         mine = [row for row in rows if not name or name in _list_row_evaluators(row)]
         if not any(map(can_be_checked, mine)):
-            missed.setdefault(_find_first_reason(mine, check.figure), []).append(name)
+            missed.setdefault(_join_reasons_of_rows(mine, check.figure), []).append(name)
     if len(missed) == 1 and len(next(iter(missed.values()))) == max(len(of_all), 1):
         return next(iter(missed))
-    return "; ".join(f"not for {', '.join(names)}: {reason}" for reason, names in missed.items())
+    return "; ".join(f"{_NOT_FOR}{', '.join(names)}: {reason}" for reason, names in missed.items())
 
 
-def _find_first_reason(rows: Sequence[Row], figure: str) -> str:
+def _join_reasons_of_rows(rows: Sequence[Row], figure: str) -> str:
+    """Why rows cannot be looked at: one of them need not speak for the others, so further reasons are counted."""
     if all(f"{figure}_low" not in row for row in rows) and any(row.get(figure) is not None for row in rows):
         return "no interval was computed"
-    # Of what was judged first: on a data set that an evaluator left out, another reason stands.
-    told = sorted((row for row in rows if row.get("reason")), key=lambda row: not row.get("n", 1))
-    if not told:
-        return "it is not defined on these claims"
-    of_figure = select_reason_of_figure(told[0], figure) if told[0].get(figure) is None else ""
-    return of_figure or str(told[0]["reason"])
+    # Of what was judged: on a data set that an evaluator left out, another reason stands.
+    judged_rows = [row for row in rows if row.get("n", 1)] or rows
+    told = [
+        (row.get(figure) is None and select_reason_of_figure(row, figure)) or row.get("reason") for row in judged_rows
+    ]
+    reasons = list(dict.fromkeys(part for reason in told if reason for part in str(reason).split("; ")))
+    shown, more = reasons[:_MAX_REASONS], len(reasons[_MAX_REASONS:])
+    shown += [f"{more} more {'reason' if more == 1 else 'reasons'}"] * bool(more)
+    return join_reasons(shown) or "it is not defined on these claims"
 
 
 def list_checks() -> list[Check]:

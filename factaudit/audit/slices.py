@@ -301,9 +301,12 @@ def _list_slice_test_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> li
         text = "{tested:count}" if tested else "None"
         text += " of {every:count slice} of {columns:count column} could be tested."
     said = [make_statement(text, tested=list(tested), every=list(every), columns=columns)]
-    left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
+    left_out = list(
+        {(row["column"], row["reason"], row["dataset"]): row for row in rows if row["value"] is None}.values()
+    )
     if left_out:
-        names = [make_statement("{why}", why=row["reason"]) for row in left_out]
+        where = " on {row.dataset}" * (len({row["dataset"] for row in rows}) > 1)
+        names = [make_statement("{why}" + where, why=row["reason"], row=row) for row in left_out]
         said.append(make_statement("Not compared: {names}.", names=join_statements(names, "; ")))
     few = [row for row in every.values() if str(row["reason"]).startswith("too few labels")]
     if few:

@@ -204,7 +204,8 @@ def _explain_surface_bias_trend(row: Row) -> str | None:
     if row["n"] == 0:
         why = f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
         return join_reasons([why, explain_other_script(row)])
-    return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
+    alike = f"all {RATE_CLASS_NAMES[row['rate']]} claims have the same ROUGE-2 precision"
+    return alike if row["n"] > 1 else "a single claim has no slope"
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

@@ -83,6 +83,8 @@ def _build_triage_review_rows(
             row["review_share"] = float(1 - passes.mean())
             row["passing_error_share"] = float(error[passes].mean())
             row["threshold"] = float(support[passes].min())  # 1 − risk may be rounded above it
+        elif not n_scored:  # labels lack nothing
+            row["reason"] = "no labelled claim is scored"
         else:
             needed = plan_labels_to_pass(curve, len(claims), max_error, 1 - level)
             most = _MOST_MORE_LABELS * len(claims)
