@@ -368,9 +368,13 @@ def test_unscored_claims_that_could_change_a_conclusion():
     harmless = of_rates(rows + unscored(1, 0), "e")
     assert told(harmless, "unscored") == [("ok", "e", None)]
     assert (
-        "1 unscored claim of e cannot change its place by BAcc, the sign of its bias, or"
-        in find(harmless, id="unscored")["statement"]
-    )
+        find(harmless, id="unscored")["statement"]
+        == "1 unscored claim of e cannot change its place by BAcc, or whether TPR and TNR are over 20 points apart."
+    ), "no bias was computed"
+    table = judged([*rows, *unscored(1, 0)], "e")
+    both = {"rates": compute_evaluator_rates(table, intervals=INTERVALS)}
+    both["quantification"] = compute_quantification_bias(table, levels=["claim"])
+    assert "its place by BAcc, the sign of its bias, or" in find(collect_findings(both), id="unscored")["statement"]
     # Two biases of unlike signs, each far from 0 for one claim; their mean is not.
     one = [row | {"dataset": "one"} for row in cells(70, 30, 100, 0)]
     two = [row | {"dataset": "two"} for row in cells(100, 0, 71, 29) + unscored(1, 0)]

@@ -127,6 +127,14 @@ def test_headroom_leaves_out_and_names_a_system_without_labels():
     assert (alone["n_systems"], alone["labelled"], alone["reason"]) == (0, None, "no system")
 
 
+def test_what_is_unscored_of_a_system_without_labels_is_not_counted_where_it_is_left_out():
+    """ "n 82, unscored 8, unlabelled 32" of 120 claims: two of the 8 are claims of the system that has no label."""
+    lost = [{"system": "a", "label": 1, "e": None}, {"system": "z", "label": None, "e": None}]
+    table = judged([*of_systems(SYSTEMS), *lost, {"system": "z", "label": None, "e": 1}], "e")
+    for rows in (compute_headroom(table, levels=["claim"]), compute_ranking_agreement(table, levels=["claim"])):
+        assert (rows[0]["n"], rows[0]["n_unscored"], rows[0]["n_unlabelled"]) == (350, 1, 2)
+
+
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_orders_agree_with_statsmodels(correction):
     table = judged(of_systems(SYSTEMS), "e")

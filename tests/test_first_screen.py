@@ -276,8 +276,24 @@ def test_what_is_unscored_is_said():
     verdicts.loc[:120, "prediction"] = None
     verdicts.loc[:120, "status"] = "error"
     screen = screen_of(compare(claims, verdicts, replicates=200))
-    assert "121 claims of a are unscored or guessed." in advice_of(screen, "Beware")
+    said = "121 claims of a are unscored or guessed. “Between” is what they leave possible."
+    assert said in advice_of(screen, "Beware")
     assert column_of(screen, "balanced")[0].startswith("between ")
+
+
+@pytest.mark.parametrize("rate", [0.95, 0.5])
+def test_each_evaluator_that_has_bounds_for_figures_is_named(rate):
+    """ "3,437 claims of unigram are unscored", as were two others'; "between 20 and 81", without a word."""
+    claims, verdicts = make_tables({"a": (rate, rate), "b": (0.5, 0.5), "c": (0.5, 0.5)})
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64")
+    lost = verdicts["evaluator"].isin(["b", "c"]) & (verdicts["claim_id"] < "c00121")
+    verdicts.loc[lost, ["prediction", "status"]] = [None, "error"]
+    screen = screen_of(compare(claims, verdicts, replicates=200, audits=["rates"]))
+    assert sum(cell.startswith("between ") for cell in column_of(screen, "balanced")) == 2
+    (said,) = [line for line in advice_of(screen, "Beware") if "unscored" in line]
+    assert said.startswith("many claims are unscored or guessed: 121 of ")
+    assert all(f"121 of {name}" in said for name in "bc")
+    assert said.endswith("“Between” is what they leave possible.")
 
 
 def test_a_mean_bias_over_few_scored_claims_is_told_by_its_bounds():

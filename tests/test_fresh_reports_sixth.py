@@ -5,15 +5,17 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+import pandas as pd
 import pytest
 from test_fresh_reports import make_tables
 from test_report_breadth import figures_of
 
-from factaudit.audit import load_all_audits
+from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.findings import collect_findings, list_audit_check_outcomes
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_captions import describe_points_without_interval
 from factaudit.report.plots.plot_data import PlotFigureData
+from factaudit.report.report_figures import list_report_figures
 from factaudit.report.summary import build_report_evaluator_overview, build_report_evaluator_uses_table
 from factaudit.results import compare
 
@@ -132,3 +134,72 @@ def test_the_mean_over_datasets_has_a_share_of_errors() -> None:
     (mean,) = [row for row in rows if row["dataset"] == "__macro__"]
     by_dataset = 1 - claims.groupby("dataset")["label"].mean().astype(float)
     assert mean["error_rate"] == pytest.approx(by_dataset.mean())
+
+
+def test_one_row_s_reason_does_not_speak_for_the_others() -> None:
+    """ "All claims have the same ROUGE-2 precision", of claims from 0 to 1: so had the attributable ones."""
+    rows = [{"task": "t", "evaluator": "e", "rate": rate, "n": 9, "n_unscored": 0} for rate in ("tpr", "tnr")]
+    ends = {"slope_low": None, "slope_high": None}
+    same = rows[0] | ends | {"slope": None, "reason": "all attributable claims have the same ROUGE-2 precision"}
+    few = rows[1] | ends | {"slope": 0.1, "reason": "no interval for slope: fewer than 20 clusters"}
+    (outcome,) = list_audit_check_outcomes({"surface_trend": [same, few]})
+    assert outcome.not_run == f"{same['reason']}; {few['reason']}"
+    others = [few | {"task": task, "reason": f"{task}: no text"} for task in "uvw"]
+    (outcome,) = list_audit_check_outcomes({"surface_trend": [same, few, *others]})
+    assert outcome.not_run == f"{same['reason']}; {few['reason']}; 3 more reasons"
+
+
+def test_a_check_of_which_nothing_was_tested_does_not_name_some_evaluators_only() -> None:
+    """ "Systems in the wrong order, not tested: not for f", where it was not tested for e either."""
+    claims, verdicts = make_tables({"e": (0.9, 0.9), "f": (0.9, 0.9)}, n=90)
+    verdicts.loc[verdicts["evaluator"] == "f", ["prediction", "status"]] = [pd.NA, "error"]
+    results = compare(claims, verdicts, audits=["ranking"], replicates=50)
+    (outcome,) = [one for one in list_audit_check_outcomes(results.audits, results.about) if one.check.id == "order"]
+    assert outcome.not_run == "the labels order no pair of systems significantly"
+
+
+def make_half_scored_tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """``f`` is as good as guessing, and has scored one of two datasets."""
+    claims, verdicts = make_tables({"e": (0.75, 0.75), "f": (0.5, 0.5)}, datasets=2)
+    of_set = claims.loc[claims["dataset"] == "set1", "claim_id"]
+    lost = (verdicts["evaluator"] == "f") & verdicts["claim_id"].isin(of_set)
+    verdicts.loc[lost, ["prediction", "status"]] = [pd.NA, "error"]
+    return claims, verdicts
+
+
+def test_a_difference_that_unscored_claims_leave_open_is_not_called_insignificant() -> None:
+    """ "The differences are not significant", of 78 % and 55 % (+17 to +30) on the claims that both scored."""
+    results = compare(*make_half_scored_tables(), audits=["rates"], replicates=50)
+    run = make_audited_run(results.audits, results.about)
+    opening = str(load_all_audits()["rates"].opening(run, "e"))
+    assert "is open by the unscored claims." in opening
+    assert "not significant" not in opening
+    alike = compare(*make_tables({"e": (0.9, 0.9), "f": (0.9, 0.9)}), audits=["rates"], replicates=50)
+    opening = str(load_all_audits()["rates"].opening(make_audited_run(alike.audits, alike.about), "e"))
+    assert "is not significant." in opening
+
+
+def test_a_mean_over_some_datasets_is_not_shown_as_one_over_all() -> None:
+    """ "mean over datasets 64.9", of one of three, beside means over all three."""
+    results = compare(*make_half_scored_tables(), audits=["rates"], replicates=50)
+    remark = load_all_audits()["rates"].remarks
+    assert remark(results.audits["rates"], []) == [
+        "Means over datasets leave out those on which a figure is undefined: of f not all are in the mean."
+    ]
+    whole = compare(*make_tables({"e": (0.9, 0.9)}, datasets=2), audits=["rates"], replicates=50)
+    assert remark(whole.audits["rates"], []) == []
+
+
+def test_differences_are_of_what_each_evaluator_scored_and_say_so() -> None:
+    """ "Both evaluators judge the same claims": a − b was +17.4 over what each scored, +19.4 on the same claims."""
+    audit = load_all_audits()["differences"]
+    assert "each over what it scored" in audit.formula
+    assert "where both evaluators judge the same claims" in audit.text
+    assert "same claims" not in audit.title
+
+
+def test_the_caption_of_the_ceiling_counts_judgements() -> None:
+    """ "n = 10,036 to 10,079 behind each point", of 3,993 claims."""
+    row = {"dataset": "d", "evaluator": "e", "n": 30, "n_unscored": 0, "bacc": 0.8, "ceiling": 0.9}
+    (figure,) = list_report_figures(load_all_audits()["ceiling"], [row], ["e"], {"confidence": 0.95})
+    assert "n = 30 judgements (BAcc)" in figure.caption or "n = 30 judgements behind" in figure.caption

@@ -184,7 +184,7 @@ AUDIT = Audit(
         **pick_shared_columns("dataset", "evaluator"),
         "n_claims": Column("claims", "count", "claims with two judgements or more"),
         "n_annotators": Column("annotators", "count", "people who judged claims"),
-        "n": Column("n", "count", "judgements with the others' majority, scored by the evaluator"),
+        "n": Column("judgements", "count", "judgements with the others' majority, scored by the evaluator"),
         "n_unscored": Column("unscored", "count", "those that it did not score"),
         "agree": Column("agree", "percent", "pairs of judgements of a claim that agree"),
         "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),

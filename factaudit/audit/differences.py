@@ -21,6 +21,7 @@ from factaudit.audit.core.result_rows import (
     drop_row_intervals,
     explain_undefined_dataset_means,
 )
+from factaudit.audit.rates_opening import N_DATASETS_COLUMN
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
@@ -112,11 +113,11 @@ _DIFFERENCE_DESCRIPTION = "figure of a − figure of b, each over what it scored
 AUDIT = Audit(
     name="differences",
     after="rates",
-    title="Differences between evaluators on the same claims",
+    title="Differences between evaluators",
     question="Is one evaluator better than another on the same claims?",
-    formula="Difference = the first evaluator's figure − the second's, with a paired interval. The CSV has the p-value "
-    "of a permutation test, another test than the interval's.",
-    text="Paired: both evaluators judge the same claims, so that a difference can be clear where intervals overlap.",
+    formula="Difference = the first evaluator's figure − the second's, each over what it scored, with a paired "
+    "interval. The CSV has the p-value of a permutation test, another test than the interval's.",
+    text="Paired: where both evaluators judge the same claims, a difference can be clear although intervals overlap.",
     remedy="The interval holds 0: choose by cost, or by the class that matters to you, or label more claims (half the "
     "width takes four times as many).",
     columns={
@@ -129,7 +130,7 @@ AUDIT = Audit(
             values={"bacc": "BAcc", "bias": "bias"},
         ),
         **pick_shared_columns("evaluator_a", "evaluator_b", "n", "n_unscored", "reason"),
-        "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
+        "n_datasets": N_DATASETS_COLUMN,
         "difference": Column(
             "difference",
             "points",

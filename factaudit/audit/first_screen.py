@@ -16,12 +16,10 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
-    count_unscored_or_guessed,
     has_interval,
     is_significantly_above,
     is_significantly_below,
     read_decision_limits,
-    unscored_share_for_decision,
 )
 from factaudit.audit.core.evaluator_comparison import (
     find_datasets_of_lowest_and_highest_bacc,
@@ -40,6 +38,7 @@ from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
     build_first_screen_evaluator_table,
     is_said_as_share,
+    list_first_screen_unscored_advice,
     state_missed_errors_or_false_alarms,
 )
 from factaudit.audit.input_description import (
@@ -207,6 +206,7 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
         elif rows[0]["bacc"] == rows[1]["bacc"]:
             word, text = "Beware", "No evaluator alone has the highest balanced accuracy; no interval was computed."
         yield ScreenAdviceLine(word, make_statement(text, best=rows[0]))
+        yield from starmap(ScreenAdviceLine, list_first_screen_unscored_advice(run, rows))
         return
     useful = [row for row in rows if is_significantly_above(row, "bacc", 0.5)]
     if not useful:
@@ -214,7 +214,7 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
         if len(rows) == 1:
             text = "{best.evaluator} as it is: it is not shown to be better than guessing."
         yield ScreenAdviceLine("Do not use", make_statement(text, best=rows[0]))
-        yield from _list_first_screen_caveat_advice(run, rows[:1], rows[:1])
+        yield from _list_first_screen_caveat_advice(run, rows[0], rows[:1], rows)
         return
     best, *others = useful
     alike = [best, *(row for row in others if not is_significantly_better_evaluator(run, best, row["evaluator"]))]
@@ -224,7 +224,7 @@ def _list_first_screen_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) 
     yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
     yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
     yield from starmap(ScreenAdviceLine, list_first_screen_system_advice(run, [row["evaluator"] for row in alike]))
-    yield from _list_first_screen_caveat_advice(run, alike, rows)
+    yield from _list_first_screen_caveat_advice(run, best, rows, rows)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
 
@@ -349,10 +349,9 @@ def _list_first_screen_error_flagging_advice(
 
 
 def _list_first_screen_caveat_advice(
-    run: AuditedRun, alike: Sequence[Row], every: Sequence[Row]
+    run: AuditedRun, best: Row, compared: Sequence[Row], shown: Sequence[Row]
 ) -> Iterator[ScreenAdviceLine]:
-    """What is wrong with evaluators of use, the best first; every: those that the table shows."""
-    best = alike[0]
+    """What is wrong with the best evaluator, and with those compared with it; shown: those that the table shows."""
     trained = [each for each in run.about.get("evaluators") or [] if each.get("trained_on")]
     sets = {row["dataset"] for row in run.about.get("claims") or []}
     seen = [
@@ -363,11 +362,7 @@ def _list_first_screen_caveat_advice(
     if seen:
         text = "trained on this benchmark: {names}."
         yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_finding_names(seen)))
-    for row in alike:
-        if unscored_share_for_decision(row) > read_decision_limits(run).max_unscored:
-            lacking = row | {"n_lacking": count_unscored_or_guessed(row)}
-            text = "{lacking.n_lacking:number claim} of {lacking.evaluator} are unscored or guessed."
-            yield ScreenAdviceLine("Beware", make_statement(text, lacking=lacking))
+    yield from starmap(ScreenAdviceLine, list_first_screen_unscored_advice(run, shown))
     for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
         if not is_said_as_share(run, best.get(key)):
             yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))
@@ -384,7 +379,7 @@ def _list_first_screen_caveat_advice(
         worst, top = apart
         text = "{best.evaluator} is worse on {worst.dataset} (balanced accuracy {worst.bacc:percent}) than on "
         text += "{top.dataset} ({top.bacc:percent}){others}."
-        names = [row["evaluator"] for row in every if row is not best]
+        names = [row["evaluator"] for row in compared if row is not best]
         also = [name for name in names if _is_worse_on_same_dataset(run, name, worst, top)]
         others = make_statement("; {names}, too" * bool(also), names=format_first_finding_names(also))
         yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top, others=others))

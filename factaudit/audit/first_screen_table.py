@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.decision_limits import has_interval, read_decision_limits, unscored_share_for_decision
+from factaudit.audit.core.decision_limits import (
+    count_unscored_or_guessed,
+    has_interval,
+    read_decision_limits,
+    unscored_share_for_decision,
+)
 from factaudit.audit.core.evaluator_comparison import find_overall_evaluator_rows
 from factaudit.audit.core.figure_formatting import (
     PERCENT_COLUMN,
@@ -13,7 +18,7 @@ from factaudit.audit.core.figure_formatting import (
     format_audit_figure,
     format_whole_percent,
 )
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, format_first_finding_names
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
@@ -67,6 +72,23 @@ def build_first_screen_evaluator_table(
     if len(shown) == 1:  # names alone say nothing
         return [], []
     return [heads[at] for at in shown], [[row[at] for at in shown] for row in table]
+
+
+def list_first_screen_unscored_advice(run: AuditedRun, shown: Sequence[Row]) -> Iterator[tuple[str, Statement]]:
+    """Of which evaluators of the table so many claims are unscored or guessed that it has bounds for figures."""
+    most = read_decision_limits(run).max_unscored
+    lacking = [row | {"n_lacking": count_unscored_or_guessed(row)} for row in shown]
+    lacking = [row for row in lacking if unscored_share_for_decision(row) > most]
+    if not lacking:
+        return
+    bounded = " “Between” is what they leave possible." * any(row.get("bacc_min") is not None for row in lacking)
+    if len(lacking) == 1:
+        text = "{row.n_lacking:number claim} of {row.evaluator} are unscored or guessed." + bounded
+        yield "Beware", make_statement(text, row=lacking[0])
+        return
+    names = [make_statement("{row.n_lacking:number} of {row.evaluator}", row=row) for row in lacking]
+    text = "many claims are unscored or guessed: {names}." + bounded
+    yield "Beware", make_statement(text, names=format_first_finding_names(names))
 
 
 def is_said_as_share(run: AuditedRun, n: int | None) -> bool:

@@ -101,7 +101,8 @@ def compute_headroom(
                         ]
                         row |= _cut_bias_interval(row, _unite_intervals(ends))
                     row |= {"n": int(sizes["n"][used].sum())}
-                    row |= {key: int(sizes[key][members].sum()) for key in ("n_unscored", "n_guessed", "n_unlabelled")}
+                    row |= {key: int(sizes[key][used].sum()) for key in ("n_unscored", "n_guessed")}
+                    row |= {"n_unlabelled": int(sizes["n_unlabelled"][members].sum())}
                     said = figures["predicted_error_rate"][used]
                     unscored = [name for name, rate in zip(names, said, strict=True) if np.isnan(rate)]
                     unlabelled = [systems.keys[p]["system"] for p in members if p not in used]

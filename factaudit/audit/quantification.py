@@ -330,7 +330,12 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
     ),
     **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "n_labelled", "reason"),
     "labelled_error_rate": Column(
-        "labelled error rate", "percent", _ERROR_RATES_DESCRIPTION, bounds=True, interval=WILSON
+        "labelled error rate",
+        "percent",
+        _ERROR_RATES_DESCRIPTION,
+        bounds=True,
+        interval=WILSON,
+        counted_in="n_labelled",
     ),
     "predicted_error_rate": Column(
         "predicted error rate", "percent", _ERROR_RATES_DESCRIPTION, bounds=True, interval=WILSON

@@ -98,11 +98,12 @@ def compute_ranking_agreement(
         orders = compute_system_rankings(counts, alpha, *how)
         labelled, predicted = orders["labelled_order"], orders["predicted_order"]
         row |= {"n_systems": len(counts), "n_pairs": len(labelled)}
-        row |= {
-            name: int(values.sum())
-            for name, values in confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts).items()
-        }
-        row["n"] = int(counts[:, :2, :2].sum())
+        sizes = confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts)
+        # Of a system without labels nothing is compared: what of it is unscored leaves nothing open here.
+        has_labels = ~confusion_counts.is_group_unlabelled(case.counts)
+        row |= {"n": int(counts[:, :2, :2].sum())}
+        row |= {key: int(sizes[key][has_labels].sum()) for key in ("n_unscored", "n_guessed")}
+        row |= {"n_unlabelled": int(sizes["n_unlabelled"].sum())}
         row |= system_ranking_error_shares(labelled, predicted)
         certain_counts = case.certain_counts[case.is_used]
         # Where every labelled claim is scored nothing is open, and clusters are not asked for.

@@ -34,7 +34,7 @@ from factaudit.audit.core.evaluator_comparison import (
     is_constant_evaluator,
     state_review_share,
 )
-from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
+from factaudit.audit.core.finding_parts import format_first_finding_names, group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import MOVER, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import (
@@ -47,10 +47,11 @@ from factaudit.audit.core.result_rows import (
     explain_missing_row_intervals,
     explain_undefined_dataset_means,
     is_constant_evaluator_row,
+    is_total_key,
 )
 from factaudit.audit.core.statements import make_statement
 from factaudit.audit.rates_checks import RATES_CHECKS
-from factaudit.audit.rates_opening import BACC_COLUMN, format_rates_opening, rank_evaluators_by_bacc
+from factaudit.audit.rates_opening import BACC_COLUMN, N_DATASETS_COLUMN, format_rates_opening, rank_evaluators_by_bacc
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import join_reasons
@@ -190,8 +191,23 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
     return AuditDecision("cannot tell", figure, told)
 
 
+def _list_partial_mean_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+    """Whose means leave out data sets: beside a mean over all of them it is not of the same claims."""
+    del findings
+    lacking = {row["evaluator"] for row in rows if not is_total_key(row.get("dataset")) and row.get("bacc") is None}
+    means = [row for row in rows if row.get("dataset") == MACRO_MEAN and row.get("bacc") is not None]
+    partial = [row["evaluator"] for row in means if row["evaluator"] in lacking]
+    if not partial:
+        return []
+    text = "Means over datasets leave out those on which a figure is undefined: of {names} not all are in the mean."
+    return [make_statement(text, names=format_first_finding_names(partial))]
+
+
 def _format_glance_note(row: Row) -> str:
-    over = {MACRO_MEAN: "; rates are means over datasets", ALL_TOGETHER: "; rates are over all claims"}
+    over = {
+        MACRO_MEAN: "; rates are means over the datasets on which they are defined",
+        ALL_TOGETHER: "; rates are over all claims",
+    }
     return f"The best balanced accuracy first{over.get(row.get('dataset', ''), '')}."
 
 
@@ -215,9 +231,9 @@ def _build_evaluator_rate_column(
 #: Also of the audits that compute rates of a part of the claims.
 RATES_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
+    "n_datasets": N_DATASETS_COLUMN,
     "n_attributable": Column("label 1", "count", "scored claims of each label"),
     "n_unattributable": Column("label 0", "count", "scored claims of each label"),
-    "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
     "tpr": _build_evaluator_rate_column(
         "TPR",
         "P(prediction 1 given label 1), P(prediction 0 given label 0)",
@@ -264,6 +280,7 @@ AUDIT = Audit(
         ),
     ),
     checks=(*RATES_CHECKS, *CAVEAT_CHECKS),
+    remarks=_list_partial_mean_remarks,
     best=rank_evaluators_by_bacc,
     opening=format_rates_opening,
     decides=(AuditDecisionColumn("find single errors", _decide_on_evaluator_rates),),

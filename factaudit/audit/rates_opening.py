@@ -24,6 +24,13 @@ from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_constant_evaluator_row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
+N_DATASETS_COLUMN = Column(
+    "datasets",
+    "count",
+    "how many data sets a mean is over, with those that it leaves out as the figure is undefined there (see `reason`); "
+    "1 elsewhere",
+    shown=False,
+)
 BACC_COLUMN = Column("BAcc", "percent", "(TPR + TNR) / 2", bounds=True, interval=MOVER)
 
 

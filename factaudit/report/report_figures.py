@@ -315,15 +315,28 @@ def _compose_report_figure_caption(
         if intervals := describe_interval_methods(audit, lined, rows, about):
             text.append(f"Thin lines: {intervals}.")
         text.append(describe_points_without_interval(audit, lined, rows))
-        if any(row.get("n_unscored") and row.get(f"{key}_min") is not None for row in rows for key in lined):
+        if any(row.get("n_unscored") and _has_drawn_bounds(row, key) for row in rows for key in lined):
             text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
     behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
     text += [
         _describe_report_figure_reference_lines(audit, plot),
-        _describe_report_figure_counts(audit, keys, rows, behind),
+        _describe_report_figure_counts(audit, keys, _drop_rows_without_point(plot, keys, rows), behind),
     ]
     text.append(describe_undefined_values(audit, keys, rows))
     return " ".join(part for part in text if part)
+
+
+def _has_drawn_bounds(row: Row, key: str) -> bool:
+    """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
+    low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
+    return row.get(key) is not None and low is not None and high is not None and low < high
+
+
+def _drop_rows_without_point(plot: PlotSpec, keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
+    """A point of a scatter plot needs both its figures; of other plots each key has its own."""
+    if not isinstance(plot, ScatterPlotSpec):
+        return rows
+    return [row for row in rows if all(row.get(key) is not None for key in keys)]
 
 
 def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str:

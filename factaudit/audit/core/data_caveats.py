@@ -74,7 +74,9 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
             said = make_statement(
                 "{row.n_lacking:number unscored claim} of {row.evaluator} cannot change "
                 + "on any one dataset " * (len(mine) > 1)  # of means over datasets nothing was looked at
-                + "its place by BAcc, the sign of its bias, or whether TPR and TNR are over {limit:limit} points apart."
+                + "its place by BAcc, "
+                + "the sign of its bias, " * any((row["dataset"], evaluator) in biases for row in lacking)
+                + "or whether TPR and TNR are over {limit:limit} points apart."
                 if total
                 else "{row.evaluator} has scored every labelled claim.",
                 row=mine[0] | {"n_lacking": total},

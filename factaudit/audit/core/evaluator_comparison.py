@@ -126,16 +126,32 @@ def is_significantly_better_evaluator(audited_run: AuditedRun, best_row: Row, ot
 
 
 def is_difference_open_by_unscored_claims(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
-    """Whether two evaluators' BAcc differ by the paired interval, and not whatever the unscored claims may be."""
+    """Whether two evaluators' BAcc differ by the paired interval, and not whatever the unscored claims may be.
+
+    Where no difference was computed: whether their intervals would not meet but for the bounds.
+    """
     pair = {best_row["evaluator"], other_evaluator}
-    return any(
-        (row["difference_low"] > 0 or row["difference_high"] < 0)
-        and not is_significantly_above(row, "difference", 0)
-        and not is_significantly_below(row, "difference", 0)
+    differences = [
+        row
         for row in audited_run.rows("differences")
         if row.get("key") == "bacc" and row.get("dataset") == best_row.get("dataset")
         if {row["evaluator_a"], row["evaluator_b"]} == pair and has_interval(row, "difference")
-    )
+    ]
+    if differences:
+        return any(
+            (row["difference_low"] > 0 or row["difference_high"] < 0)
+            and not is_significantly_above(row, "difference", 0)
+            and not is_significantly_below(row, "difference", 0)
+            for row in differences
+        )
+    other_row = find_overall_evaluator_rows(audited_run.rows("rates")).get(other_evaluator, {})
+    if not has_interval(best_row, "bacc") or not has_interval(other_row, "bacc"):
+        return False
+    lower, upper = sorted((best_row, other_row), key=lambda row: float(row["bacc"]))
+    widened = [widen_interval_for_decision_limits(row, "bacc") for row in (lower, upper)]
+    if widened[0] is None or widened[1] is None or lower["bacc_high"] >= upper["bacc_low"]:
+        return False
+    return widened[0][1] >= widened[1][0]
 
 
 def find_datasets_of_lowest_and_highest_bacc(rates_rows: Sequence[Row], evaluator: str) -> tuple[Row, Row] | None:
