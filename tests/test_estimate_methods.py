@@ -23,11 +23,7 @@ from factaudit.stats.pooled_threshold import (
     pooled_prediction_error_rates,
 )
 from factaudit.stats.prediction_powered import prediction_powered_mean, stratified_prediction_powered_mean
-from factaudit.stats.rogan_gladen import (
-    RoganGladenConfusion,
-    estimate_rogan_gladen_confusion,
-    rogan_gladen_error_rate,
-)
+from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
 from factaudit.stats.stratified_sampling import (
     StratifiedDraw,
     assume_simple_random_draw,
@@ -315,11 +311,21 @@ def test_a_few_equal_labels_do_not_make_a_rate_certain() -> None:
         assert row["rate"] < 0.05
         assert (method == "labels") == pd.notna(row["rate_low"])
         assert method == "labels" or "it would be a single point" in row["reason"]
-    confusion = RoganGladenConfusion(tnr=0.7, n_errors=100, tpr=0.8, n_others=300)
-    for predicted, has_interval in ((0.04, False), (0.18, True), (0.9, False)):
-        rate, low, high = rogan_gladen_error_rate(predicted, 150, confusion)
-        assert has_interval == (low <= rate <= high)
-        assert has_interval != (np.isnan(low) and np.isnan(high) and rate in (0, 1))
+    # A correction that leads below 0 throughout: few errors are predicted of one system, and many false ones elsewhere.
+    claims, verdicts, _ = labelled_at_random(380, World(skill=(3.0,), size=100))
+    others = verdicts["claim_id"].isin(claims.loc[claims["system"] != "s00", "claim_id"])
+    right = verdicts.merge(claims[["claim_id"]].assign(label=tables(World(skill=(3.0,), size=100))[0]["label"]))[
+        "label"
+    ]
+    flips = others & (right.to_numpy() == 1) & (np.arange(len(verdicts)) % 3 == 0)
+    verdicts["prediction"] = np.where(others, right, 1)
+    verdicts.loc[flips, "prediction"] = 0
+    verdicts["score"] = verdicts["prediction"].astype(float)
+    found = estimate_rates(claims, verdicts.astype({"prediction": "Int8"}), levels=["claim"], methods=["rogan-gladen"])
+    row = rate_rows(found, "rogan-gladen").loc["s00"]
+    assert row["rate"] == 0
+    assert pd.isna(row["rate_low"])
+    assert "it would be a single point" in row["reason"]
 
 
 def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> None:

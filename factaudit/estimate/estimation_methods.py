@@ -28,8 +28,6 @@ from factaudit.text.display_text import format_count, join_reasons
 #: Fewer labels a system give a design-based estimate no interval, and are flagged.
 MIN_INTERVAL_LABELS = 10
 MIN_LABELS = 8
-#: Why a correction has no interval of which more than a point lies within 0 and 1.
-_NO_SPREAD_LEFT = "no interval: it would be a single point between 0 and 100 %"
 
 
 @dataclass(frozen=True)
@@ -187,10 +185,11 @@ def _estimate_rates_by_ppi_variant(estimation: RateEstimationCase, power_tuning:
         if not rest.any():
             found[at] = RateEstimate(reason="all its claims are labelled: nothing is left to predict")
             continue
-        interval = prediction_powered_mean(
+        rate, low, high = prediction_powered_mean(
             corpus.error[known], filled[known], filled[rest], weight[known], power_tuning, estimation.options.confidence
         )
-        found[at] = _make_prediction_powered_estimate(interval, int(known.sum()))
+        rate, low, high = np.clip([rate, low, high], 0, 1)
+        found[at] = _make_design_based_estimate(rate, low, high, int(known.sum()))
     return found
 
 
@@ -220,7 +219,8 @@ def estimate_rates_by_stratified_ppi(estimation: RateEstimationCase) -> list[Rat
             stratum[rest],
             estimation.options.confidence,
         )
-        found[at] = _make_prediction_powered_estimate(interval, len(known))
+        rate, low, high = np.clip(interval, 0, 1)
+        found[at] = _make_design_based_estimate(rate, low, high, len(known))
     return found
 
 
@@ -272,8 +272,7 @@ def estimate_rates_by_rogan_gladen(estimation: RateEstimationCase) -> list[RateE
             rogan_gladen_error_rate(float(rate), int(n[at]), known, estimation.options.confidence)
             for rate in (rates[at], *bounds[:, at])
         )
-        no_interval = _NO_SPREAD_LEFT if np.isnan(estimate[1]) else None
-        found[at] = RateEstimate(*estimate, no_interval, least=least[0], greatest=greatest[0])
+        found[at] = RateEstimate(*estimate, least=least[0], greatest=greatest[0])
     return found
 
 
@@ -345,14 +344,6 @@ def _make_design_based_estimate(rate: float, low: float, high: float, n_labels: 
             float(rate), reason=f"no interval: {format_count(n_labels, 'label')}, fewer than {MIN_INTERVAL_LABELS}"
         )
     return RateEstimate(float(rate), float(low), float(high))
-
-
-def _make_prediction_powered_estimate(interval: tuple[float, float, float], n_labels: int) -> RateEstimate:
-    """Without an interval that would be a point: a few equal labels do not make a rate certain."""
-    rate, low, high = np.clip(interval, 0, 1)
-    if n_labels >= MIN_INTERVAL_LABELS and low == high:
-        return RateEstimate(float(rate), reason=_NO_SPREAD_LEFT)
-    return _make_design_based_estimate(rate, low, high, n_labels)
 
 
 def _bound_rates_by_unscored_claims(corpus: ScoredCorpus, rates: np.ndarray, is_scored: np.ndarray) -> np.ndarray:

@@ -25,7 +25,12 @@ from factaudit.estimate.estimate_summary import (
     summarise_estimates,
 )
 from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
-from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS, estimate_rates_by_method
+from factaudit.estimate.estimation_methods import (
+    DEFAULT_METHODS,
+    ESTIMATION_METHODS,
+    RateEstimate,
+    estimate_rates_by_method,
+)
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
 from factaudit.estimate.label_uncertainty import describe_label_uncertainty
 from factaudit.estimate.scored_corpus import (
@@ -282,6 +287,14 @@ def _estimate_rates_of_corpora(
     return results
 
 
+def _drop_interval_of_a_point(estimate: RateEstimate, case: RateEstimationCase, system: int) -> RateEstimate:
+    """Without an interval that is a single point: a few labels that are all alike do not make a rate certain."""
+    if estimate.low != estimate.high or case.corpus.is_labelled[case.corpus.system == system].all():
+        return estimate
+    reason = join_reasons([estimate.reason or "", "no interval: it would be a single point"])
+    return replace(estimate, low=np.nan, high=np.nan, reason=reason)
+
+
 def _append_corpus_estimates(
     results: EstimationResults,
     corpus: ScoredCorpus,
@@ -311,7 +324,7 @@ def _append_corpus_estimates(
     apart = find_systems_whose_methods_contradict(estimated, options.confidence)
     for at, system in enumerate(corpus.systems):
         for name in methods:
-            one = estimated(name)[at]
+            one = _drop_interval_of_a_point(estimated(name)[at], case, at)
             flags = [one.reason or "", refused if name != "raw" else ""]
             if name in ("hierarchical", "regression-ppi") and at in apart:
                 flags.append(

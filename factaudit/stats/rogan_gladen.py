@@ -58,8 +58,6 @@ def rogan_gladen_error_rate(
 ) -> tuple[float, float, float]:
     """Rate, low and high, clipped to [0, 1], from an error rate predicted over ``n_claims`` claims; delta method.
 
-    Low and high are NaN where no interval is left: all of it lies outside [0, 1], or it is a point.
-
     >>> confusion = RoganGladenConfusion(tnr=0.8, n_errors=100, tpr=0.9, n_others=200)
     >>> rate, low, high = rogan_gladen_error_rate(0.24, 1000, confusion)
     >>> f"{rate:.2f} ({low:.2f} to {high:.2f})"
@@ -73,7 +71,7 @@ def rogan_gladen_error_rate(
     ) / confusion.youden_index**2
     half = scipy.special.ndtri((1 + confidence) / 2) * np.sqrt(variance)
     low, middle, high = np.clip([rate - half, rate, rate + half], 0, 1)
-    return (float(middle), float(low), float(high)) if low < high else (float(middle), np.nan, np.nan)
+    return float(middle), float(low), float(high)
 
 
 def can_accuracy_give_predicted_share(predicted_rate: float, n_claims: int, tpr: float, tnr: float) -> bool:
