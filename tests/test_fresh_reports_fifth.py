@@ -116,3 +116,13 @@ def test_few_errors_of_one_data_set_are_named_and_one_who_misses_and_one_who_fla
     assert ("Beware", "few labelled errors behind these means: 7 on set1.") in advice
     told = "flagging single errors: each misses significantly over 20 %, or flags as many correct claims."
     assert ("Not for", told) in advice
+
+
+def test_few_errors_in_all_say_how_few_the_least_data_set_has() -> None:
+    claims, verdicts = make_tables({"good": (0.95, 0.9)}, n=1200, datasets=2)
+    for name, kept in (("set0", 16), ("set1", 4)):
+        claims = claims.drop(claims.index[(claims["dataset"] == name) & (claims["label"] == 0)][kept:])
+    verdicts = verdicts[verdicts["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
+    results = compare(claims.reset_index(drop=True), verdicts, audits=["rates"], replicates=200)
+    advice = [(one.word, str(one.sentence)) for one in compose_first_screen(results.to_dict()).advice]
+    assert ("Beware", "only 20 labelled errors, 4 of them on set1.") in advice

@@ -364,11 +364,14 @@ def _list_first_screen_caveat_advice(
         yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_finding_names(seen)))
     yield from starmap(ScreenAdviceLine, list_first_screen_unscored_advice(run, shown))
     for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
-        if not is_said_as_share(run, best.get(key)):
-            yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))
-            continue
         # A mean over data sets rests on each of them.
         parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
+        if not is_said_as_share(run, best.get(key)):
+            fewest = min(parts, key=lambda row: row.get(key) or 0) if len(parts) > 1 else None
+            of_them = f", {{fewest.{key}:number}} of them on {{fewest.dataset}}" * (fewest is not None)
+            text = f"only {{best.{key}:number {noun}}}{of_them}."
+            yield ScreenAdviceLine("Beware", make_statement(text, best=best, fewest=fewest))
+            continue
         few = [row for row in parts if not is_said_as_share(run, row.get(key))] if len(parts) > 1 else []
         told = [make_statement(f"{{row.{key}:number}} on {{row.dataset}}", row=row) for row in few]
         if few:
