@@ -67,6 +67,15 @@ def test_figures_by_hand():
     assert max(row["n"] for row in years) < 1.1 * min(row["n"] for row in years)
 
 
+def test_counts_of_labels_are_no_property_of_claims():
+    rows = [
+        row | {"human_not_supported": 9 * (1 - row["label"]), "pages": row["year"]} for row in draw_rows(0, 0.0, 80)
+    ]
+    columns = {row["column"] for row in compute_slice_differences(judged(rows, "e"))}
+    assert "human_not_supported" not in columns
+    assert "pages" in columns
+
+
 def test_columns_that_name_things_and_values_with_few_labels_are_said():
     rows = draw_rows(2, 0.0, 200)
     rows[0]["field"] = "chess"

@@ -181,6 +181,17 @@ def test_no_axis_of_a_share_goes_far_beyond_what_shares_can_be(results: Results)
     assert "auc" in drawn_keys or all(row["auc"] is None for row in results["audits"]["discrimination"])
 
 
+def test_an_axis_of_ranks_begins_where_ranks_do() -> None:
+    results = audit_world(make_world("whole")).to_dict()
+    audit = load_all_audits()["estimate_ranks"]
+    rows = results["audits"]["estimate_ranks"]
+    (figure, *_) = list_report_figures(audit, rows, [], results["about"])
+    ranks = {row["rank"] for row in rows}
+    assert min(ranks) < 2
+    for ax in figure.draw(None).figure.axes:
+        assert 0.5 < ax.get_xlim()[0] < 1
+
+
 def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
     """The world has all labels, of which the estimates used some."""
     results = audit_world(make_world("whole")).to_dict()

@@ -109,10 +109,75 @@ def test_rates_that_unscored_claims_leave_open_are_called_so():
     assert decision.may == "cannot tell"
     text = str(decision.sentence)
     assert re.search(
-        r"farther off. After the correction for \d+ tests none is whatever the unscored claims are: \d+ of", text
+        r"farther off. After the correction for \d+ tests none is, whatever the unscored claims are: \d+ of", text
     ), text
     (advice,) = [one for one in advice_of(screen_of(results), "Beware") if one.startswith("error rates")]
     assert advice.endswith("none significantly by over 5 whatever the unscored claims are.")
+
+
+def test_unscored_claims_are_not_blamed_where_the_correction_alone_decides():
+    """A bias of 13 points whose bounds are 12 and 14 is over the limit whatever the unscored claims are."""
+    claims, verdicts = make_tables(dict.fromkeys("abcdef", (0.86, 0.92)), n=600)
+    lost = (verdicts["evaluator"] == "a") & (verdicts.index % 100 == 0)
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64").mask(lost)
+    verdicts.loc[lost, "status"] = "error"
+    results = compare(claims, verdicts, replicates=0)
+    run = make_audited_run(results.audits, results.about)
+    rows = [row for row in run.rows("quantification") if row["evaluator"] == "a" and row["level"] == "claim"]
+    for row in rows:  # one rate that is farther off by its own interval, and by no corrected test
+        half = 0.005 if row["system"] != "ada" else 0.078
+        row |= {"bias": 0.0 if row["system"] != "ada" else 0.135, "p_bias": 0.9 if row["system"] != "ada" else 0.0005}
+        row |= {"bias_low": row["bias"] - half, "bias_high": row["bias"] + half, "n_clusters": 100}
+        row |= {"bias_min": row["bias"] - 0.005, "bias_max": row["bias"] + 0.005, "n_unscored": 1}
+    decision = decide_on_quantification(run, "a")
+    assert decision is not None
+    assert re.search(r"1 of 6 is farther off. After the correction for \d+ tests none is\.$", str(decision.sentence))
+
+
+def test_who_of_equals_flags_single_errors_is_named_and_what_has_no_label_is_to_be_labelled():
+    """Of two that do not differ one finds 80 % of both classes: "Use" alone does not say which."""
+    claims, verdicts = make_tables({"fit": (0.9, 0.89), "loose": (0.98, 0.83)}, n=900)
+    claims["label"] = claims["label"].astype("Int64").mask(claims.index >= 840)
+    screen = screen_of(compare(claims, verdicts, replicates=200))
+    (use,) = advice_of(screen, "Use") + advice_of(screen, "Best")
+    assert {"fit", "loose"} <= set(use.replace(":", "").split())
+    told = "flagging single errors: fit finds significantly more than 80 % of the errors, and passes as large a share "
+    assert told + "of the correct claims." in advice_of(screen, "Good for")
+    assert not any("new claims" in one for one in advice_of(screen, "Instead"))
+    biased = make_tables({"fit": (0.75, 0.89)}, n=900)
+    full = screen_of(compare(*biased, replicates=200))
+    assert any("a sample of new claims" in one for one in advice_of(full, "Instead"))
+    biased[0]["label"] = claims["label"].where(claims["label"].isna(), biased[0]["label"])
+    part = screen_of(compare(*biased, replicates=200))
+    assert any("a sample of the unlabelled claims" in one for one in advice_of(part, "Instead"))
+
+
+def test_who_of_equals_ranks_systems_is_named():
+    """Of two that do not differ one has no verdict on a seventh of the claims: whether it ranks nobody can tell."""
+    random, n = np.random.default_rng(1), 3000
+    claims, verdicts = make_tables({"a": (0.95, 0.95), "b": (0.95, 0.95)}, n=n)
+    share = np.array([0.05, 0.2, 0.35, 0.5, 0.65, 0.8])[np.arange(n) % 6]
+    claims["label"] = (random.random(n) >= share).astype(int)
+    for name in "ab":
+        said = np.where(random.random(n) < 0.05, 1 - claims["label"], claims["label"])
+        verdicts.loc[verdicts["evaluator"] == name, "prediction"] = said
+    full = screen_of(compare(claims, verdicts, replicates=100))
+    assert not any("ranking" in one for one in advice_of(full, "Good for")), "of both it is so"
+    lost = (verdicts["evaluator"] == "b") & (verdicts.index % 7 == 0)
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64").mask(lost)
+    verdicts.loc[lost, "status"] = "refused"
+    assert "ranking systems: a." in advice_of(screen_of(compare(claims, verdicts, replicates=100)), "Good for")
+
+
+def test_rates_of_whole_data_sets_are_counted_as_such_and_two_systems_are_no_pairs():
+    claims, verdicts = make_tables({"e": (0.85, 0.93)}, n=1200, datasets=("d", "f"))
+    claims["system"] = np.array([f"s{at}" for at in range(30)])[np.arange(len(claims)) // 2 % 30]
+    results = compare(claims, verdicts, audits=["rates", "quantification"], replicates=50)
+    (line,) = [one for one in advice_of(screen_of(results), "Beware") if "all systems together" in one]
+    assert line.startswith("error rates: those of all systems together by e are significantly off")
+    two = make_tables({"e": (0.9, 0.9)}, systems=("x", "y"), n=300)
+    beware = advice_of(screen_of(compare(*two, replicates=200)), "Beware")
+    assert "these labels do not order the two systems." in beware
 
 
 def test_equals_are_both_recommended_and_none_where_all_guess():

@@ -319,7 +319,9 @@ AUDITS = (
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
-        plots=(ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",)),),
+        plots=(
+            ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",), has_zero=False),
+        ),
     ),
     Audit(
         name="estimate_differences",

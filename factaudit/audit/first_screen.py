@@ -317,10 +317,13 @@ def _list_first_screen_error_flagging_advice(
     run: AuditedRun, alike: Sequence[Row], evaluators: Sequence[str]
 ) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
-    if all(is_significantly_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
-        text = "flagging single errors: {who} finds significantly more than {least:limit} % of the errors, and passes "
-        text += "as large a share of the correct claims."
-        who = alike[0]["evaluator"] if len(alike) == 1 else "each of them"
+    fit = [row for row in alike if all(is_significantly_above(row, key, least) for key in ("tpr", "tnr"))]
+    if fit:
+        verb, verb_of_passing = ("finds", "passes") if len(fit) == 1 or fit == alike else ("find", "pass")
+        text = f"flagging single errors: {{who}} {verb} significantly more than {{least:limit}} % of the errors, and "
+        text += f"{verb_of_passing} as large a share of the correct claims."
+        names = format_first_finding_names([row["evaluator"] for row in fit])
+        who = "each of them" if 1 < len(fit) == len(alike) else names
         yield ScreenAdviceLine("Good for", make_statement(text, who=who, least=least))
         return
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):

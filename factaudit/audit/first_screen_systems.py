@@ -21,7 +21,12 @@ from factaudit.audit.first_screen_estimates import (
 )
 from factaudit.audit.quantification import decide_on_quantification, state_mean_absolute_bias
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
-from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
+from factaudit.audit.ranking_checks import (
+    decide_on_ranking_systems,
+    list_ranking_order_rows,
+    list_ranking_reversal_rows,
+    sum_ordered_pairs,
+)
 
 
 def list_first_screen_system_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
@@ -65,8 +70,9 @@ def _list_system_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
             yield _state_estimate_widths_and_distances(run, quoted, tested.get(evaluators[0], []) if is_off else [])
     elif is_off:
-        text = "label a sample of new claims, and estimate error rates from it (factaudit sample)."
-        yield "Instead", make_statement(text)
+        has_unlabelled = any(row["n_labelled"] < row["n_claims"] for row in run.about.get("claims") or [])
+        text = f"label a sample of {'the unlabelled' if has_unlabelled else 'new'} claims, and estimate error rates "
+        yield "Instead", make_statement(text + "from it (factaudit sample).")
 
 
 def _group_rows_of_evaluators(rows: Sequence[Row], evaluators: Sequence[str]) -> dict[str, list[Row]]:
@@ -89,7 +95,8 @@ def _state_biased_system_error_rates(
     listed = []
     for name, rows in every.items():
         text = "that of {name}" if len(tested[name]) == 1 else "{rows:count} of {tested:count} by {name}"
-        text = text if name in off else "that of all systems together by {name}"
+        if name not in off:
+            text = f"{'that' if len(rows) == 1 else 'those'} of all systems together by {{name}}"
         listed.append(make_statement(text, rows=rows, tested=tested[name], name=name))
     text = f"{{shares}} {'is' if is_one else 'are'} significantly off{{beyond}} "
     text += "(" + "worst: " * (not is_one) + "{size}" + " points" * (not beyond)
@@ -151,7 +158,13 @@ def _list_system_ranking_advice(run: AuditedRun, evaluators: Sequence[str]) -> I
         yield "Not for", make_statement(text, name=name, rows=rows, also=format_first_finding_names(also))
     elif counts is not None and counts["n_ordered"] < read_decision_limits(run).min_orderable * counts["n_pairs"]:
         text = "these labels order only {rows.n_ordered:number} of {rows.n_pairs:number pair} of systems."
-        if not counts["n_ordered"]:
+        if counts["n_pairs"] == 1:
+            text = "these labels do not order the two systems."
+        elif not counts["n_ordered"]:
             text = "these labels order none of {rows.n_pairs:number pair} of systems."
         rows = list_ranking_order_rows(run.rows("ranking"), evaluators[0])
         yield "Beware", make_statement(text, rows=rows)
+    answers = {name: decide_on_ranking_systems(run, name) for name in evaluators}
+    fit = [name for name, answer in answers.items() if answer is not None and answer.may == "yes"]
+    if 0 < len(fit) < len(evaluators):  # of several to take, a reader sees otherwise none that ranks systems
+        yield "Good for", make_statement("ranking systems: {names}.", names=format_first_finding_names(fit))

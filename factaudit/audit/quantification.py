@@ -52,6 +52,7 @@ from factaudit.audit.quantification_checks import (
     list_system_bias_rows_to_test,
     list_testable_biases,
     select_biases_beyond_limit_by_interval,
+    select_biases_beyond_limit_if_scored,
     select_significant_biases,
     select_single_system_bias_rows,
 )
@@ -292,9 +293,9 @@ def _explain_rates_beyond_limit_alone(
     else:
         text += ". After the correction for {tested:count test} none is{unscored}"
     unscored: Statement | str = ""
-    if bounded := [row for row in beyond if row["bias_min"] != row["bias_max"]]:
+    if bounded := [row for row in beyond if row in select_biases_beyond_limit_if_scored(audited_run, max_bias)]:
         worst = max(bounded, key=lambda row: row["bias_max"] - row["bias_min"])
-        unscored = " whatever the unscored claims are: {worst.n_unscored:number} of {name} leave "
+        unscored = ", whatever the unscored claims are: {worst.n_unscored:number} of {name} leave "
         unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}"
         name = worst["dataset"] if worst["system"] == ALL_TOGETHER else worst["system"]
         unscored = make_statement(unscored, worst=worst, name=name)

@@ -95,6 +95,15 @@ def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float
     return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
 
 
+def select_biases_beyond_limit_if_scored(audited_run: AuditedRun, limit: float) -> list[Row]:
+    """Those with unscored claims that would be significantly off by more than the limit without their bounds."""
+    rows = list_testable_biases(audited_run)
+    scored = [row | {f"bias_{end}": row["bias"] for end in ("min", "max")} for row in rows]
+    p_values = [p_beyond_limit(audited_run, row, "bias", limit) for row in scored]
+    found = select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
+    return [row for row in found if row["bias_min"] != row["bias_max"]]
+
+
 def least_bias_p_value(row: Row) -> float:
     """Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
 

@@ -12,6 +12,7 @@ import pandas as pd
 from factaudit.arrays.claim_groups import encode_claim_group_column
 from factaudit.arrays.covariate_rates import RATE_LABELS
 from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.finding_parts import (
@@ -38,7 +39,7 @@ from factaudit.text.display_text import format_count
 _NO_SLICES = (
     *("claim_id", "dataset", "claim", "doc", "label", "grade", "abstained"),
     *("system", "response_id", "doc_id", "fact_id"),
-    REASON_COLUMN,  # which is made of a verdict
+    *(REASON_COLUMN, *HUMAN_FACT_COUNTS),  # made of a verdict, and of labels
 )
 #: A column with more values is left out: it names things, and does not sort them.
 MOST_VALUES = 50
@@ -70,9 +71,9 @@ def compute_slice_differences(
 ) -> list[Row]:
     """How much worse, or better, an evaluator is on the claims with one value of a column than on the others.
 
-    columns: those that make slices; by default all but texts, ids and systems. A column of more than `MOST_VALUES`
-    values, or of lists, is left out, and one with a single value says nothing. bins: numbers of more different values
-    are cut into so many ranges with equal numbers of claims. min_labels: of a class, in the slice and outside of it.
+    columns: those that make slices; by default all but texts, ids, systems and counts of labels. A column of more than
+    `MOST_VALUES` values, or of lists, is left out, and one with a single value says nothing. bins: numbers of more
+    values are cut into so many ranges with equal numbers of claims. min_labels: of a class, in the slice and outside.
 
     Within each dataset a row per column, value and evaluator: dataset, column, value, evaluator, figure (``bacc``;
     ``tpr`` or ``tnr`` where the slice or the others have too few labels of the other class), n (labelled and scored
@@ -362,7 +363,7 @@ AUDIT = Audit(
         "difference": Column("difference", "points", "rate − rest", bounds=True, interval=MOVER),
     },
     options={
-        "columns": "of the claims; by default all but texts, ids and systems",
+        "columns": "of the claims; by default all but texts, ids, systems and counts of labels",
         "bins": "ranges that numbers are cut into",
         "min_labels": "of a class, in the slice and outside of it",
     },

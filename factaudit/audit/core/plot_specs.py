@@ -117,6 +117,7 @@ class ForestPlotSpec(PlotSpec):
 
     ``labels``: the columns that name a line. ``series``: a column whose values have a colour and a marker each.
     ``truth``: a key that is the same for all rows of a group, drawn as a black line across it where rows have it.
+    ``has_zero``: whether the figure may be 0, so that its axis may begin there (a rank begins at 1).
     """
 
     key: str
@@ -124,6 +125,7 @@ class ForestPlotSpec(PlotSpec):
     series: str | None = None
     truth: str | None = None
     guide: float | None = None
+    has_zero: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

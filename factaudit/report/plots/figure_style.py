@@ -94,9 +94,9 @@ def choose_plot_series_style(position: int) -> tuple[str, str]:
     return colours[position % len(colours)], markers[position % len(markers)]
 
 
-def compute_plot_axis_limits(values: Sequence[float], scale: float = 100) -> tuple[float, float]:
+def compute_plot_axis_limits(values: Sequence[float], scale: float = 100, has_zero: bool = True) -> tuple[float, float]:
     """A range that holds all values with a little air, from 0 where that is not far; scale: that of a share in their
-    unit, so that figures from 0 to 1 have the air that percentages have.
+    unit, so that figures from 0 to 1 have the air that percentages have. has_zero: whether a value may be 0.
     """
     if not values:
         return -0.02 * scale, 1.02 * scale
@@ -104,7 +104,7 @@ def compute_plot_axis_limits(values: Sequence[float], scale: float = 100) -> tup
     least = 0.05 * max(scale, *map(abs, values))
     high = least if low == high == 0 else high
     span = max(high - low, least)
-    low = 0.0 if 0 <= low <= 0.6 * high else low
+    low = 0.0 if has_zero and 0 <= low <= 0.6 * high else low
     air = 0.04 * max(high - low, span)
     return low - air, high + air
 

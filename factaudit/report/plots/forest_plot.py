@@ -45,7 +45,8 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
     if plot.truth in frame.columns:
         true_values = {frame.label_group(row): frame.make_point(row, str(plot.truth)).value for row in frame.rows}
     known = [value for value in true_values.values() if value is not None]
-    limits = compute_plot_axis_limits([*ends, *known, *([] if guide is None else [guide])], frame.unit_scale(plot.key))
+    drawn = [*ends, *known, *([] if guide is None else [guide])]
+    limits = compute_plot_axis_limits(drawn, frame.unit_scale(plot.key), plot.has_zero)
     left = max((measure_text_width(name_row(row)) for row in frame.rows), default=0) / 72 + panel_layout.PAD + 0.06
     beside = max((measure_text_width(print_figure(row)) for row in frame.rows), default=0) / 72 + 0.12
     named = [one for one in series if one.label and plot.series not in plot.labels]  # else their lines have the names
