@@ -19,6 +19,7 @@ from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row
+from factaudit.run_claims import compare_claims_of_runs, describe_label_changes_of_runs
 from factaudit.run_finding_changes import explain_finding_changes_of_runs
 from factaudit.run_folder import sum_run_call_costs
 from factaudit.run_gate import RunGateVerdict, format_points, judge_run_gate_changes
@@ -52,19 +53,22 @@ class RunDiff:
     per evaluator (by its name after; ``evaluator_before``) and dataset (``__macro__``: the mean over datasets): n
     claims, n_both (judged in both runs), n_flips and flips (those of n_both whose prediction differs, and their share),
     lost and gained (claims judged before only, and after only), to_right and to_wrong (labelled claims whose prediction
-    went from wrong to right, and from right to wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (=
-    after - before) with ``KEY_low`` and ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. All but
-    unscored are of the claims judged in both runs. Rates are means over repeats, counts are of the first one
-    (n_repeats says how many there are).
-    systems: where an evaluator's order of systems by predicted error rate, over the claims judged in both runs,
-    changed, with the pairs of systems of which a significant order came, went or turned round, and how their difference
-    changed (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in
-    severity, at another place, or restated with other figures, with a test of their figures
+    went from wrong to right, and from right to wrong), unlabelled_flips (those of n_flips without a label), and per
+    figure ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and ``KEY_high``, of the paired
+    difference; abs_bias: the mean of |bias|. All but unscored are of the claims judged in both runs, rates of the
+    labelled ones. Rates are means over repeats, counts are of the first one (n_repeats says how many there are).
+    systems: where an evaluator's order of systems by predicted error rate, over the same claims as rates, changed, with
+    the pairs of systems of which a significant order came, went or turned round, and how their difference changed
+    (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in severity,
+    at another place, or restated with other figures, with a test of their figures
     (`factaudit.run_finding_changes.explain_finding_changes_of_runs`). findings_not_compared: how many findings are of
-    an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where known.
-    only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose label
-    differs; rates use those before, findings those of each run. examples: some claims whose prediction changed, those
-    that became wrong first.
+    an audit or an evaluator that the other run has not (findings_not_compared_before: of the run before). costs: US
+    dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
+    n_labelled: shared claims with a label before; where a data set (of orders: a system) has none, PPR and orders are
+    of all. n_labels_changed: shared claims whose label differs, with those that have one only after (n_labels_added) or
+    before (n_labels_removed); rates use those before, findings those of each run. n_texts_changed: shared claims with
+    another text or document. only_datasets_before, only_datasets_after: data sets of one run alone. examples: some
+    claims whose prediction changed, those that became wrong first.
     """
 
     before: str
@@ -80,7 +84,14 @@ class RunDiff:
     only_evaluators_before: list[str] = field(default_factory=list)
     only_evaluators_after: list[str] = field(default_factory=list)
     findings_not_compared: int = 0
+    findings_not_compared_before: int = 0
+    n_labelled: int = 0
     n_labels_changed: int = 0
+    n_labels_added: int = 0
+    n_labels_removed: int = 0
+    n_texts_changed: int = 0
+    only_datasets_before: list[str] = field(default_factory=list)
+    only_datasets_after: list[str] = field(default_factory=list)
     n_repeats: Row = field(default_factory=dict)
     examples: list[Row] = field(default_factory=list)
 
@@ -121,42 +132,50 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     changes = _diff_verdicts_and_rates(judged, names)
     if not any(row["n_both"] for row in changes):
         derived = not any(len(table) for table in tables)
-        why = "a score of theirs is made of a verifier's verdicts" if derived else "no claim is judged in both runs"
+        why = "no claim is judged in both runs"
+        if derived:
+            why = "they are made of a verifier's verdicts (compare the scores in the two reports)"
         raise UsageError(f"nothing to compare of {', '.join(names)}: {why}")
     old_names = {new: old for old, new in new_names.items()}
     for row in changes:
         row["evaluator_before"] = old_names[row["evaluator"]]
-    labels = other.set_index("claim_id")["label"].reindex(shared["claim_id"]).to_numpy(dtype=object)
-    alike = pd.Series(labels).fillna(-1).to_numpy() == shared["label"].astype(object).fillna(-1).to_numpy()
+    of_claims = compare_claims_of_runs(claims, other)
+    are_same = not any(of_claims[key] for key in ("only_before", "only_after", "n_labels_changed"))
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
     unchanged: list[str] = []
-    if len(claims) == len(other) == len(shared) and alike.all():
+    if are_same:
         unchanged = _list_evaluators_of_equal_verdicts(*judged)
     findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names, unchanged)
     return RunDiff(
-        str(before),
-        str(after),
-        len(shared),
-        len(claims) - len(shared),
-        len(other) - len(shared),
-        changes,
-        diff_system_orders_of_runs([Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]),
-        findings,
-        {
+        before=str(before),
+        after=str(after),
+        **of_claims,
+        changes=changes,
+        systems=diff_system_orders_of_runs(
+            [Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]
+        ),
+        findings=findings,
+        costs={
             name: sum_run_call_costs(run.calls) if run.calls else None
             for name, run in (("before", first), ("after", second))
         },
-        matched,
-        [name for name in first.evaluators if name not in new_names and name not in list_floor_names(first)],
-        [name for name in second.evaluators if name not in old_names and name not in list_floor_names(second)],
-        not_compared,
-        int((~alike).sum()),
-        {
+        pairs=matched,
+        only_evaluators_before=_list_lone_evaluators(first, new_names),
+        only_evaluators_after=_list_lone_evaluators(second, old_names),
+        findings_not_compared=sum(not_compared),
+        findings_not_compared_before=not_compared[0],
+        n_repeats={
             side: 1 if one.repeat_predictions is None else len(one.repeat_predictions)
             for side, one in zip(("before", "after"), judged, strict=True)
         },
-        _list_run_diff_changed_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
+        examples=_list_run_diff_changed_claims(
+            judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]
+        ),
     )
+
+
+def _list_lone_evaluators(results: Results, paired: Mapping[str, str]) -> list[str]:
+    return [name for name in results.evaluators if name not in paired and name not in list_floor_names(results)]
 
 
 def _select_verdicts_of_both_runs(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
@@ -185,6 +204,7 @@ def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> No
             keys=keys,
             list_system_order_sentences=list_system_order_sentences,
             points=format_points,
+            describe_labels=describe_label_changes_of_runs,
             style=read_style_sheet(),
         ),
     )
@@ -243,6 +263,7 @@ def _count_changed_predictions_of_runs(
         "gained": (a < 0) & (b >= 0),
     }
     row |= {"to_right": changed & (label >= 0) & (b == label), "to_wrong": changed & (label >= 0) & (a == label)}
+    row |= {"unlabelled_flips": changed & (label < 0)}
     return {key: int(which.sum()) for key, which in row.items()}
 
 

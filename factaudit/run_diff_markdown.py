@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.report.markdown import escape_markdown
+from factaudit.run_claims import describe_label_changes_of_runs
 from factaudit.run_diff import RunDiff
 from factaudit.run_gate import RunGateVerdict, format_points
 from factaudit.tables.schema import is_text_placeholder
@@ -24,12 +25,19 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
     renamed = [pair for pair in run_diff.pairs if pair["before"] != pair["after"]]
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
-    note = "Changes are after − before, in points, of the claims judged in both runs"
+    labelled = "labelled " * bool(run_diff.n_labelled)
+    note = f"Changes are after − before, in points, of the {labelled}claims judged in both runs"
+    note += f" ({run_diff.n_labelled:,}; “changed” is of all)" * (0 < run_diff.n_labelled < run_diff.n_claims)
     note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
     note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference, "
     note += "each of one change alone."
     if run_diff.n_labels_changed:
-        note += f" Labels that differ: {run_diff.n_labels_changed:,}; these figures use those before."
+        labels = run_diff.n_labels_changed, run_diff.n_labels_added, run_diff.n_labels_removed
+        note += f" Labels: {describe_label_changes_of_runs(*labels)}; these figures use those before."
+    if run_diff.n_texts_changed:
+        note += f" Claims with another text or document: {run_diff.n_texts_changed:,}."
+    for names, side in ((run_diff.only_datasets_before, "before"), (run_diff.only_datasets_after, "after")):
+        note += f" Data sets only {side}: {_escape_mentions(', '.join(names))}." if names else ""
     parts += ["\n".join(lines), note]
     parts += [
         f"{_escape_mentions(pair['after'])} is compared with {_escape_mentions(pair['before'])}"

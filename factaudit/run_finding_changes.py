@@ -64,7 +64,10 @@ def explain_finding_changes_of_runs(
         warning = _warn_of_graver_figures(row, results[0]) if row["change"] == "changed" else ""
         parts = (row["evaluator"] or "").split(" / ")
         after = [names[name] if row["change"] == "gone" and name else name for name in parts]
-        if all(name in unchanged for name in after):
+        # Claims are judged in chunks by another evaluator than the one that the finding names.
+        besides = {one for key, one in row["evidence"].items() if key.endswith("_evaluator")}
+        besides = {names.get(name) for name in besides} if row["change"] == "gone" else besides
+        if all(name in unchanged for name in (*after, *besides)):
             said = [row.get("why"), _WHY_UNCHANGED, warning]
             row |= {"n_significant": 0, "why": " ".join(filter(None, said))}
             continue

@@ -78,15 +78,17 @@ def list_floor_names(results: Results) -> set[str]:
     return AuditedRun({}, results.about).floors
 
 
-def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping[str, str]) -> tuple[list[Row], int]:
-    """The findings that changed (``change`` says how), and how many cannot be compared.
+def compare_findings_of_runs(
+    first: Results, second: Results, new_names: Mapping[str, str]
+) -> tuple[list[Row], list[int]]:
+    """The findings that changed (``change`` says how), and how many of each run cannot be compared.
 
     A finding is that of the same check and evaluators; what it is most about (a data set) may be another place. ``why``
     of one that is gone: it was not checked, or its condition does not hold any more.
     """
     audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
     lists: list[dict[tuple[str, str | None], list[Row]]] = []
-    not_compared = 0
+    not_compared = [0, 0]
     for results, other, names in (
         (first, second, dict(new_names)),
         (second, first, {name: name for name in new_names.values()}),
@@ -96,7 +98,7 @@ def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping
             audit, evaluator = audit_of.get(finding["id"]), finding["evaluator"]
             parts = [] if evaluator is None else evaluator.split(" / ")
             if (audit is not None and audit not in other.audits) or any(part not in names for part in parts):
-                not_compared += 1
+                not_compared[len(lists)] += 1
                 continue
             pair = " / ".join(sorted(names[part] for part in parts)) if parts else None
             kept.setdefault((finding["id"], pair), []).append(finding)
@@ -110,8 +112,20 @@ def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping
             who = " / ".join(new_names[name] for name in (row["evaluator"] or "").split(" / ") if name)
             sought = row | {"evaluator": who}
             row["why"] = explain_absent_finding(sought, second.audits, second.about, second.finding_rows)
+        if lack := _explain_lack_of_dataset(row, first, second):
+            row["why"] = " ".join(filter(None, [lack, row.get("why")]))
     order = ("new", "changed", "moved", "gone", "restated")
     return sorted(rows, key=lambda row: order.index(row["change"])), not_compared
+
+
+def _explain_lack_of_dataset(row: Row, first: Results, second: Results) -> str:
+    """That one run has no claims of the data set that the other's finding is most about; "" where both have some."""
+    datasets = [{each["dataset"] for each in results.about.get("claims") or []} for results in (first, second)]
+    before = row["dataset"] if row["change"] == "gone" else row.get("dataset_before")
+    after = None if row["change"] == "gone" else row["dataset"]
+    if before in datasets[0] - datasets[1]:
+        return f"The run after has no claims of {before}."
+    return f"The run before has no claims of {after}." if after in datasets[1] - datasets[0] else ""
 
 
 def _match_findings_of_runs(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
@@ -134,7 +148,7 @@ def _classify_finding_change(before: Row, after: Row) -> list[Row]:
 
     A severity that fell is no fault that shrank: "warn" says that a finding is in doubt, or that nothing is known.
     """
-    told = {**after, "statement_before": before["statement"]}
+    told = {**after, "statement_before": before["statement"], "dataset_before": before["dataset"]}
     if before["severity"] != after["severity"]:
         return [{"change": "changed", **told, "severity_before": before["severity"]}]
     if before["dataset"] != after["dataset"]:

@@ -16,9 +16,9 @@ from factaudit.run_diff import diff_runs
 def compare_run_versions(runs: Sequence[str | Path], pairs: Mapping[str, str] | Sequence[str] = ()) -> list[Row]:
     """A row per run and compared evaluator, runs in the order given.
 
-    Keys: run, place (0 for the first run), evaluator, bacc with bacc_low and bacc_high over all data sets, and change
-    with change_low and change_high: the paired difference from the run before, on the claims of both (null of the
-    first). pairs, errors: as in `diff_runs`.
+    Keys: run, place (0 for the first run), evaluator, evaluator_before (its name in the run before), bacc with bacc_low
+    and bacc_high over all data sets, and change with change_low and change_high: the paired difference from the run
+    before, on the claims of both (null of the first). pairs, errors: as in `diff_runs`.
     """
     # By place, as a run may stand at several: of each evaluator the change from the run before.
     changes: list[dict[str, Row]] = [{} for _ in runs]
@@ -33,6 +33,7 @@ def compare_run_versions(runs: Sequence[str | Path], pairs: Mapping[str, str] | 
         overall = find_overall_evaluator_rows(Results.load(run).rows("rates"))
         for evaluator, change in changes[place].items():
             row = {"run": run, "place": place, "evaluator": evaluator}
+            row["evaluator_before"] = change.get("evaluator_before")
             row |= {key: overall.get(evaluator, {}).get(key) for key in ("bacc", "bacc_low", "bacc_high")}
             row |= {f"change{end}": change.get(f"bacc{end}") for end in ("", "_low", "_high")}
             rows.append(row)

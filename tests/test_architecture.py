@@ -33,7 +33,7 @@ FLOORS = (
     {"results"},
     {"evaluators"},
     {"run_folder"},
-    {"run_reuse", "experiment_inputs", "run_matching", "run_gate"},
+    {"run_reuse", "experiment_inputs", "run_matching", "run_gate", "run_claims"},
     {"run_system_orders", "run_finding_changes"},
     {"engines", "estimate", "run_diff", "run_drift", "export", "sql"},
     {"experiment", "run_diff_markdown", "run_versions"},

@@ -119,11 +119,11 @@ def test_a_promise_over_all_data_sets_is_none_of_each(dataset: str, is_said: boo
 def test_a_summary_of_a_diff_says_what_it_leaves_out() -> None:
     whole = RunDiff("one", "two", 9, 0, 0, [], [], [], {})
     told = render_run_diff_markdown(whole, RunGateVerdict("no significant change", [], [], [], []))
-    assert not re.search("Not compared|Labels that differ", told)
+    assert not re.search("Not compared|Labels: ", told)
     assert "(unscored: of all claims in both runs)" in told
     part = replace(whole, n_labels_changed=1, only_evaluators_before=["old"], only_evaluators_after=["new"])
     told = render_run_diff_markdown(part, RunGateVerdict("no significant change", [], [], [], []))
-    assert "Labels that differ: 1; these figures use those before." in told
+    assert "Labels: 1 differ; these figures use those before." in told
     assert "Not compared: old, only before." in told
     assert "Not compared: new, only after." in told
 

@@ -374,10 +374,11 @@ def test_a_finding_that_changed_is_one_and_other_audits_make_none(tmp_path: Path
         ("restated", "bias"),
     ]
     assert (found.findings[0]["severity_before"], found.findings[0]["statement_before"]) == ("fail", "fail")
-    assert found.findings_not_compared == 1
+    assert (found.findings_not_compared, found.findings_not_compared_before) == (1, 0)
     output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
     assert "changed   [fail → warn] warn" in output, "from found to in doubt, or to not known: no milder fault"
     assert "findings  1 as before, with other figures (--format json lists them)" in output
+    assert "findings  1 after: of an audit or evaluator that the other run has not" in output
     # No verdict changed: why findings did, is said. A label that changed may be the reason, too.
     assert [bool(row.get("why")) for row in found.findings] == [True, True, False]
     labels = claims["label"].where(claims.index > 0, 1 - claims["label"])
@@ -625,10 +626,121 @@ def test_a_finding_that_only_came_to_be_checked_says_what_was_before(tmp_path: P
         assert "each of one change alone." in text
     # One dataset, the same labels: neither is noted.
     assert "of several datasets" not in markdown
-    assert "Labels that differ" not in markdown
+    assert "Labels: " not in markdown
     write_table(claims.assign(label=1 - label), runs[1] / "claims.parquet")
     markdown = CliRunner().invoke(cli, [*shown, "--format", "github"], catch_exceptions=False).output
-    assert "Labels that differ: 600; these figures use those before." in markdown
+    assert "Labels: 600 differ; these figures use those before." in markdown
+
+
+def test_labels_that_were_added_contradict_none_and_rates_are_called_those_of_labelled_claims(tmp_path: Path) -> None:
+    """ "1,068 labels differ" of labels that are new; "rates of the claims judged in both" of a third of them."""
+    claims = make_claims()
+    label = claims["label"].to_numpy(dtype=int)
+    changed = label.copy()
+    changed[::5] = 1 - changed[::5]
+    part = claims.assign(label=claims["label"].where(claims.index % 3 == 0))
+    whole = claims.assign(label=claims["label"].where(claims.index > 0, 1 - claims["label"]))
+    runs = [make_run(tmp_path / "one", label, part), make_run(tmp_path / "two", changed, whole)]
+    found = diff_runs(*runs)
+    counts = (found.n_labelled, found.n_labels_changed, found.n_labels_added, found.n_labels_removed)
+    assert counts == (40, 81, 80, 0)
+    row = found.changes[-1]
+    assert row["n_flips"] == row["to_right"] + row["to_wrong"] + row["unlabelled_flips"] == 24
+    page = tmp_path / "diff.html"
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--out", str(page)], catch_exceptions=False).output
+    assert "labels    1 differ, 80 only after; rates use those before" in output
+    assert "labelled  40 of 120 before: rates and orders of systems are of these" in output
+    assert "16 have no label" in output
+    html_text = html.unescape(page.read_text(encoding="utf-8"))
+    assert "rates are of the labelled claims judged in both runs (40 are labelled)" in html_text
+    assert "changed without a label" in html_text
+    assert "of the labelled claims judged in both runs (40;" in render_run_diff_markdown(found, found.judge())
+
+
+def test_claims_of_other_texts_are_counted_and_responses_without_any_are_none(tmp_path: Path) -> None:
+    """A fact's place names it: of a response that was written anew the claims are other ones."""
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    silent = pd.DataFrame({"claim_id": ["none"], "dataset": "d", "response_id": "r", "abstained": 1})
+    claims = validate_claims(pd.concat([claims, silent], ignore_index=True))
+    other = claims.assign(claim=claims["claim"].where(claims.index >= 7, claims["claim"] + " of Zanzibar"))
+    runs = []
+    for name, table in (("one", claims), ("two", other)):
+        runs.append(make_run(tmp_path / name, right, claims.iloc[:N]))
+        write_table(table, runs[-1] / "claims.parquet")
+    found = diff_runs(*runs)
+    assert (found.n_claims, found.n_texts_changed, found.only_before) == (N, 7, 0)
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
+    assert "texts     7 claims in both with another text or document" in output
+    assert "texts " not in CliRunner().invoke(cli, ["diff", *map(str, runs[:1] * 2)], catch_exceptions=False).output
+
+
+def test_a_finding_on_a_data_set_that_a_run_lacks_is_not_told_as_mended(tmp_path: Path) -> None:
+    claims = make_claims(400)
+    label = claims["label"].to_numpy(dtype=int)
+    on_d = (claims["dataset"] == "d").to_numpy()
+    said = np.where(on_d, 1, label)  # finds no error of d, and all of e
+    runs = [
+        make_judgements(tmp_path / name, {"judge": said[rows]}, claims[rows].reset_index(drop=True))
+        for name, rows in (("both", on_d | True), ("e", ~on_d))
+    ]
+    found = diff_runs(*runs)
+    assert (found.only_datasets_before, found.only_datasets_after) == (["d"], [])
+    left = [row for row in found.findings if "d" in (row["dataset"], row.get("dataset_before"))]
+    assert left
+    assert all(row["why"].startswith("The run after has no claims of d. ") for row in left)
+    new = [row for row in diff_runs(*runs[::-1]).findings if row["dataset"] == "d"]
+    assert new
+    assert all(row["why"].startswith("The run before has no claims of d.") for row in new)
+    assert not any("no claims of" in row.get("why", "") for row in diff_runs(runs[0], runs[0]).findings)
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
+    assert "datasets  d: only before" in output
+
+
+def test_a_finding_on_chunks_rests_on_the_verdicts_of_the_chunked_evaluator(tmp_path: Path) -> None:
+    """ "The verdicts are the same" of a finding on chunks, whose size had changed a tenth of them."""
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    chunked = np.where(np.arange(N) % 10 == 0, 0, right)
+    runs = [
+        make_judgements(tmp_path / name, {"plain": right, "chunked": each}, claims)
+        for name, each in (("one", right), ("two", chunked), ("three", right))
+    ]
+    for at, folder in enumerate(runs):
+        stored = json.loads((folder / "results.json").read_text())
+        finding = {"id": "chunking", "severity": "warn", "evaluator": "plain", "statement": "s"}
+        finding |= {"dataset": "d" if at == 0 else "e", "evidence": {"chunked_evaluator": "chunked"}}
+        stored["findings"], stored["audits"]["chunking"] = [finding], []
+        (folder / "results.json").write_text(json.dumps(stored))
+    (moved,), (same,) = (diff_runs(runs[0], other).findings for other in runs[1:])
+    assert moved["change"] == same["change"] == "moved"
+    assert "are the same" not in moved["why"]
+    assert "are the same" in same["why"]
+
+
+def test_the_figure_of_versions_joins_levels_of_the_same_claims_alone(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Levels on other claims rose by 6 points of a judge that had changed nothing."""
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    said = np.where(np.arange(N) % 6 == 0, 1 - right, right)
+    folders = [tmp_path / name / "run" for name in ("one_v", "two_v")]
+    for folder, name in zip(folders, ("judge", "judge-2"), strict=True):
+        folder.parent.mkdir()
+        make_run(folder, said, claims, name)
+    same = draw_version_curve(compare_run_versions([folder / "run" for folder in folders])).axes[0]
+    assert [text.get_text() for text in same.get_xticklabels()] == ["one_v/run/run", "two_v/run/run"]
+    assert [line.get_label() for line in same.lines if not line.get_label().startswith("_")] == ["judge → judge-2"]
+    assert same.get_xlabel() == ""
+
+    def count_joins(axes: object) -> int:
+        return sum(list(line.get_xdata()) == [0, 1] and line.get_linestyle() == "-" for line in axes.lines)
+
+    assert count_joins(same) == 1
+    some = claims[claims["dataset"] == "d"].reset_index(drop=True)
+    other = make_run(tmp_path / "less", said[(claims["dataset"] == "d").to_numpy()], some)
+    cut = draw_version_curve(compare_run_versions([folders[0] / "run", other])).axes[0]
+    assert count_joins(cut) == 0
+    assert "other claims" in cut.get_xlabel()
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -27,11 +27,17 @@ if TYPE_CHECKING:
         "before": "string: a run folder",
         "after": "string: a run folder",
         "n_claims": "integer: in both",
+        "n_labelled": "integer: of these, with a label before; rates and orders of systems are of these (PPR and orders"
+        " of all where there is none)",
+        "n_texts_changed": "integer: claims in both with another text or document",
         "only_before": "integer: claims",
         "only_after": "integer: claims",
+        "only_datasets_before": "array: data sets without a claim after",
+        "only_datasets_after": "array: data sets without a claim before",
         "changes": "array: per evaluator and dataset (__macro__: the mean): evaluator_before, n, n_both (judged in"
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
-        " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
+        " to_wrong, unlabelled_flips, and per figure its change, _low, _high, _before and _after; abs_bias: of its"
+        " size",
         "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant"
         " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
         " n_pairs pairs; n_untested_pairs: those with a system of one document",
@@ -42,8 +48,11 @@ if TYPE_CHECKING:
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
         "only_evaluators_after": "array: evaluators without a partner",
-        "findings_not_compared": "integer: findings of an audit or evaluator that one run has not",
+        "findings_not_compared": "integer: findings of an audit or evaluator that the other run has not",
+        "findings_not_compared_before": "integer: of these, findings of the run before",
         "n_labels_changed": "integer: claims whose label differs; the label before is used",
+        "n_labels_added": "integer: of these, claims with a label only after",
+        "n_labels_removed": "integer: of these, claims with a label only before",
         "n_repeats": "object: how often each run asked, before and after; rates are means over it",
         "examples": "array: claims that changed: evaluator, claim_id, dataset, claim, label, before, after",
         "verdict": "string: fail, cannot tell, warn or pass; without conditions worse, better, changed (another figure"
@@ -52,8 +61,8 @@ if TYPE_CHECKING:
         " is one",
         "warnings": "array: the conditions of --warn-on that hold, and those of --fail-on that hold, but not for sure",
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
-        "versions": "array: of more than two runs, per run and evaluator: run, place, bacc, bacc_low, bacc_high, and"
-        " change from the run before with _low and _high; else empty",
+        "versions": "array: of more than two runs, per run and evaluator: run, place, evaluator_before, bacc, bacc_low,"
+        " bacc_high, and change from the run before with _low and _high; else empty",
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",
@@ -100,11 +109,11 @@ def diff_command(
     a judge in their order, the last two are compared, and all are listed with their change from the one before.
 
     Evaluators are paired by name, then by --pair; where one is left on either side, these two are compared, and a line
-    says so. Changes are after − before, over all datasets and the claims judged in both; an interval is of the paired
-    difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that of its size; unscored: that of the share
-    of claims without a verdict; flips: the share of changed predictions) the exit code is 1 where the whole interval of
-    an evaluator's figure is so: a check for CI when a judge is updated. It is 2 where nothing can be compared, or a
-    condition cannot be checked.
+    says so. Changes are after − before, over all datasets and the claims judged in both, rates over those of them that
+    have a label; an interval is of the paired difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that
+    of its size; unscored: that of the share of claims without a verdict; flips: the share of changed predictions) the
+    exit code is 1 where the whole interval of an evaluator's figure is so: a check for CI when a judge is updated. It
+    is 2 where nothing can be compared, or a condition cannot be checked.
     """
     from dataclasses import asdict
 
@@ -186,16 +195,29 @@ def _display_diff_verdict(verdict: RunGateVerdict) -> None:
 
 
 def _display_run_diff(run_diff: RunDiff) -> None:
+    from factaudit.run_claims import describe_label_changes_of_runs
     from factaudit.run_system_orders import list_system_order_sentences
+    from factaudit.text.display_text import format_count
 
     print_line(
         f"claims    {run_diff.n_claims:,} in both; {run_diff.only_before:,} only before, "
         f"{run_diff.only_after:,} only after"
     )
-    if run_diff.n_labels_changed:
+    for names, side in ((run_diff.only_datasets_before, "before"), (run_diff.only_datasets_after, "after")):
+        if names:
+            print_line(f"datasets  {', '.join(names)}: only {side}")
+    if run_diff.n_texts_changed:
+        print_line(f"texts     {format_count(run_diff.n_texts_changed, 'claim')} in both with another text or document")
+    if 0 < run_diff.n_labelled < run_diff.n_claims:
         print_line(
-            f"labels    {run_diff.n_labels_changed:,} differ; rates use those before, findings those of each run"
+            f"labelled  {run_diff.n_labelled:,} of {run_diff.n_claims:,} before: rates and orders of systems are of "
+            "these, where there are any"
         )
+    if run_diff.n_labels_changed:
+        told = describe_label_changes_of_runs(
+            run_diff.n_labels_changed, run_diff.n_labels_added, run_diff.n_labels_removed
+        )
+        print_line(f"labels    {told}; rates use those before, findings those of each run")
     if max(run_diff.n_repeats.values(), default=1) > 1:
         told = "{before} before, {after} after".format(**run_diff.n_repeats)
         print_line(f"repeats   {told}; rates are means over them, counts are of the first")
@@ -225,7 +247,10 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
         print_line(f"findings  {n_restated} as before, with other figures (--format json lists them)")
     if run_diff.findings_not_compared:
-        print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
+        n_before = run_diff.findings_not_compared_before
+        sides = ((n_before, "before"), (run_diff.findings_not_compared - n_before, "after"))
+        told = " and ".join(f"{n} {side}" for n, side in sides if n)
+        print_line(f"findings  {told}: of an audit or evaluator that the other run has not")
     if None not in run_diff.costs.values():
         print_line(f"cost      ${run_diff.costs['before']:,.2f} → ${run_diff.costs['after']:,.2f}")
 
@@ -258,6 +283,7 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
 _CHANGE_KINDS = {
     "to_right": "became right",
     "to_wrong": "became wrong",
+    "unlabelled_flips": "have no label",
     "lost": "lost their verdict",
     "gained": "were not judged before",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path, PurePath
 
 from matplotlib import rcParams
@@ -41,27 +42,71 @@ def write_command_figure(figure: Figure, path: Path, title: str) -> None:
 
 
 def draw_version_curve(versions: Sequence[Row]) -> Figure:
-    """Rows with run, place, evaluator, bacc, bacc_low and bacc_high: a line per evaluator, with each run's interval."""
+    """The rows of `factaudit.run_versions.compare_run_versions`: a colour per evaluator, with each run's interval.
+
+    Lines join two runs whose levels differ by the changes on the claims of both: levels on other claims, labels or
+    (some lack) verdicts differ without any change of an evaluator.
+    """
     with use_report_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.4), layout="constrained")
         ax = figure.subplots()
         runs = {row["place"]: row["run"] for row in versions}
-        evaluators = list_unique(row["evaluator"] for row in versions if row["bacc"] is not None)
-        for at, evaluator in enumerate(evaluators):
+        series = _chain_evaluators_of_versions([row for row in versions if row["bacc"] is not None])
+        cut = {
+            row["place"]
+            for rows in series
+            for old, row in pairwise(rows)
+            if row["change"] is None or abs(row["bacc"] - old["bacc"] - row["change"]) > _LEAST_SHARE_SHOWN
+        }
+        for at, rows in enumerate(series):
             colour, marker = choose_plot_series_style(at)
-            rows = [row for row in versions if row["evaluator"] == evaluator and row["bacc"] is not None]
-            places = [row["place"] for row in rows]
-            ax.plot(
-                places, [100 * row["bacc"] for row in rows], color=colour, marker=marker, ms=4, lw=1, label=evaluator
-            )
-            for x, row in zip(places, rows, strict=True):
+            label = " → ".join(list_unique(row["evaluator"] for row in rows))
+            ax.plot([], [], color=colour, marker=marker, ms=4, lw=1, label=label)
+            ax.plot([row["place"] for row in rows], [100 * row["bacc"] for row in rows], marker, color=colour, ms=4)
+            for old, row in pairwise(rows):
+                if row["place"] not in cut:
+                    ax.plot([old["place"], row["place"]], [100 * old["bacc"], 100 * row["bacc"]], color=colour, lw=1)
+            for row in rows:
                 if row["bacc_low"] is not None:
-                    ax.plot([x, x], [100 * row["bacc_low"], 100 * row["bacc_high"]], color=colour, lw=1)
-        ax.set_xticks([*runs], [PurePath(run).name for run in runs.values()], rotation=30 if len(runs) > 4 else 0)
+                    ax.plot([row["place"]] * 2, [100 * row["bacc_low"], 100 * row["bacc_high"]], color=colour, lw=1)
+        ax.set_xticks([*runs], _shorten_run_names([*runs.values()]), rotation=30 if len(runs) > 4 else 0)
         ax.set(xlim=(-0.5, len(runs) - 0.5), ylabel="balanced accuracy (%)")
-        if len(evaluators) > 1:
+        if cut:
+            ax.set_xlabel("no line: levels on other claims, labels or verdicts")
+        if len(series) > 1:
             ax.legend()
         return figure
+
+
+#: Half of the last digit of a level in print.
+_LEAST_SHARE_SHOWN = 0.0005
+
+
+def _chain_evaluators_of_versions(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each evaluator over runs, also where it has another name in the next run."""
+    chains: list[list[Row]] = []
+    for row in rows:
+        name = row.get("evaluator_before") or row["evaluator"]
+        mine = [one for one in chains if one[-1]["evaluator"] == name and one[-1]["place"] < row["place"]]
+        if mine:
+            mine[0].append(row)
+        else:
+            chains.append([row])
+    return chains
+
+
+def _shorten_run_names(runs: Sequence[str]) -> list[str]:
+    """The last parts of paths, as many as tell the runs apart.
+
+    >>> _shorten_run_names(["ci/one/run", "ci/two/run"]), _shorten_run_names(["runs/a", "runs/b"])
+    (['one/run', 'two/run'], ['a', 'b'])
+    """
+    parts = [PurePath(run).parts for run in runs]
+    for size in range(1, max(map(len, parts), default=1) + 1):
+        names = ["/".join(each[-size:]) for each in parts]
+        if len(set(names)) == len(set(runs)):
+            return names
+    return list(runs)
 
 
 def draw_triage_curve(curve_rows: Sequence[Row], max_error: float | None) -> Figure:
