@@ -317,13 +317,12 @@ def _list_first_screen_error_flagging_advice(
     run: AuditedRun, alike: Sequence[Row], evaluators: Sequence[str]
 ) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
-    fit = [row for row in alike if all(is_significantly_above(row, key, least) for key in ("tpr", "tnr"))]
+    fit = [row["evaluator"] for row in alike if all(is_significantly_above(row, k, least) for k in ("tpr", "tnr"))]
     if fit:
-        verb, verb_of_passing = ("finds", "passes") if len(fit) == 1 or fit == alike else ("find", "pass")
-        text = f"flagging single errors: {{who}} {verb} significantly more than {{least:limit}} % of the errors, and "
-        text += f"{verb_of_passing} as large a share of the correct claims."
-        names = format_first_finding_names([row["evaluator"] for row in fit])
-        who = "each of them" if 1 < len(fit) == len(alike) else names
+        finds, passes = ("finds", "passes") if len(fit) in (1, len(alike)) else ("find", "pass")
+        text = f"flagging single errors: {{who}} {finds} significantly more than {{least:limit}} % of the errors, and "
+        text += f"{passes} as large a share of the correct claims."
+        who = "each of them" if 1 < len(fit) == len(alike) else format_first_finding_names(fit)
         yield ScreenAdviceLine("Good for", make_statement(text, who=who, least=least))
         return
     for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
@@ -370,8 +369,8 @@ def _list_first_screen_caveat_advice(
         # A mean over data sets rests on each of them.
         parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
         if not is_said_as_share(run, best.get(key)):
-            fewest = min(parts, key=lambda row: row.get(key) or 0) if len(parts) > 1 else None
-            of_them = f", {{fewest.{key}:number}} of them on {{fewest.dataset}}" * (fewest is not None)
+            fewest = min(parts, key=lambda row: row.get(key) or 0, default=best)
+            of_them = f", {{fewest.{key}:number}} of them on {{fewest.dataset}}" * (len(parts) > 1)
             text = f"only {{best.{key}:number {noun}}}{of_them}."
             yield ScreenAdviceLine("Beware", make_statement(text, best=best, fewest=fewest))
             continue
