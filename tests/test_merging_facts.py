@@ -101,18 +101,18 @@ def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: 
 def test_lost_facts_are_counted(published: Conversion) -> None:
     lost = {note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0] for note in published.notes}
     assert lost == {
-        "Llama-2-13b-chat, no ambiguity": "579",
-        "Llama-2-13b-chat (facts by ChatGPT)": "580",
-        "Llama-2-13b-chat": "501",
-        "Llama-2-70b-chat": "601",
-        "gpt-3.5-turbo-0301 (facts by ChatGPT)": "429",
-        "gpt-3.5-turbo-0301": "406",
+        "Llama-2-13b-chat, no ambiguity": "601",
+        "Llama-2-13b-chat (facts by ChatGPT)": "585",
+        "Llama-2-13b-chat": "518",
+        "Llama-2-70b-chat": "633",
+        "gpt-3.5-turbo-0301 (facts by ChatGPT)": "449",
+        "gpt-3.5-turbo-0301": "449",
     }
     claims = published.claims
     facts = claims[claims["fact_id"].notna()].drop_duplicates("fact_id")
     for system, number in lost.items():
         own = facts[facts["system"] == system]
-        assert (own["group"].isna().sum() - (own["invented"] == 1).sum()) == int(number)
+        assert own["group"].isna().sum() == int(number)  # what the grouping invented makes up for none
 
 
 def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]) -> None:

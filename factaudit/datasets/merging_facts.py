@@ -204,9 +204,12 @@ def _find_merging_facts_group_and_page(
 
 
 def _describe_lost_facts(content: _MergingFactsFile) -> str:
-    first = [one for facts in content.decisions for one in facts or []]
-    second = [one for facts in content.global_decisions for one in facts or []]
-    return f"{format_count(len(first), 'fact')}, {len(first) - len(second):,} of them lost by the grouping"
+    n_facts = n_lost = 0
+    for facts, grouped in zip(content.decisions, content.global_decisions, strict=True):
+        atoms = Counter(one.atom for one in facts or [])
+        n_facts += atoms.total()
+        n_lost += (atoms - Counter(one.atom for one in grouped or [])).total()  # what it invented replaces none
+    return f"{format_count(n_facts, 'fact')}, {n_lost:,} of them lost by the grouping"
 
 
 def _describe_merging_facts_totals(content: _MergingFactsFile) -> Iterator[str]:
