@@ -20,6 +20,7 @@ from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.claim_browser import ClaimBrowser
 from factaudit.report.report_document import _explain_report_claims_labels_and_intervals
+from factaudit.report.summary import build_report_evaluator_overview
 from factaudit.results import Results
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -251,6 +252,8 @@ def test_a_half_is_rounded_up():
 def test_without_labels_it_says_what_to_label():
     screen = screen_of(compare(*make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)}, labelled=False), replicates=200))
     assert "none labelled" in screen.size
+    two = screen_of(compare(*make_tables({"a": (0.9, 0.9)}, datasets=("d", "f"), labelled=False), replicates=200))
+    assert "2 data sets, none labelled." in two.size  # of what rates would be means is not said where there are none
     assert [one.word for one in screen.advice] == ["Label"]
     assert screen.rows == []
 
@@ -391,6 +394,31 @@ def test_reversed_pairs_forbid_a_ranking():
     verdicts["prediction"] = np.where(bad, hit > 0.15, (hit > 0.5) & (claims["label"] == 1)).astype(int)
     screen = screen_of(compare(claims, verdicts, audits=["rates", "quantification", "ranking"], replicates=200))
     assert column_of(screen, "reversed") == ["1 of 1"]
+
+
+def test_a_reversal_that_unscored_claims_could_undo_is_called_open():
+    """ "1 of 1", beside bounds of 0 to 100 % in the report's table, and “ok: 493 unscored claims cannot change …”."""
+    claims, verdicts = make_tables({"a": (0.95, 0.95)}, n=1200, systems=("bad", "fine"))
+    random = np.random.default_rng(1)
+    bad = (claims["system"] == "bad").to_numpy()
+    claims["label"] = np.where(random.random(1200) < np.where(bad, 0.5, 0.1), 0, 1)
+    verdicts["prediction"] = pd.array((random.random(1200) > np.where(bad, 0.15, 0.25)).astype(int), dtype="Int64")
+    audits = ["rates", "quantification", "ranking"]
+    whole = compare(claims, verdicts, audits=audits, replicates=200)
+    assert column_of(screen_of(whole), "reversed") == ["1 of 1"]
+    is_lost = ~bad & (random.random(1200) < 0.4)
+    verdicts.loc[is_lost, "prediction"] = pd.NA
+    verdicts.loc[is_lost, "status"] = "error"
+    lossy = compare(claims, verdicts, audits=audits, replicates=200)
+    assert column_of(screen_of(lossy), "reversed") == ["0 to 1"]
+    (row,) = lossy.rows("ranking", level="claim")
+    assert (row["error_rate_min"], row["major_error_rate_min"], row["n_reversed"]) == (1, 0, 1)
+    (found,) = [each for each in lossy.to_dict()["findings"] if each["id"] == "unscored"]
+    assert "how many pairs of systems it reverses" in found["statement"]
+    overview = build_report_evaluator_overview(lossy.to_dict())
+    assert overview is not None
+    cells = dict(zip(overview.columns, overview.rows[0], strict=True))
+    assert (cells["reversed pairs"].notes, cells["ordered alike"].notes) == (["[0–1]"], [])
 
 
 def test_what_an_evaluator_was_trained_on_is_a_warning():

@@ -337,13 +337,21 @@ def cross_tabulate_system_rankings(
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; the most that could
-    be ordered by one side or reversed had all been scored; and those whose labels would show 10 points."""
+    be ordered by one side or reversed had all been scored; and those whose labels would show 10 points.
+
+    ``_min`` and ``_max`` of those alike and reversed: at most so far apart, had all been scored."""
     found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *_ORDER_COUNT_KEYS)}
 
     def count_open_pairs(key: str, end: str) -> int:
-        gaps = [abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"] for row in ranking_rows if row.get(f"{key}_{end}")]
-        return sum(round(gap) for gap in gaps)
+        with_bounds = [row for row in ranking_rows if row.get(f"{key}_{end}") is not None]
+        return sum(round(abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"]) for row in with_bounds)
 
     found["n_not_alike_max"] = found["n_one_sided"] + found["n_reversed"] + count_open_pairs("error_rate", "max")
+    for end, sign in (("min", -1), ("max", 1)):
+        found[f"n_reversed_{end}"] = found["n_reversed"] + sign * count_open_pairs("major_error_rate", end)
+    found["n_ordered_alike_min"] = max(0, found["n_ordered_alike"] - count_open_pairs("error_rate", "max"))
+    found["n_ordered_alike_max"] = min(
+        found["n_ordered"] - found["n_reversed_min"], found["n_ordered_alike"] + count_open_pairs("error_rate", "min")
+    )
     found["n_able"] = sum(round((row.get("detectable_10") or 0) * row["n_pairs"]) for row in ranking_rows)
     return found

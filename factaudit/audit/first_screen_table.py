@@ -137,6 +137,8 @@ def _format_first_screen_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
         return UNDEFINED_MARK
     n_both = found["n_ordered_alike"] + found["n_reversed"]
+    if found["n_reversed_min"] < found["n_reversed_max"]:
+        return f"{found['n_reversed_min']:,} to {found['n_reversed_max']:,}"  # and so is how many it orders
     return f"{found['n_reversed']:,} of {n_both:,}" if n_both else "no order"
 
 

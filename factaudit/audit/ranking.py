@@ -288,8 +288,8 @@ AUDIT = Audit(
     glance=AuditOverviewColumns(
         {
             "n_ordered": Column("pairs that labels order", "count"),
-            "n_ordered_alike": Column("ordered alike", "count"),
-            "n_reversed": Column("reversed pairs", "count"),
+            "n_ordered_alike": Column("ordered alike", "count", bounds=True),
+            "n_reversed": Column("reversed pairs", "count", bounds=True),
         },
         _sum_pairs_that_could_be_reversed,
         lambda row: (

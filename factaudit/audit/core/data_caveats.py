@@ -110,6 +110,8 @@ def _list_unscored_claims_caveats(
     order = ranking_rows.get((dataset, evaluator))
     if order is not None and order["error_rate_min"] < order["error_rate_max"]:
         found.append(make_statement("how many pairs of systems it orders as the labels do"))
+    elif order is not None and order["major_error_rate_min"] < order["major_error_rate_max"]:
+        found.append(make_statement("how many pairs of systems it reverses"))
     rivals = [
         other["evaluator"]
         for other in rate_rows
