@@ -59,7 +59,7 @@ def _declared_rows(
                 continue
             figure = rng.uniform(-0.3, 0.3) if column.unit == "points" else rng.uniform(0.2, 0.8)
             row[key] = {"count": rng.randint(3, 90), "text": next(iter(column.values), "x")}.get(column.unit, figure)
-            for ends in [("low", "high")] * bool(column.interval) + [("min", "max")] * column.bounds:
+            for ends in [("low", "high")] * bool(column.interval) + [("min", "max")] * bool(column.bounds):
                 row |= {f"{key}_{ends[0]}": figure - 0.1, f"{key}_{ends[1]}": figure + 0.1}
         yield row
 

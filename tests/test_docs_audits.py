@@ -154,7 +154,7 @@ def test_every_key_of_real_rows_is_declared_and_no_other(name):
     declared = {
         key + end
         for key, column in audit.columns.items()
-        for end in ("", *ENDS["bounds"] * column.bounds, *ENDS["interval"] * bool(column.interval))
+        for end in ("", *ENDS["bounds"] * bool(column.bounds), *ENDS["interval"] * bool(column.interval))
     }
     assert {key for row in rows for key in row} == declared
 

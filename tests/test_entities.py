@@ -193,6 +193,8 @@ def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None
     # Of a quarter it is open, mostly of those that may be merged: a share of the others would be too low.
     assert (found["share_merged"], found["n_undecided"]) == (None, 1)
     assert (found["share_merged_min"], found["share_merged_max"]) == (1 / 4, 2 / 4)
+    # 1 alone would be said of facts of others, where a linked cell without a verdict leaves one more or none.
+    assert [found[f"n_elsewhere{end}"] for end in ("", "_min", "_max")] == [1, 1, 2]
     few = summarise_biography_scores(rows + 6 * rows[:1])
     assert (few["share_merged"], few["n_undecided"]) == (pytest.approx(1 / 9), 1)
     merged = "one bio, N entities"

@@ -16,6 +16,7 @@ from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_captions import describe_points_without_interval
 from factaudit.report.plots.plot_data import PlotFigureData
 from factaudit.report.report_figures import list_report_figures
+from factaudit.report.report_tables import build_report_table
 from factaudit.report.summary import build_report_evaluator_overview, build_report_evaluator_uses_table
 from factaudit.results import compare
 
@@ -110,6 +111,29 @@ def test_markers_of_one_evaluator_are_told_apart_by_their_hover_texts() -> None:
     titles = [frame.make_point(row, "tpr").title for row in rows]
     assert titles[:2] == ["e, QA, bin 1: TPR (%) 50.0", "e, QA, bin 2: TPR (%) 50.0"]
     assert len(set(titles)) == len(rows)
+
+
+def test_a_slice_is_named_in_its_hover_text_where_all_that_are_drawn_are_of_one_value() -> None:
+    columns = load_all_audits()["slices"].columns
+    row = {"dataset": "d", "column": "error_type", "value": "merged", "evaluator": "e", "difference": -0.4}
+    frame = PlotFigureData([row], columns, ["dataset"], ["e"], line_keys=("column", "value"))
+    assert frame.make_point(row, "difference").title == "e, d, error_type, merged: difference (points) −40.0"
+
+
+@pytest.mark.parametrize(("least", "is_open"), [(0.81, True), (0.88, False)])
+def test_bounds_by_facts_in_no_group_are_drawn_although_no_fact_is_unscored(least: float, is_open: bool) -> None:
+    """The table had 87.8 [81.7–88.4], “what the unscored claims leave possible”; none was, and no bar was drawn."""
+    row = {"dataset": "d", "evaluator": "e", "system": "s", "link": "given", "n_answered": 9, "n_unscored": 0}
+    row |= {"init_factscore": 0.95, "init_factscore_min": 0.95, "init_factscore_max": 0.95, "n_ungrouped": 9}
+    row |= {"init_dfactscore": 0.88, "init_dfactscore_min": least, "init_dfactscore_max": 0.88}
+    (figure,) = figures_of("dfactscore", [row])
+    what = "the least and the greatest value that missing verdicts and facts in no group leave possible."
+    assert (f"Pale bars: {what}" in figure.caption) == is_open
+    frame = PlotFigureData([row], load_all_audits()["dfactscore"].columns, ["system"], ["e"])
+    point = frame.make_point(row, "init_dfactscore")
+    assert (point.lower_bound is not None) == is_open
+    table = build_report_table([row], load_all_audits()["dfactscore"].columns, "")
+    assert (f"In brackets: {what}" in " ".join(table.notes)) == is_open
 
 
 def test_a_report_says_what_its_words_count() -> None:

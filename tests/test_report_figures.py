@@ -190,6 +190,8 @@ def test_orders_are_counted() -> None:
     ]
     (ax,) = draw("ranking_pairs", rows).axes
     assert list(_cells(ax).values()) == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
+    for number, told in ((1, "1 pair"), (4, "4 pairs")):
+        assert told in [text.get_text() for text in _texts(draw("ranking_pairs", rows[:number]))]
 
 
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:

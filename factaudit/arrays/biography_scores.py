@@ -186,7 +186,8 @@ def summarise_biography_scores(
     found["share_merged_max"] = mean_of_defined(row["n_elsewhere_max"] > 0 for row in seen)
     if with_noise_floor:
         found |= _biography_noise_floor(seen, intervals, false_positive_rate)
-    found["n_elsewhere"] = sum(row["n_elsewhere"] or 0 for row in seen)
+    for key in ("n_elsewhere", "n_elsewhere_min", "n_elsewhere_max"):
+        found[key] = sum(row[key] or 0 for row in seen)
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
     found |= _compute_biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)

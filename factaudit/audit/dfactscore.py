@@ -16,6 +16,7 @@ was not asked. Optional columns, of each fact the same in all its rows:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
@@ -226,6 +227,8 @@ _MERGED_DESCRIPTION = (
     "responses in which some fact is true of somebody else of the name, and not of the person it is told of; no share "
     "where missing verdicts leave over a tenth of the responses open"
 )
+#: What bounds are over: a fact in no group has no linked entity, whatever its verdicts.
+DFACTSCORE_BOUNDS = "the least and the greatest value that missing verdicts and facts in no group leave possible"
 _FLOOR_DESCRIPTION = (
     "the share of responses that the verifier's errors alone would make look merged, and what exceeds it"
 )
@@ -240,9 +243,7 @@ _COUNT_COLUMNS: dict[str, Column] = {
     "facts_per_response": Column("facts per response", "number", "their facts, in all and of a response", shown=False),
     "n_unscored": Column("unscored", "count", _UNSCORED_DESCRIPTION, shown="any"),
     "n_unscored_linked": Column("unscored, linked", "count", _UNSCORED_DESCRIPTION, shown="any"),
-    "n_ungrouped": Column(
-        "in no group", "count", "facts in no group, where others of the response have one", shown="any"
-    ),
+    "n_ungrouped": Column("in no group", "count", "facts in no group, where others have one", shown="any"),
     "n_without_candidates": Column("no candidate", "count", "responses that nobody could be about", shown="any"),
     "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
 }
@@ -278,7 +279,7 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
     "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
     "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
-    "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
+    "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else", bounds=True),
     "n_biographies": Column("# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
     "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
     "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
@@ -288,6 +289,7 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     },
     **pick_shared_columns("reason"),
 }
+_FIGURE_COLUMNS = {name: replace(one, bounds=one.bounds and DFACTSCORE_BOUNDS) for name, one in _FIGURE_COLUMNS.items()}
 #: The figures that depend on links.
 _LINK_DEPENDENT_FIGURES = (
     *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
@@ -330,7 +332,7 @@ def _list_advice_on_errors_true_of_others(
 _DFACTSCORE_FORMULA = (
     "Of a response, FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of "
     "the one entity supports to which their group is linked / facts. Of a system: the mean over its responses. A fact "
-    "without a verdict counts as not supported; the bounds are over all ways to fill in the missing verdicts."
+    "without a verdict counts as not supported; the bounds are over all ways to fill in missing verdicts and groups."
 )
 
 

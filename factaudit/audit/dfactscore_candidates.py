@@ -20,7 +20,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN, RESPONSE_WILSON
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import join_statements, make_statement
-from factaudit.audit.dfactscore import LinkRule
+from factaudit.audit.dfactscore import DFACTSCORE_BOUNDS, LinkRule
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: The ways, each with the values of ``found_by`` that it would have found.
@@ -167,12 +167,14 @@ AUDIT = Audit(
         "n_candidates": Column("candidates", "number", "candidates a response, on average", digits=1),
         "n_without_candidates": Column("without", "count", "responses left without a candidate", shown="any"),
         "init_factscore": Column(
-            "FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_MEAN
+            "FActScore", "percent", "the scores, without penalty", bounds=DFACTSCORE_BOUNDS, interval=RESPONSE_MEAN
         ),
         "init_dfactscore": Column(
-            "D-FActScore", "percent", "the scores, without penalty", bounds=True, interval=RESPONSE_MEAN
+            "D-FActScore", "percent", "the scores, without penalty", bounds=DFACTSCORE_BOUNDS, interval=RESPONSE_MEAN
         ),
-        "share_merged": Column("merged", "percent", "merged responses", bounds=True, interval=RESPONSE_WILSON),
+        "share_merged": Column(
+            "merged", "percent", "merged responses", bounds=DFACTSCORE_BOUNDS, interval=RESPONSE_WILSON
+        ),
         **pick_shared_columns("reason"),
     },
     options={

@@ -122,7 +122,7 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
             pick_finding_evidence(worst, *keys),
         )
     elif rows and all(row["detectable_10"] == 1 for row in rows.values()):
-        text = "All {rows.n_pairs:number pair} of systems have labels enough to show {shown:limit} points."
+        text = "Every pair of systems ({rows.n_pairs:number}) has labels enough to show {shown:limit} points."
         yield Finding("ok", None, None, make_statement(text, rows=list(rows.values()), shown=SHOWN_DIFFERENCE))
 
 

@@ -279,7 +279,7 @@ AUDIT = Audit(
             rows="labelled_order",
             columns="predicted_order",
             values=("<", "=", ">"),
-            noun="pairs",
+            noun="pair",
         ),
     ),
 )

@@ -45,6 +45,7 @@ from factaudit.report.plots.plot_groups import (
     drop_pooled_plot_rows,
     drop_total_rows,
     format_group_label,
+    has_drawn_bounds,
     list_plot_group_columns,
 )
 from factaudit.signature import hash_texts
@@ -315,8 +316,15 @@ def _compose_report_figure_caption(
         if intervals := describe_interval_methods(audit, lined, rows, about):
             text.append(f"Thin lines: {intervals}.")
         text.append(describe_points_without_interval(audit, lined, rows))
-        if any(row.get("n_unscored") and _has_drawn_bounds(row, key) for row in rows for key in lined):
-            text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
+        barred = [
+            audit.columns[key].bounds
+            for key in lined
+            if any(has_drawn_bounds(row, key, audit.columns[key]) for row in rows)
+        ]
+        if barred:
+            what = " and ".join(dict.fromkeys(bounds for bounds in barred if isinstance(bounds, str)))
+            what = what or "where a figure could lie whatever the unscored claims' predictions had been"
+            text.append(f"Pale bars: {what}.")
     behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
     text += [
         _describe_report_figure_reference_lines(audit, plot),
@@ -324,12 +332,6 @@ def _compose_report_figure_caption(
     ]
     text.append(describe_undefined_values(audit, keys, rows))
     return " ".join(part for part in text if part)
-
-
-def _has_drawn_bounds(row: Row, key: str) -> bool:
-    """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
-    low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
-    return row.get(key) is not None and low is not None and high is not None and low < high
 
 
 def _drop_rows_without_point(plot: PlotSpec, keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

@@ -96,7 +96,7 @@ class CrossTablePlotSpec(PlotSpec):
     columns: str
     #: The values, in the order of both axes.
     values: tuple[str, ...]
-    #: What is counted, as a plural noun.
+    #: What is counted, as a singular noun.
     noun: str
 
 

@@ -56,5 +56,7 @@ def draw_audit_plot(
     rows = drop_floor_evaluator_plot_rows(plot, drop_pooled_plot_rows(plot, rows), floors)
     present = list_declared_columns(columns, rows)
     groups = list_plot_group_columns(plot, columns, present, rows)
-    frame = PlotFigureData(rows, {**columns, **present}, groups, list(evaluators), floors, width or PAGE_WIDTH)
+    line_keys = plot.labels if isinstance(plot, plot_specs.ForestPlotSpec) else ()
+    page = width or PAGE_WIDTH
+    frame = PlotFigureData(rows, {**columns, **present}, groups, list(evaluators), floors, line_keys, page)
     return _LAYOUTS[type(plot)](plot, frame).draw(axes)

@@ -21,6 +21,7 @@ from factaudit.report.plots.figure_style import (
 )
 from factaudit.report.plots.panel_layout import FigureLayout, PlotPanel, lay_out_figure_legend, set_title
 from factaudit.report.plots.plot_data import PlotFigureData, list_unique, order_names
+from factaudit.text.display_text import format_count
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> 
                 counts[values.index(row[plot.rows]), values.index(row[plot.columns])] += row.get("n_rows", 1)
         total = int(counts.sum())
         shares = counts / total if total else np.full(counts.shape, np.nan)
-        maps.append(HeatMapCells(evaluator, f"{total} {plot.noun}", shares, [list(map(str, line)) for line in counts]))
+        maps.append(
+            HeatMapCells(evaluator, format_count(total, plot.noun), shares, [list(map(str, line)) for line in counts])
+        )
     titles = (frame.columns[plot.rows].heading, frame.columns[plot.columns].heading)
     return _lay_out_heat_map_grid(
         frame.width, maps, values, values, axis_titles=titles, slants_names=False, cell_height=0.36, min_pitch=1.5

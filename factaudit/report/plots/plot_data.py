@@ -15,7 +15,7 @@ from factaudit.audit.core.figure_formatting import format_audit_figure, format_h
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.report.plots.figure_style import FLOOR_DASHES, PAGE_WIDTH, PlotSeriesStyle, choose_plot_series_style
 from factaudit.report.plots.panel_layout import PanelPointWithInterval, Segment
-from factaudit.report.plots.plot_groups import format_group_label
+from factaudit.report.plots.plot_groups import format_group_label, has_drawn_bounds
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class PlotFigureData:
     evaluators: Sequence[str]
     #: The evaluators that read nothing, which others are measured by: lines, no markers.
     floors: Set[str] = frozenset()
+    #: The columns that name a row's line, which its point's words have although no other line differs in them.
+    line_keys: tuple[str, ...] = ()
     #: Inches: of a page, or of one of its columns (where panels stand below each other).
     width: float = PAGE_WIDTH
 
@@ -95,7 +97,7 @@ class PlotFigureData:
             return None if value is None else float(value) * scale
 
         heading = format_heading_with_unit(column)
-        bounds = (read("_min"), read("_max")) if row.get("n_unscored") else (None, None)
+        bounds = (read("_min"), read("_max")) if has_drawn_bounds(row, key, column) else (None, None)
         return PlotPoint(
             *(panel, group, series, read(), read("_low"), read("_high"), *bounds, is_total_key(row.get("dataset"))),
             claim_query=urlencode({**query, "kind": column.claims}) if row.get("evaluator") else "",
@@ -109,15 +111,15 @@ class PlotFigureData:
         return {key: value for key, value in given.items() if isinstance(value, str) and not is_total_key(value)}
 
     @cached_property
-    def _varying_keys(self) -> list[str]:
-        """The columns that tell the figure's rows apart."""
+    def _naming_keys(self) -> list[str]:
+        """The columns that tell the figure's rows apart, or name their lines."""
         keys = [key for key, column in self.columns.items() if column.key]
-        return [key for key in keys if len({str(row.get(key)) for row in self.rows}) > 1]
+        return [key for key in keys if key in self.line_keys or len({str(row.get(key)) for row in self.rows}) > 1]
 
     def _list_point_names(self, row: Row) -> list[str]:
         """What a point is of: its evaluator, data set and system, and what else tells it from the figure's others."""
         names = list(self._make_claim_query(row).values())
-        for key in self._varying_keys:
+        for key in self._naming_keys:
             column, value = self.columns[key], row.get(key)
             if value is not None and value not in names and not is_total_key(value):
                 named = format_audit_figure(column, value)

@@ -31,6 +31,15 @@ def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[
     return " · ".join(format_audit_figure(columns[key], row.get(key)) for key in group_columns)
 
 
+def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
+    """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
+    low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
+    if row.get(key) is None or low is None or high is None:
+        return False
+    is_open = low < high if row.get("n_unscored") else high - low > 1e-9  # what sums round off is no bound
+    return is_open and bool(row.get("n_unscored") or isinstance(column.bounds, str))
+
+
 #: Of more rows in one place of a dot plot their spread is drawn, and a panel of a scatter plot with more points has no
 #: intervals: lines over lines would say nothing.
 MAX_POINTS_PER_PLACE, MAX_POINTS_WITH_INTERVALS = 12, 60
