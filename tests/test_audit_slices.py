@@ -91,6 +91,9 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
         "10 of 13 slices of 4 columns could be tested. Not compared: note has 200 different values. "
         "Too few labels for 3: field “chess”, raw_label “right”, raw_label “wrong”."
     )
+    # How many facts of its response people found supported is made of the labels, and known of no new claim.
+    counted = [row | {"human_supported": at % 3, "human_not_supported": at % 2} for at, row in enumerate(rows)]
+    assert compute_slice_differences(judged(counted, "e")) == compute_slice_differences(judged(rows, "e"))
     lists = [row | {"tags": ["a", "b"]} for row in rows]
     assert find(compute_slice_differences(judged(lists, "e")), column="tags")["reason"] == "tags holds lists or objects"
     assert {row["column"] for row in compute_slice_differences(judged(rows, "e"), columns=["field"])} == {"field"}

@@ -145,6 +145,16 @@ def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> No
     assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said
 
 
+@pytest.mark.parametrize(
+    ("n_labelled", "audits", "is_said"), [(0, [], True), (1, [], False), (0, ["estimates"], False)]
+)
+def test_a_report_without_labels_says_what_it_lacks(n_labelled: int, audits: list[str], is_said: bool) -> None:
+    about = {"claims": [{"dataset": "d", "n_labelled": n_labelled}], "confidence": 0.95, "replicates": 9}
+    results = {"audits": {name: [{"dataset": "d"}] for name in ["dfactscore", *audits]}, "about": about}
+    said = " ".join(_explain_report_claims_labels_and_intervals(results))
+    assert ("No claim is labelled: no figure that needs labels was computed." in said) == is_said
+
+
 def test_a_report_says_where_the_method_of_each_interval_stands(root: Path) -> None:
     """Captions are of what is drawn: tables have intervals of κ, of a bias, of a gap, that no figure has."""
     about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_the_biographies_are_as_described(root: Path, biographies: list[Response
         assert biography_category(len(set(marks)), len(people)) == bio.category
         for fact, mark in zip(bio.facts, marks, strict=True):
             assert FACT_LABELS[fact.label or ""] == int(fact.entity is not None and fact.entity == entities[mark])
+
+
+def test_numbers_of_facts_are_in_their_biographies(biographies: list[Response]) -> None:
+    """A fact had "six years" of a biography that told of none."""
+    numbers = re.compile(r"\d+|\b(?:two|three|four|five|six|seven|eight|nine|ten|forty)\b", re.IGNORECASE)
+    for one in biographies:
+        for fact in one.facts or ():
+            assert set(numbers.findall(fact.text)) <= set(numbers.findall(one.output)), fact.text
 
 
 def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredResponseRecords) -> None:

@@ -209,7 +209,7 @@ def _find_evidence_position_effect(audited_run: AuditedRun) -> Iterator[Finding]
             make_statement(
                 "How often {evaluator} is right goes with the place of the evidence{where}. On {worst.task} it {fault} "
                 f"where the evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than "
-                f"{where[best['place']]} ({{best.{rate}:percent}}). Try it on passages in place of whole documents.",
+                f"{where[best['place']]} ({{best.{rate}:percent}}). Give it shorter texts to read.",
                 evaluator=evaluator,
                 where=format_how_many_datasets(concerned, all_tests, "task"),
                 worst=worst,
@@ -236,8 +236,9 @@ AUDIT = Audit(
     "which the middle of the chunk is that has the most of the claim's bigrams. TPR and TNR within a third; Pearson's "
     "X² of equal rates, corrected for clusters.",
     text="Models that read long texts may miss what stands in the middle. The evidence is found by shared words: of an "
-    "error it is the passage that comes nearest to the claim.",
-    remedy="Give the evaluator passages in place of whole documents: retrieve them, or judge chunks "
+    "error it is the passage that comes nearest to the claim. Where a document is passages that a search put best "
+    "first, the place is their rank.",
+    remedy="Give the evaluator fewer passages, or passages in place of documents: retrieve them, or judge chunks "
     "(`--evaluator chunked:INNER`) and see `chunking` for what that costs.",
     columns={
         "task": Column("task", "text", "the task group; the data set where claims have none", key=True),

@@ -82,9 +82,9 @@ class ReportDocument:
         return f"the gravest of {checks}" + ", then the next" * (n_checks < n_shown)
 
     def format_ok_counts(self) -> str:
-        """``4 findings that are ok, of 1 check``: a check that looked at four evaluators is one."""
+        """``4 ok findings, of 1 check``: a check that looked at four evaluators is one."""
         checks = format_count(len({each.get("id") for each in self.ok_findings}), "check")
-        return f"{format_count(len(self.ok_findings), 'finding')} that are ok, of {checks}"
+        return f"{format_count(len(self.ok_findings), 'ok finding')}, of {checks}"
 
 
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
@@ -321,6 +321,8 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
                 "expected in the wrong order."
             )
         told.append(text)
+    if claims and all(row.get("n_labelled") == 0 for row in claims) and not results["audits"].get("estimates"):
+        told.append("No claim is labelled: no figure that needs labels was computed.")
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
     left_out = [audit for name, audit in list_computable_audits().items() if name not in results["audits"]]
     if all(audit.applies is not None for audit in left_out):  # else audits were named
