@@ -144,9 +144,7 @@ def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) 
     what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
     if run.rows("dfactscore"):
         text, what, total = describe_verified_facts(run)
-    text = ", ".join(filter(None, [text, what])) + f" (rates are their means{of_systems})" * (
-        are_means and labelled > 0
-    )
+    text = ", ".join(filter(None, [text, what])) + f" (rates are their means{of_systems})" * (labelled and are_means)
     if not labelled and n_estimated:
         return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
     if not labelled:
