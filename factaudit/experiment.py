@@ -211,8 +211,9 @@ def run(
         if verdicts is None:
             scores = list_further_columns_of_scores(claims)
             hint = "; --wide NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
+            work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
             raise UsageError(
-                "nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts"
+                f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"
                 f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts){hint}"
             )
         for one in evaluators:

@@ -262,6 +262,7 @@ CASES: list[tuple[str, int, str]] = [
     ("audit gone.jsonl verdicts.jsonl --out OUT", 1, "gone.jsonl: no such file"),
     ("audit claims.jsonl gone.jsonl --out OUT", 1, "gone.jsonl: no such file"),
     ("audit claims.jsonl --out OUT", 2, "nothing to audit: expected verdicts, evaluators, or a claims format"),
+    ("estimate claims.jsonl --out OUT", 2, "nothing to estimate from: expected verdicts, evaluators, or a claims"),
     ("audit claims.jsonl unknown.jsonl --out OUT", 1, "unknown.jsonl: line 1, column 'claim_id': expected"),
     ("audit claims.jsonl verdicts.jsonl --out OUT --replicates 1000000000000", 2, "Invalid value for '--replicates':"),
     ("audit claims.jsonl verdicts.jsonl --out OUT --replicates -1", 2, "Invalid value for '--replicates': -1 is"),

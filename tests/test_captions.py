@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from factaudit.audit import list_computable_audits, load_all_audits
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.estimate.system_comparison import MAX_WRONG_PAIR_SHARE
 from factaudit.report.markdown import _render_markdown_table
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def compose_captions(audit_name: str, *rows: Row) -> str:
-    audit = list_computable_audits()[audit_name]
+    audit = load_all_audits()[audit_name]
     found = list_report_figures(audit, rows, ["e"], {"confidence": 0.95, "replicates": 2000})
     return " ".join(figure.caption for figure in found)
 
@@ -49,6 +49,20 @@ def test_a_caption_says_where_dashed_lines_stand_and_names_what_is_undefined() -
     many = compose_captions("rates", row | {"dataset": "d"}, *(row | empty | {"dataset": str(i)} for i in range(9)))
     assert "TNR (9 of 10 rows); BAcc (9 of 10 rows)." in many
     assert "Dashed" not in compose_captions("consistency", {"dataset": "d", "class": "attributable", "iou": 0.5})
+
+
+def test_a_caption_of_estimates_speaks_of_the_methods_that_are_drawn() -> None:
+    about = {"dataset": "d", "level": "claim", "n": 90, "n_labels": 8, "rate": 0.2, "rate_low": 0.1, "rate_high": 0.3}
+    rows = {method: about | {"system": "s", "method": method} for method in ("raw", "labels", "hierarchical")}
+    alone = compose_captions("estimates", rows["labels"])
+    assert "n = 8 labels of the system itself behind each point." in alone
+    assert "pooled-threshold" not in alone
+    assert "As predicted" not in alone
+    most = compose_captions("estimates", *rows.values())
+    assert "behind each point that uses labels; hierarchical uses all systems'." in most
+    assert "from the posterior where a rate is hierarchical, else by the design of the sample" in most
+    every = compose_captions("estimates", *rows.values(), rows["raw"] | {"method": "pooled-threshold"})
+    assert "; hierarchical and pooled-threshold use all systems'." in every
 
 
 @pytest.mark.parametrize(("greatest", "is_shown"), [(0.2 + 1e-16, False), (0.3, True)])
@@ -117,10 +131,8 @@ def test_a_caption_says_of_what_its_numbers_are() -> None:
         figure.caption
         for figure in list_report_figures(load_all_audits()["estimates"], methods, [], {"confidence": 0.95})
     ]
-    assert (
-        "n = 14 labels of the system itself behind each point that uses labels; hierarchical and pooled-threshold use "
-        "all systems'." in " ".join(drawn)
-    )
+    said = "n = 14 labels of the system itself behind each point that uses labels; hierarchical uses all systems'."
+    assert said in " ".join(drawn)
     looks = [about | {"look": look, "rate_low": 0.0, "rate_high": 0.3} for look in (1, 2)]
     (look,) = list_report_figures(load_all_audits()["estimate_looks"], looks, [], {"confidence": 0.95})
     assert "n = 14 labels of the system itself behind each point." in look.caption, "no method stands there"

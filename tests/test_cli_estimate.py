@@ -11,7 +11,8 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.cli.result_display import display_label_plan
+from factaudit.cli.label_plan import display_label_plan
+from factaudit.cli.result_display import display_estimated_rates
 from factaudit.cli.sample import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
 from factaudit.tables import write_table
@@ -145,8 +146,37 @@ def test_a_width_that_no_planned_budget_gives_is_not_said_to_take_more(
     display_label_plan(rows, 0.1, 60.0, has_pilot=True)
     said = capsys.readouterr().out
     assert ("10 points: about" in said) == (widths[-1] == 0.05)
-    assert "10 points: not reached with the labels planned for" in said
-    assert "more labels than planned" not in said
+    # The greatest budget of which a width is known: of one greater it cannot be said that it would not do.
+    most = 200 if widths[-1] is None else 400
+    assert (f"10 points: not reached with up to {most} labels" in said) == (widths[-1] != 0.05)
+    assert said.count("not reached") == (widths[-1] != 0.05)  # of methods without a width nothing is said
+    assert "(in brackets: the 10 to 90 % quantiles of 8 simulated worlds)" in said
+
+
+@pytest.mark.parametrize(("target", "p_best"), [("corpus", 0.996), ("population", 1.0), ("corpus", 0.99)])
+def test_the_terminal_says_of_what_rates_are_and_calls_nothing_certain(
+    target: str, p_best: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lowest rate and the widths are the model's, also where the labels are what to quote."""
+    about = {"dataset": "d", "level": "claim"}
+    estimate = {"system": "s", "method": "labels", "n_labels": 9, "n_undecided": 0, "rate": 0.0}
+    ends = {"rate_low": None, "rate_high": None, "rate_min": 0.0, "rate_max": 0.0}
+    summary = {"n": 50, "n_labels": 9, "main": "e", "target": target, "quote": "labels", "why": "quote the labels"}
+    summary |= {"reason": None, "best_system": "s", "resolved": 0.0, "n_pairs": 1}
+    summary |= dict.fromkeys(("best_rate", "headroom", "highest"), 0.1)
+    summary |= {f"{key}_{end}": 0.1 for key in ("best_rate", "headroom", "highest") for end in ("low", "high")}
+    summary |= dict.fromkeys(("width", "width_shuffled", "width_labels"), 0.2)
+    audits = {
+        "estimates": [about | estimate | ends],
+        "estimate_summary": [about | summary],
+        "estimate_ranks": [about | {"system": "s", "p_best": p_best, "letters": "a"}],
+    }
+    display_estimated_rates(audits)
+    said = capsys.readouterr().out
+    assert ("rates are of the population that their documents come from" in said) == (target == "population")
+    assert f"with a probability of {'99' if p_best == 0.99 else 'over 99'} %;" in said
+    assert "s has the lowest hierarchical estimate: 10.0 %" in said
+    assert "\nhierarchical intervals are 20.0 points wide on average" in said
 
 
 @pytest.mark.parametrize(("share", "read"), [("20%", 0.2), ("0.2", 0.2), ("100%", 1.0), ("1", 1.0), ("0%", 0.0)])

@@ -220,6 +220,34 @@ def test_what_undecided_claims_count_for_is_said_where_they_are_in_the_rates() -
         )
 
 
+def test_claims_that_annotators_split_on_are_not_called_undecided_where_their_errors_are_estimated() -> None:
+    """ "People could not decide 16 claims": 9 were `?`, of 7 one annotator said yes, and one no."""
+    for n_split, quote, said in ((4, "hierarchical", "2 claims"), (4, "labels", "6 claims"), (6, "hierarchical", "")):
+        audits = make_estimates(0.0, 1)
+        for row in audits["estimates"]:
+            row |= {"n_undecided": 6, "rate_min": 0.2, "rate_max": 0.28}
+            row["method"] = {"hierarchical": quote}.get(row["method"], row["method"])
+        audits["estimate_summary"][0] |= {"n_undecided": 6, "n_split": n_split, "quote": quote}
+        told = [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": {}}).advice]
+        found = [text for text in told if text.startswith("people could not decide")]
+        assert len(found) == bool(said)
+        assert all(text.startswith(f"people could not decide {said}: the rates count such") for text in found)
+
+
+@pytest.mark.parametrize("is_lacking", [True, False])
+def test_a_data_set_without_a_rate_is_named(is_lacking: bool) -> None:
+    """Six rates of one of two data sets stood without its name, and nothing was said of the other."""
+    audits = make_estimates(0.0, 2)
+    if is_lacking:
+        why = "no rate can be quoted: there is no label to correct the predictions by"
+        lacking = {"dataset": "other", "level": "claim", "n": 50, "n_labels": 0, "quote": None, "why": why}
+        audits["estimate_summary"].append(lacking)
+    screen = compose_first_screen({"audits": audits, "about": {"confidence": 0.95}})
+    assert [line[0] for line in screen.rows] == (["d, s0", "d, s1"] if is_lacking else ["s0", "s1"])
+    said = "on other no rate can be quoted: there is no label to correct the predictions by."
+    assert (said in [str(one.sentence) for one in screen.advice]) == is_lacking
+
+
 def test_labels_of_claims_are_not_counted_again_as_those_of_responses() -> None:
     """ "400 labels give intervals 29.7 points wide": 295 labels of claims, and a width that neither rates had."""
     claims = make_estimates(0.0, 2)
@@ -239,8 +267,8 @@ def test_labels_of_claims_are_not_counted_again_as_those_of_responses() -> None:
         "the hierarchical rates: 20 labels of claims give their rates intervals 20.0 points wide on average.",
         "people could not decide 4 claims: the rates count such claims as no errors, as errors, or as the model says, "
         "each with a third of the probability.",
-        "of 1 pair of systems on d the estimates of claims tell none apart.",
-        "of 1 pair of systems on d the estimates of responses tell none apart.",
+        "of 1 pair of systems on d the hierarchical estimates of claims tell none apart.",
+        "of 1 pair of systems on d the hierarchical estimates of responses tell none apart.",
     ]
 
 

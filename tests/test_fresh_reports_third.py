@@ -39,8 +39,8 @@ def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
     row = {"width": 0.19, "width_shuffled": 0.302, "width_labels": 0.368, "worth": 3.75, "n_labels": 100}
     (told,) = _state_estimate_interval_widths(row)
     assert told == (
-        "Intervals are 19.0 points wide on average; with useless (shuffled) scores 30.2, by these labels alone 36.8 "
-        "(of systems that have all three)."
+        "Hierarchical intervals are 19.0 points wide on average; with useless (shuffled) scores 30.2, by these labels "
+        "alone 36.8 (of systems that have all three)."
     )
     for lacking in ("width", "width_shuffled"):
         assert list(_state_estimate_interval_widths(row | {lacking: None})) == []

@@ -188,8 +188,12 @@ def test_disagreement_is_carried_into_the_interval_and_said() -> None:
     assert summary["width"] > summary["width_majority"]
     assert f"annotators disagree on {summary['n_disputed']} of 120 claims" in summary["reason"]
     assert f"{summary['width'] / summary['width_majority']:.2f} times as wide" in summary["reason"]
+    # Two annotators who disagree split evenly: such claims have no label, and nobody left them undecided.
+    assert summary["n_split"] == summary["n_disputed"] == summary["n_undecided"]
+    assert "could not decide" not in summary["reason"]
     few = by_two_annotators(0.88, 15).summary[0]
     assert few["width_majority"] is None
+    assert few["n_split"] == 0
     assert "too few to estimate their errors from" in few["reason"]
 
 

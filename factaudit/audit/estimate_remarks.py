@@ -43,9 +43,9 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
         make_statement("{why}.", why=why[0].upper() + why[1:]),
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
-        text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
-        text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; its interval allows "
-        told.append(make_statement(text + "for the choice.", row=row))
+        text = "By the hierarchical model, the lowest error rate, whichever system has it, is {row.headroom:interval}, "
+        text += "the highest {row.highest:interval}. {row.best_system} looks best by it: {row.best_rate:interval}; its "
+        told.append(make_statement(text + "interval allows for the choice.", row=row))
     told += _state_estimate_interval_widths(row)
     if row["reason"]:
         told.append(make_statement("Note: {row.reason}.", row=row))
@@ -65,7 +65,7 @@ def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
     """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
         has_undecided = bool(row.get("n_undecided")) and not _leaves_undecided_claims_out(row)
-        text = "Intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
+        text = "Hierarchical intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
         text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
         is_by_majority = row.get("width_majority") is not None and not has_undecided
         text += f"all three{_OF_WIDTHS * has_undecided}{_OF_MAJORITY * is_by_majority})."

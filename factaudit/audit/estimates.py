@@ -46,8 +46,12 @@ _SYSTEM_COLUMN = Column(
 )
 _POSTERIOR = "from the posterior"
 _WITH_UNDECIDED = "with undecided claims, unless they are left out"
+_WITHOUT_LABEL = (
+    "claims that people looked at and that have no label; of these, those on which annotators split evenly and whose "
+    "errors the hierarchical model estimates"
+)
 _OVERLAP = "claims with two labels or more, and those with both labels"
-_ESTIMATE_INTERVAL = f"of the hierarchical rates {_POSTERIOR}, of the others by the design of the sample"
+_ESTIMATE_INTERVAL = f"{_POSTERIOR} where a rate is hierarchical, else by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
     "percent",
@@ -188,9 +192,9 @@ AUDITS = (
         title="Error rates from few labels",
         question="How many errors does each system make, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
-        text="What the main evaluator predicts, what the labels alone say, and what a model makes of both. "
-        "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated. The "
-        "labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
+        text="By the methods asked for: what the main evaluator predicts, what the labels alone say, and what a model "
+        "makes of both. Rates as predicted and those of the pooled threshold have no interval: their error is not "
+        "estimated. The labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
         formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
         "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
         "strata. β, γ and u have normal priors; of three systems or more, one may be apart.",
@@ -204,7 +208,11 @@ AUDITS = (
             ),
             "n_labels": Column("labels", "count", "labels of the system's own that are used"),
             "n_undecided": Column(
-                "undecided", "count", "claims of the system that people looked at and could not decide", shown="any"
+                "without label",
+                "count",
+                "claims of the system that people looked at and that have no label: they could not decide, or split "
+                "evenly",
+                shown="any",
             ),
             "rate": _RATE_COLUMN,
             **pick_shared_columns("reason"),
@@ -215,7 +223,6 @@ AUDITS = (
         plots=(
             ForestPlotSpec(
                 what="Error rates",
-                reading="“As predicted” counts all that is scored, and no label.",
                 key="rate",
                 labels=("method",),
                 series="method",
@@ -278,7 +285,8 @@ AUDITS = (
                 "(`width_labels` / `width_shuffled`)² of the same: pooling and prior",
                 digits=1,
             ),
-            "n_undecided": Column("undecided", "count", "claims that people could not decide", shown="any"),
+            "n_undecided": Column("without label", "count", _WITHOUT_LABEL, shown="any"),
+            "n_split": Column("split", "count", _WITHOUT_LABEL, shown=False),
             "n_overlap": Column("labelled twice", "count", _OVERLAP, shown=False),
             "n_disputed": Column("disputed", "count", _OVERLAP, shown=False),
             "width_majority": Column(

@@ -56,18 +56,14 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
                 predict="predict" if len(mains) > 1 else "predicts",
             ),
         )
-    undecided = [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]
-    if of := [row for row in undecided if row["level"] == select_level_of_estimates(undecided)]:
-        noun = of[0]["level"]
-        text = f"people could not decide {{undecided.n_undecided:number {noun}}}: the rates count such {noun}s as no "
-        text += "errors, as errors, or as the model says, each with a third of the probability."
-        yield ("Beware", make_statement(text, undecided=of))
+    yield from _list_undecided_claims(summary, quoted)
     if left_out := [row for row in of_level if row.get("undecided") == "leave-out" and row["n_undecided"]]:
         seen = [row | {"n_seen": row["n_labels"] + row["n_undecided"]} for row in of_level]
         text = f"the rates are of the {level}s that people can decide: of {{seen.n_seen:number {level}}} that they "
         text += "looked at, {left_out.n_undecided:number} are left out."
         yield ("Beware", make_statement(text, seen=seen, left_out=left_out))
     yield from _list_systems_without_labels(run, of_level)
+    yield from _list_datasets_without_rates(run)
     for row in select_last_looks(run.rows("estimate_look_summary")):
         if row["look"] > 1:
             where = "of {row.dataset} " if len({one["dataset"] for one in summary}) > 1 else ""
@@ -85,10 +81,35 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         ]
         apart = [each for each in compared if each["order"] != "?"]
         if compared and len(apart) < read_decision_limits(run).min_orderable * len(compared):
-            text = "of {compared:count pair} of systems on {row.dataset} the estimates "
+            text = "of {compared:count pair} of systems on {row.dataset} the hierarchical estimates "
             text += "of {row.level}s " * has_levels + "tell "
             text += "only {apart:count} apart." if apart else "none apart."
             yield ("Beware", make_statement(text, apart=apart, compared=compared, row=row))
+
+
+def _list_undecided_claims(summary: Sequence[Row], quoted: Sequence[Row]) -> Iterator[tuple[str, Statement]]:
+    """What undecided claims count for. Where annotators' errors are estimated, a split of theirs says something."""
+    undecided = [row for row in quoted if row.get("n_undecided") and row["rate_min"] < row["rate_max"]]
+    level = select_level_of_estimates(undecided)
+    counts = []
+    for of in (row for row in summary if row["level"] == level):
+        mine = [row for row in undecided if (row["dataset"], row["level"]) == (of["dataset"], level)]
+        n_split = (of.get("n_split") or 0) if of["quote"] == "hierarchical" else 0
+        if (n_open := sum(row["n_undecided"] for row in mine) - n_split) > 0:
+            counts.append(of | {"n_open": n_open})
+    if counts:
+        text = f"people could not decide {{counts.n_open:number {level}}}: the rates count such {level}s as no errors, "
+        text += "as errors, or as the model says, each with a third of the probability."
+        yield ("Beware", make_statement(text, counts=counts))
+
+
+def _list_datasets_without_rates(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
+    """Data sets none of whose levels has a rate to report: the table beside has no line of them."""
+    rows = run.rows("estimate_summary")
+    reported = {row["dataset"] for row in rows if row.get("quote")}
+    for dataset in dict.fromkeys(row["dataset"] for row in rows if row["dataset"] not in reported):
+        row = next(row for row in rows if row["dataset"] == dataset)
+        yield ("Beware", make_statement("on {row.dataset} {row.why}.", row=row))
 
 
 def _list_systems_without_labels(run: AuditedRun, summary: Sequence[Row]) -> Iterator[tuple[str, Statement]]:

@@ -157,7 +157,8 @@ def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, 
         ("as", "predicted"),
         ("by all", "labels"),
     ]
-    differing = [key for key in ("dataset", "level") if len({row[key] for row in quoted}) > 1]
+    of = {"dataset": run.rows("estimate_summary"), "level": quoted}  # a data set without rates is one of the run, too
+    differing = [key for key, rows in of.items() if len({row[key] for row in rows}) > 1]
     table = [
         [
             ", ".join(

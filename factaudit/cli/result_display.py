@@ -227,14 +227,15 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             + (f"{about['n_labels']:,} of them labelled" if about["n_labels"] else NO_USABLE_LABEL)
             + f"; main evaluator: {about['main']}"
         )
+        if about["target"] == "population":
+            print_line("rates are of the population that their documents come from")
         if about["quote"] is None:
             print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
             continue
         methods = list(dict.fromkeys(row["method"] for row in mine))
-        of_model = "" if "hierarchical" in methods else "hierarchical "
         words = {"raw": "as predicted", "labels": "labels only"}
         has_undecided = any(row["n_undecided"] for row in mine)
-        lines = [["system", "labels", *["undecided"] * has_undecided, *(words.get(name, name) for name in methods)]]
+        lines = [["system", "labels", *["no label"] * has_undecided, *(words.get(name, name) for name in methods)]]
         for system in dict.fromkeys(row["system"] for row in mine):
             rates = {row["method"]: row for row in mine if row["system"] == system}
             labels, undecided = (next(iter(rates.values()))[key] for key in ("n_labels", "n_undecided"))
@@ -253,15 +254,15 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
                 f"; the model tells {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems apart"
             )
             print_line(
-                f"{first['system']} has the lowest rate with a probability of {100 * first['p_best']:.0f} %"
+                f"{first['system']} has the lowest rate with a probability of {_format_probability(first['p_best'])}"
                 + resolved * bool(about["n_pairs"])
             )
             estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
             on_average = " on average over the draws" if first["system"] != about["best_system"] else ""
             print_line(
-                f"{about['best_system']} has the lowest {of_model}estimate{on_average}: {estimates[0]}; its interval "
-                f"allows for the choice; by the model the lowest rate, whichever system has it, is {estimates[1]}, the "
-                f"highest {estimates[2]}"
+                f"{about['best_system']} has the lowest hierarchical estimate{on_average}: {estimates[0]}; its "
+                f"interval allows for the choice; by the model the lowest rate, whichever system has it, is "
+                f"{estimates[1]}, the highest {estimates[2]}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
@@ -269,12 +270,18 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         if about["width"] is not None:
             wide = [f"{100 * about[key]:.1f}" for key in ("width", "width_shuffled", "width_labels")]
             print_line(
-                f"{of_model}intervals are {wide[0]} points wide on average; with useless (shuffled) scores {wide[1]}, "
-                f"by these labels alone {wide[2]} (of systems that have all three)"
+                f"hierarchical intervals are {wide[0]} points wide on average; with useless (shuffled) scores "
+                f"{wide[1]}, by these labels alone {wide[2]} (of systems that have all three)"
             )
         print_line(format_estimate_advice(about, reasons[:at]))
         if about["reason"]:
             print_line(f"note: {about['reason']}")
+
+
+def _format_probability(share: float) -> str:
+    """In whole percent; draws that all agree make nothing certain."""
+    text = f"{100 * share:.0f} %"
+    return "over 99 %" if text == "100 %" else text
 
 
 def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -285,45 +292,6 @@ def _format_displayed_estimate(row: Mapping[str, Any], key: str = "rate") -> str
     from factaudit.audit.core.figure_formatting import format_percent_with_interval
 
     return "–" if row[key] is None else format_percent_with_interval(row, key)
-
-
-def display_label_plan(
-    plan_rows: Sequence[dict[str, Any]], width: float, seconds_per_label: float, has_pilot: bool
-) -> None:
-    """Widths by number of labels, the mean over systems, and the labels that the wanted width takes."""
-    from factaudit.estimate.label_budget_plan import PLANNED_WAYS, interpolate_label_budget_for_width
-
-    for dataset in dict.fromkeys(row["dataset"] for row in plan_rows):
-        mine = [row for row in plan_rows if row["dataset"] == dataset]
-        if unfit := list(dict.fromkeys(row["system"] for row in mine if row["reason"])):
-            print_line(f"\nBeware: with this TPR and TNR no error rate gives the share of claims of {', '.join(unfit)}")
-            print_line(f"that {mine[0]['evaluator']} calls errors: the widths of {dataset} are rough at best.")
-        print_line(f"\n{dataset}, number of labels: mean width of the 95 % intervals in points, and its range")
-        for method in PLANNED_WAYS:
-            cells = [
-                f"{row['n_labels']:,}: "
-                + "{:.1f} ({:.1f}–{:.1f})".format(*(100 * row[f"width{end}"] for end in ("", "_low", "_high")))
-                for row in mine
-                if row["method"] == method and row["system"] == "__mean__" and row["width"] is not None
-            ]
-            print_line(f"  {method:<15} {'   '.join(cells) or 'no interval: fewer than 10 labels a system'}")
-            middle, low, high = interpolate_label_budget_for_width(mine, method, width)
-            if middle is not None:
-                span = f"{low or middle:,.0f} to {f'{high:,.0f}' if high else 'more than planned for'}"
-                hours = middle * seconds_per_label / 3600
-                pace = f"{hours:.1f} hours at {seconds_per_label:g} seconds a label"
-                print_line(f"  {'':<15} {100 * width:g} points: about {middle:,.0f} labels ({span}), {pace}")
-            else:
-                print_line(f"  {'':<15} {100 * width:g} points: not reached with the labels planned for")
-    if has_pilot:
-        print_line(
-            "\nOn each set measured, 8 to 13 of 14 pilots of 66 labels told the width at 200 labels within 25 %:"
-        )
-        print_line("take the range, and plan again on the way.")
-    else:
-        main = plan_rows[0]["evaluator"]
-        print_line(f"\nFrom stated TPR and TNR, taken for those of {main} (--main) on all systems:")
-        print_line("a pilot of 50 labels knows more.")
 
 
 def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:

@@ -10,7 +10,8 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.result_display import display_drawn_sample, display_label_plan
+from factaudit.cli.label_plan import display_label_plan
+from factaudit.cli.result_display import display_drawn_sample
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 

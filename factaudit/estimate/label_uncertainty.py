@@ -25,12 +25,15 @@ def describe_label_uncertainty(
 ) -> tuple[Row, list[str]]:
     """Keys of the summary row, and sentences: what undecided claims and annotators' errors do to the rates.
 
-    n_undecided; n_overlap and n_disputed: claims with two labels or more, and with both; width_majority: the mean width
+    n_undecided; n_split: those of them on which annotators split evenly, where their errors are estimated; n_overlap
+    and n_disputed: claims with two labels or more, and with both; width_majority: the mean width
     of the hierarchical intervals were the majority's labels the truth, null where they are taken for it.
     """
     labels = estimation.corpus.annotator_labels
     n_overlap, n_disputed = (0, 0) if labels is None else count_overlapping_claims(labels)
-    row: Row = {"n_undecided": int(estimation.n_undecided.sum()), "n_overlap": n_overlap, "n_disputed": n_disputed}
+    n_undecided, n_open = (int(one.n_undecided.sum()) for one in (estimation, _count_splits_as_labels(estimation)))
+    row: Row = {"n_undecided": n_undecided, "n_split": n_undecided - n_open}
+    row |= {"n_overlap": n_overlap, "n_disputed": n_disputed}
     notes = _describe_undecided_claims(estimation, estimates_by_method, undecided_reasons)
     width_majority: float = np.nan
     if estimation.imputed_cases:
@@ -56,12 +59,16 @@ def describe_label_uncertainty(
     return row | {"width_majority": none_if_undefined(width_majority)}, notes
 
 
+def _count_splits_as_labels(estimation: RateEstimationCase) -> RateEstimationCase:
+    """Claims on which annotators split evenly are no longer undecided where their errors are estimated."""
+    return estimation.imputed_cases[0] if estimation.imputed_cases else estimation
+
+
 def _describe_undecided_claims(
     estimation: RateEstimationCase, estimates_by_method: EstimatesByMethod, undecided_reasons: Mapping[str, int]
 ) -> list[str]:
     corpus = estimation.corpus
-    # Claims on which annotators split evenly are no longer undecided where their errors are estimated.
-    counted = estimation.imputed_cases[0] if estimation.imputed_cases else estimation
+    counted = _count_splits_as_labels(estimation)
     undecided = counted.n_undecided
     looked_at = undecided + counted.n_labels
     n, n_looked_at = int(undecided.sum()), int(looked_at.sum())

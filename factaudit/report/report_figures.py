@@ -382,7 +382,10 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
     behind += " of one data set" * (len(single) < len(rows) and not is_of_pairs)
     if all(text.endswith((" label", " labels")) for text in ranges):
         behind = f"of the system itself {behind}"
-        behind += " that uses labels; hierarchical and pooled-threshold use all systems'" * ("method" in parts[0])
+        methods = {row.get("method") for row in rows}
+        behind += " that uses labels" * ("raw" in methods)
+        pooling = [name for name in ("hierarchical", "pooled-threshold") if name in methods]
+        behind += f"; {' and '.join(pooling)} {'use' if len(pooling) > 1 else 'uses'} all systems'" * bool(pooling)
     by_figure = [f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items()]
     each = f"n = {next(iter(ranges)) if len(ranges) == 1 else ', '.join(by_figure)}"
     left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"
