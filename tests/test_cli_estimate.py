@@ -196,6 +196,8 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert "agreement 90.0%" in said
     assert "α" in said
     assert "4 claims have both labels" in said
+    one = run("labels", files[0], label(folder, "c.csv", "cat", wrong=1), "--out", "one.parquet")
+    assert "1 claim has both labels" in one
     assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
     rule = ("--rule", "any_unattributable")
     run("estimate", *TABLES, "--labels", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")

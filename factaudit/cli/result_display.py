@@ -346,7 +346,7 @@ def display_annotator_agreement(
             f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
         )
     if n_disagreements:
-        print_line(f"{n_disagreements:,} claims have both labels")
+        print_line(f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'} both labels")
 
 
 _AGREEMENT_FIGURES = (("percent", "agreement"), ("kappa", "κ"), ("alpha", "α"))
