@@ -60,15 +60,16 @@ class RunDiff:
     systems: where an evaluator's order of systems by predicted error rate, over the same claims as rates, changed, with
     the pairs of systems of which a significant order came, went or turned round, and how their difference changed
     (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in severity,
-    at another place, or restated with other figures, with a test of their figures
+    at another place, or restated (the statement alone differs), with a test of their figures
     (`factaudit.run_finding_changes.explain_finding_changes_of_runs`). findings_not_compared: how many findings are of
-    an audit or an evaluator that the other run has not (findings_not_compared_before: of the run before). costs: US
-    dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
+    an audit or an evaluator without a partner in the other run (findings_not_compared_before: of the run before).
+    costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
     n_labelled: shared claims with a label before; where a data set (of orders: a system) has none, PPR and orders are
     of all. n_labels_changed: shared claims whose label differs, with those that have one only after (n_labels_added) or
     before (n_labels_removed); rates use those before, findings those of each run. n_texts_changed: shared claims with
-    another text or document. only_datasets_before, only_datasets_after: data sets of one run alone. examples: some
-    claims whose prediction changed, those that became wrong first.
+    another text or document. n_systems: the most that one data set has, of shared claims. only_datasets_before,
+    only_datasets_after: data sets of one run alone. examples: some claims whose prediction changed, those that became
+    wrong first.
     """
 
     before: str
@@ -90,6 +91,7 @@ class RunDiff:
     n_labels_added: int = 0
     n_labels_removed: int = 0
     n_texts_changed: int = 0
+    n_systems: int = 0
     only_datasets_before: list[str] = field(default_factory=list)
     only_datasets_after: list[str] = field(default_factory=list)
     n_repeats: Row = field(default_factory=dict)

@@ -46,7 +46,7 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     ]
     for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
         if names:
-            parts.append(f"Not compared: {_escape_mentions(', '.join(names[:_MAX_EVALUATORS]))}, only {side}.")
+            parts.append(f"Not compared: {_escape_mentions(', '.join(names[:_MAX_EVALUATORS]))} ({side}).")
     if len(rows) > _MAX_EVALUATORS:
         parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
     if claims := _pick_claims_of_verdict(run_diff.examples, verdict):

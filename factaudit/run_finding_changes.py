@@ -144,18 +144,21 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
         told = f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})"
         (changed if low > 0 or high < 0 else unchanged).append(told)
     words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
-    words += f" by {' and '.join(levels.values())}"
+    places = [level for level, groups in zip(levels.values(), groupings, strict=True) if groups.keys]
+    words += f" by {' and '.join(places)}"
     untested = f"; {len(every) - n} more could not be tested" * (len(every) > n)
+    corrected = f"corrected for {n}" if n > 1 else "one test"
     if not n:
         return None, ""
     if not changed:
-        return 0, f"None of {n} changes of {words} is significant (corrected for {n}{untested})."
+        return 0, f"None of {n} changes of {words} is significant ({corrected}{untested})."
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
+    intervals = f"95 % CIs {corrected}" if n > 1 else "95 % CI"
     # A finding that is gone may have hung on what did not change significantly.
     others = f"; not significant: {'; '.join(unchanged)}" if unchanged and n <= _MOST_NAMED else ""
     return len(changed), (
-        f"{len(changed)} of {n} changes of {words} {are} significant (95 % CIs corrected for {n}{untested}): "
+        f"{len(changed)} of {n} changes of {words} {are} significant ({intervals}{untested}): "
         f"{'; '.join(changed[:_MOST_NAMED])}{more}{others}."
     )
 
@@ -169,10 +172,17 @@ def _format_change_of_figure(figure: str, before: float, after: float) -> str:
 def _tell_figure_of_both_runs(
     finding: Row, results: tuple[Results, Results], evaluators: tuple[Sequence[str], Sequence[str]]
 ) -> str:
-    """A finding's figure before and after; "" where not just one row of either run is that of the finding."""
+    """A finding's figure before and after; "" where not just one row of either run is that of the finding, or its
+    check weighs another figure.
+    """
     found = [(audit, check) for audit in load_all_audits().values() for check in audit.checks]
-    audit, figure = next(((audit, check.figure) for audit, check in found if check.id == finding["id"]), (None, ""))
-    if audit is None or not figure:
+    audit, check = next((each for each in found if each[1].id == finding["id"]), (None, None))
+    if audit is None or check is None or not (figure := check.figure):
+        return ""
+    # A finding of a gain is not of the figure that is gained: that may stay while the gain goes.
+    evidence = finding["evidence"]
+    is_weighed = finding["severity"] != "ok" and evidence.get(figure) is not None
+    if is_weighed and abs(check.measure_gravity(evidence)) != abs(evidence[figure]):
         return ""
     known = {**finding["evidence"], "dataset": finding["dataset"]}
     keys = [key for key, column in audit.columns.items() if column.key and key in known]

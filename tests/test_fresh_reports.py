@@ -405,7 +405,8 @@ def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
         (
             "gone",
             "gap",
-            "Not reported now: TPR and TNR are more than 20 points apart, on a data set or as the mean over data sets.",
+            "The check does not report this now: “TPR and TNR are more than 20 points apart, on a data set or as the "
+            "mean over data sets”.",
         ),
         ("gone", "gap", "This is not shown now."),
     ]

@@ -124,8 +124,8 @@ def test_a_summary_of_a_diff_says_what_it_leaves_out() -> None:
     part = replace(whole, n_labels_changed=1, only_evaluators_before=["old"], only_evaluators_after=["new"])
     told = render_run_diff_markdown(part, RunGateVerdict("no significant change", [], [], [], []))
     assert "Labels: 1 differ; these figures use those before." in told
-    assert "Not compared: old, only before." in told
-    assert "Not compared: new, only after." in told
+    assert "Not compared: old (before)." in told
+    assert "Not compared: new (after)." in told
 
 
 @pytest.mark.parametrize(("n_evaluators", "word"), [(1, "worse"), (3, "no significant change")])

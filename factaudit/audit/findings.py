@@ -105,9 +105,10 @@ def explain_absent_finding(
     if why := lacked or _explain_check_not_run(load_all_audits()[audit_name], check, run):
         return f"Not checked now: {why}."
     # A check may be silent where what it looks for is there: of corrections it looks at the best method alone.
-    return (
-        "This is not shown now." if finding["severity"] == "ok" else f"Not reported now: {check.says.replace('`', '')}."
-    )
+    if finding["severity"] == "ok":
+        return "This is not shown now."
+    # In quotes: what the check looks for would else be read as the reason, and as true of this run.
+    return f"The check does not report this now: “{check.says.replace('`', '')}”."
 
 
 def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:

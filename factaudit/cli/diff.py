@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         "n_labelled": "integer: of these, with a label before; rates and orders of systems are of these (PPR and orders"
         " of all where there is none)",
         "n_texts_changed": "integer: claims in both with another text or document",
+        "n_systems": "integer: the most that one data set has, with claims in both",
         "only_before": "integer: claims",
         "only_after": "integer: claims",
         "only_datasets_before": "array: data sets without a claim after",
@@ -42,13 +43,13 @@ if TYPE_CHECKING:
         " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
         " n_pairs pairs; n_untested_pairs: those with a system of one document",
         "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
-        " restated with other figures; all but new and gone have a statement_before; n_significant: changes of its"
-        " figures that are significant, null where none was tested",
+        " restated (the statement alone differs); all but new and gone have a statement_before; n_significant: changes"
+        " of its figures that are significant, null where none was tested",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
         "only_evaluators_after": "array: evaluators without a partner",
-        "findings_not_compared": "integer: findings of an audit or evaluator that the other run has not",
+        "findings_not_compared": "integer: findings of an audit or evaluator without a partner in the other run",
         "findings_not_compared_before": "integer: of these, findings of the run before",
         "n_labels_changed": "integer: claims whose label differs; the label before is used",
         "n_labels_added": "integer: of these, claims with a label only after",
@@ -228,7 +229,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
             print_line(f"pair      {pair['before']} → {pair['after']}")
     for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
         if names:
-            print_line(f"alone     {', '.join(names)}: only {side}, not compared (--pair OLD=NEW names a pair)")
+            print_line(f"alone     {', '.join(names)} ({side}): not compared (--pair OLD=NEW names a pair)")
     datasets = {row["dataset"] for row in run_diff.changes} - {"__macro__"}
     is_single = len(datasets) == 1
     for row in run_diff.changes:
@@ -245,12 +246,14 @@ def _display_run_diff(run_diff: RunDiff) -> None:
             before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
             print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
-        print_line(f"findings  {n_restated} as before, with other figures (--format json lists them)")
+        print_line(
+            f"findings  {n_restated} of the same check and severity, stated otherwise (--format json lists them)"
+        )
     if run_diff.findings_not_compared:
         n_before = run_diff.findings_not_compared_before
         sides = ((n_before, "before"), (run_diff.findings_not_compared - n_before, "after"))
         told = " and ".join(f"{n} {side}" for n, side in sides if n)
-        print_line(f"findings  {told}: of an audit or evaluator that the other run has not")
+        print_line(f"findings  {told}: of an audit or evaluator without a partner in the other run")
     if None not in run_diff.costs.values():
         print_line(f"cost      ${run_diff.costs['before']:,.2f} → ${run_diff.costs['after']:,.2f}")
 
@@ -264,8 +267,7 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     else:
         told = ["no claim is judged in both runs"]
     told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
-    if (row["lost"] or row["gained"]) and row["n_flips"]:
-        told.append("of those judged in both")
+    n_counts = len(told)
     told += [_format_diff_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
     if row.get("bias") and row["bias_before"] is not None:
         told.append(
@@ -276,6 +278,8 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
         moved = abs(row["bias_after"]) - abs(row["bias_before"])
         if row["abs_bias"] is not None and abs(row["abs_bias"] - moved) >= 0.0005:  # biases of unlike signs cancel
             told.append(f"size of bias by dataset {format_points(row['abs_bias'])} points on average")
+    if (row["lost"] or row["gained"]) and told[n_counts:]:
+        told[n_counts] = f"of those judged in both: {told[n_counts]}"
     return told
 
 
@@ -308,8 +312,8 @@ def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
         is_tie = best is None or sum(row["bacc"] == best["bacc"] for row in mine) > 1
         if best is not None and not is_tie and any(row["change"] for row in mine):
             print_line(
-                f"best      {best['run']}, {name}: chosen by these figures, it looks better than it is; a test that "
-                "nothing was chosen by says how good"
+                f"best      {best['run']}, {name}: chosen by these figures, it likely looks better than it is; a test "
+                "that nothing was chosen by says how good"
             )
 
 
