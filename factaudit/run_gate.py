@@ -97,7 +97,7 @@ def judge_run_gate_changes(
     changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], without_partner: Sequence[str] = ()
 ) -> RunGateVerdict:
     """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the interval of the paired
-    difference leaves no doubt, one of ``warn_on`` warns where the point is so.
+    difference leaves no doubt, one of ``warn_on`` warns where the point is so, or is undefined.
 
     without_partner: evaluators that could not be compared, as sentences. Raises `UsageError`.
     """
@@ -115,11 +115,11 @@ def judge_run_gate_changes(
             elif condition.is_met(row[condition.key]):
                 warnings.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds, but not for sure")
     for condition in warned:
-        warnings += [
-            f"{format_run_gate_change(row, condition.figure)}: {condition} holds"
-            for row in rows
-            if row[condition.key] is not None and condition.is_met(row[condition.key])
-        ]
+        for row in rows:
+            if row[condition.key] is None:  # what nobody could look at has not passed
+                warnings.append(_format_undecided_run_gate_condition(row, condition))
+            elif condition.is_met(row[condition.key]):
+                warnings.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds")
     undecided += without_partner if fail_on else ()
     if fail_on or warn_on:
         word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"

@@ -328,3 +328,13 @@ def test_a_check_that_has_nothing_to_look_at_is_listed_as_not_made() -> None:
     whole = compare(validate_claims(claims), validate_verdicts(verdicts), audits=audits, replicates=20)
     why = {one.check.id: one.not_run for one in list_audit_check_outcomes(whole.audits, whole.about)}
     assert why["direction"] == why["level"] == ""
+    # "There is one dataset" was said of two without labels, and of two of which one has some.
+    of_first = (claims["dataset"] == claims["dataset"].iloc[0]).to_numpy()
+    for label, said in (
+        (claims["label"].where(of_first), "one dataset alone has a labelled error rate"),
+        (claims["label"].where(of_first & ~of_first), "no claim is labelled: the rate is of all scored"),
+    ):
+        part = validate_claims(claims.assign(label=label))
+        part_results = compare(part, validate_verdicts(verdicts), audits=["quantification"], replicates=20)
+        outcomes = list_audit_check_outcomes(part_results.audits, part_results.about)
+        assert [one.not_run.split(";")[0] for one in outcomes if one.check.id == "direction"] == [said]

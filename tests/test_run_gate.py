@@ -107,3 +107,14 @@ def test_a_warning_beside_a_failure_is_none_itself() -> None:
     assert [one.split(" changed")[0] for one in both.sentences] == ["judge: BAcc", "warn: judge: TNR"]
     alone = judge_run_gate_changes(rows, [], ["tnr<0"])
     assert (alone.word, alone.sentences) == ("warn", alone.warnings), "what the word rests on does not repeat it"
+
+
+def test_a_warning_that_cannot_be_checked_has_not_passed() -> None:
+    """ "PASS: judge: the change of TPR is undefined" of claims without labels."""
+    row = make_row("judge", make_wrong(), make_wrong(1)) | {"tpr": None, "tpr_low": None, "tpr_high": None}
+    verdict = judge_run_gate_changes([row], [], ["tpr<0"])
+    assert verdict.word == "warn"
+    assert verdict.sentences == [
+        "judge: TPR is undefined, so that tpr<0 cannot be checked (are there labels?)",
+    ]
+    assert judge_run_gate_changes([row], [], ["ppr>0.5"]).word == "pass"

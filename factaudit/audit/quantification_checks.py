@@ -277,8 +277,13 @@ def _shorter_half_width(row: Row) -> float:
 
 
 def _explain_no_other_dataset(audited_run: AuditedRun) -> str:
-    datasets = {row["dataset"] for row in audited_run.per_dataset("quantification", "bias")}
-    return "" if len(datasets) > 1 else "there is one dataset"
+    with_bias, every = (
+        {row["dataset"] for row in audited_run.per_dataset("quantification", key)} for key in ("bias", "n")
+    )
+    if len(every) == 1:
+        return "there is one dataset"
+    # Where none has a bias, the rows say why.
+    return "one dataset alone has a labelled error rate" if len(with_bias) == 1 else ""
 
 
 def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
         " than BAcc), no significant change or cannot tell",
         "failing": "array: the conditions of --fail-on that hold for sure, as sentences; the exit code is 1 where there"
         " is one",
-        "warnings": "array: the conditions of --warn-on that hold, and those of --fail-on that hold, but not for sure",
+        "warnings": "array: the conditions of --warn-on that hold or cannot be checked, and those of --fail-on that"
+        " hold, but not for sure",
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
         "versions": "array: of more than two runs, per run and evaluator: run, place, evaluator_before, bacc, bacc_low,"
         " bacc_high, and change from the run before with _low and _high; else empty",
@@ -81,7 +82,13 @@ if TYPE_CHECKING:
     metavar="FIGURE<NUMBER",
     help="Exit 1 where the interval of a change is so: where it is so for sure.",
 )
-@click.option("--warn-on", "warn_on", multiple=True, metavar="FIGURE<NUMBER", help="Warn where a change is so.")
+@click.option(
+    "--warn-on",
+    "warn_on",
+    multiple=True,
+    metavar="FIGURE<NUMBER",
+    help="Warn where a change is so, or cannot be checked.",
+)
 @click.option(
     "--pair", "pairs", multiple=True, metavar="OLD=NEW", help="An evaluator's name before and after, where it changed."
 )
