@@ -13,6 +13,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
 from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.audit.core.result_rows import select_reason_of_figure
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
 from factaudit.audit.quantification import compute_quantification_bias
@@ -233,7 +234,19 @@ def test_one_system_has_no_order():
     assert row["n_pairs"] == 0
     assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is row["soft_accuracy"] is None
     assert row["kendall_tau_low"] is row["pearson_r_high"] is row["detectable_difference"] is None
-    assert row["reason"] == "1 system to compare, of 1; correlations need 3"
+    assert row["reason"] == "1 system to compare, of 1"
+
+
+def test_two_systems_are_a_pair_and_give_no_correlation():
+    """That a check of pairs made no test was put down to "2 systems to compare, of 2", half of a reason of τ and r."""
+    systems = {"a": (10, 1, 2), "b": (30, 5, 6)}
+    row = compute_ranking_agreement(judged(of_systems(systems), "e"), levels=["claim"], intervals=ClusterBootstrap(50))[
+        0
+    ]
+    assert (row["n_pairs"], row["kendall_tau"]) == (1, None)
+    told = "2 systems to compare, of 2, and correlations need 3"
+    assert select_reason_of_figure(row, "kendall_tau") == select_reason_of_figure(row, "pearson_r") == told
+    assert "to compare" not in select_reason_of_figure(row, "detectable_10")
 
 
 def test_an_unscored_system_is_named_and_not_compared():

@@ -391,7 +391,9 @@ def test_an_evaluator_at_or_below_chance_gives_wide_intervals_not_wrong_rates(sk
         found = estimate_rates(claims, verdicts, levels=["claim"], methods=["hierarchical", "rogan-gladen"])
         rows = rate_rows(found, "hierarchical")
         covered += [*((rows["rate_low"] <= truth) & (truth <= rows["rate_high"]))]
-        assert "do not show that the scores are higher for correct claims" in found.summary[0]["reason"]
+        reason = found.summary[0]["reason"]
+        assert "do not show that the scores are higher for correct claims" in reason
+        assert "expect little" not in reason  # of 40 labels 10 were errors, and the scores were good (AUC .775)
         assert "not identified" in rate_rows(found, "rogan-gladen")["reason"].iloc[0]
     assert np.mean(covered) > 0.75
 

@@ -15,6 +15,7 @@ from test_fresh_reports_second import make_orders
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.estimate_remarks import _state_estimate_interval_widths
+from factaudit.audit.estimates import _state_audit_estimates_of_error_rates
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import state_missed_errors_or_false_alarms
@@ -50,6 +51,20 @@ def test_widths_are_said_and_no_number_of_labels_that_would_do() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- report
+
+
+@pytest.mark.parametrize(("second", "is_said"), [(0.0244, False), (0.031, True)])
+def test_rates_that_are_shown_alike_have_no_lowest_one(second: float, is_said: bool) -> None:
+    """Of 2.35 and 2.36 %, both shown as 2.4, one was "the lowest", and another was best in more of the draws."""
+    same = {"dataset": "d", "level": "claim"}
+    rates = [
+        same | {"system": system, "method": "hierarchical", "rate": rate, "n_labels": 14, "n": 150}
+        for system, rate in {"a": 0.0236, "b": second, "c": 0.3}.items()
+    ]
+    summary = same | {"n_labels": 42, "n_systems": 3, "n": 450, "quote": "hierarchical", "why": "quote hierarchical"}
+    run = AuditedRun({"estimates": rates, "estimate_summary": [summary]})
+    told = " ".join(map(str, _state_audit_estimates_of_error_rates(run, summary)))
+    assert ("a has the lowest of these rates, 2.4 %." in told) == is_said
 
 
 @pytest.mark.parametrize("has_transfer", [True, False])

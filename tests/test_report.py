@@ -190,7 +190,10 @@ def test_unscored_verdicts_stand_beside_the_rates_with_bounds(page: Page, exampl
     row = next(row for row in example["audits"]["rates"] if row["n_unscored"])
     least, greatest = 100 * row["tpr_min"], 100 * row["tpr_max"]
     assert any(f"[{least:.1f}–{greatest:.1f}]" in cell for cell in page.cells)
-    assert "Verdicts without a prediction" in " ".join(page.text)
+    text = " ".join(page.text)
+    assert "Verdicts without a prediction" in text
+    # A model that reads scores gives rates without bounds.
+    assert "Each figure of predictions that the unscored claims could change has bounds" in text
 
 
 def test_no_text_of_the_input_can_act(tmp_path: Path) -> None:

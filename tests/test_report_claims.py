@@ -152,6 +152,24 @@ def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
     )
 
 
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_errors_are_offered_where_some_are_known(has_labels: bool, tmp_path: Path) -> None:
+    """Of claims without a label the report held "sure errors", and sorted by "most evaluators wrong"."""
+    claims, verdicts = tables()
+    claims["label"] = claims["label"] if has_labels else None
+    claims = validate_claims(claims)
+    assert ("wrong" in ClaimBrowser(Judgements.join(claims, verdicts), verdicts).list_filter_choices()["orders"]) == (
+        has_labels
+    )
+    write_table(claims, tmp_path / "claims.parquet")
+    write_table(verdicts, tmp_path / "verdicts.parquet")
+    compare(claims, verdicts, audits=["consistency"], replicates=0).save(tmp_path)
+    text = (tmp_path / "report.html").read_text()
+    assert "Held here" in text
+    assert [word in text for word in ("(sure errors,", "most evaluators wrong")] == [has_labels] * 2
+    assert ("(without a verdict, disagreements)" in text) != has_labels
+
+
 def test_a_finding_links_to_its_claims() -> None:
     about = {"datasets": ["a b"], "evaluators": ["x&y"], "kinds": {"wrong": "judged wrongly"}}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}

@@ -44,7 +44,9 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
         text = "By the hierarchical model, the lowest error rate, whichever system has it, is {row.headroom:interval}, "
-        text += "the highest {row.highest:interval}. {row.best_system} looks best by it: {row.best_rate:interval}; its "
+        # Another system may be best in more of the draws: the table of ranks says so.
+        text += "the highest {row.highest:interval}. {row.best_system} has the lowest estimate by it: "
+        text += "{row.best_rate:interval}; its "
         told.append(make_statement(text + "interval allows for the choice.", row=row))
     told += _state_estimate_interval_widths(row)
     if row["reason"]:

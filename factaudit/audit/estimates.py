@@ -107,7 +107,8 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
     reported = [each for each in systems if each["method"] == row["quote"]]
     if len(reported) > 1:
         least = min(reported, key=lambda each: each["rate"])
-        if sum(each["rate"] == least["rate"] for each in reported) == 1:
+        # Rates that are shown alike have no lowest one.
+        if sum(round(each["rate"], 3) == round(least["rate"], 3) for each in reported) == 1:
             yield make_statement("{least.system} has the lowest of these rates, {least.rate:percent}.", least=least)
     pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
     if apart := [each for each in pairs if each["order"] != "?"]:

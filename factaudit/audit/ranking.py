@@ -140,7 +140,9 @@ def _explain_ranking_row(
         if not used:
             (few if of[:2, :2].sum() else unscored if of[:2].sum() else unlabelled).append(system)
     n = row["n_systems"]
-    undefined = f"{format_count(n, 'system')} to compare, of {len(case.systems)}; correlations need {min_systems}"
+    compared = f"{format_count(n, 'system')} to compare, of {len(case.systems)}"
+    # Two systems are a pair all the same: the reason is that of the correlations alone.
+    undefined = compared if n < 2 else f"{compared}, and correlations need {min_systems}: kendall_tau, pearson_r"
     return join_reasons(
         [
             f"fewer than {format_count(min_errors, 'labelled error')}: {', '.join(few)}" if few else "",

@@ -156,7 +156,7 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
         if error.min() == error.max():
             notes.append(f"all labels are {'unattributable' if error[0] else 'attributable'}")
         if "shared" in estimation.covariates.names and has_uninformative_scores(estimation):
-            notes.append("the labels do not show that the scores are higher for correct claims: expect little of them")
+            notes.append("the labels do not show that the scores are higher for correct claims")
         few = int(((estimation.n_labels > 0) & (estimation.n_labels < MIN_LABELS)).sum())
         if few and np.median(estimation.n_labels[estimation.n_labels > 0]) >= MIN_LABELS:
             notes.append(

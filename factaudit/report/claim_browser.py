@@ -263,6 +263,10 @@ class ClaimBrowser:
             "systems": sorted(self.table["system"].dropna().unique().tolist()),
             "total": len(self.table),
             "kinds": {kind: told for kind, told in CLAIM_KINDS.items() if self.kind_masks[kind].any()},
+            # Without a claim that is judged wrongly, as where none has a label, no order is by them.
+            "orders": {
+                order: told for order, told in CLAIM_ORDERS.items() if order != "wrong" or self.kind_masks[order].any()
+            },
         }
 
     def pack_telling_claims(self) -> str:

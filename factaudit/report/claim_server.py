@@ -87,8 +87,8 @@ def _answer_claim_query(claim_browser: ClaimBrowser, parameters: dict[str, str])
 
 def _render_claim_browser_page(claim_browser: ClaimBrowser, run_name: str) -> tuple[bytes, str]:
     script = read_page_script()
-    kinds, explanation = claim_browser.list_filter_choices()["kinds"], claim_browser.row_explanation
-    claims = {"served": True, "packed": None, "kinds": kinds, "orders": CLAIM_ORDERS, "most": 0}
+    choices, explanation = claim_browser.list_filter_choices(), claim_browser.row_explanation
+    claims = {"served": True, "packed": None, "kinds": choices["kinds"], "orders": choices["orders"], "most": 0}
     text = (
         make_html_template_environment()
         .get_template("view.html.j2")

@@ -14,7 +14,6 @@ import jinja2
 
 from factaudit.audit.first_screen import FirstScreen
 from factaudit.report.claim_browser import (
-    CLAIM_ORDERS,
     MAX_REPORT_CLAIMS,
     ClaimBrowser,
     compress_to_base64,
@@ -43,7 +42,7 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     held: dict[str, Any] | None = None
     if claim_browser is not None:
         about = claim_browser.list_filter_choices()
-        held = {"served": False, "kinds": about["kinds"], "orders": CLAIM_ORDERS, "most": MAX_REPORT_CLAIMS}
+        held = {"served": False, "kinds": about["kinds"], "orders": about["orders"], "most": MAX_REPORT_CLAIMS}
         held |= {"packed": claim_browser.pack_telling_claims(), "explanation": claim_browser.row_explanation}
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
     script = read_page_script()

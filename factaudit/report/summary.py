@@ -53,8 +53,9 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     )
     if missing:
         paragraphs.append(
-            f"Verdicts without a prediction: {missing}. Each figure that the unscored claims could change has bounds, "
-            "between which it would lie."
+            # Not each figure: estimates by a model of the scores have none.
+            f"Verdicts without a prediction: {missing}. Each figure of predictions that the unscored claims could "
+            "change has bounds, between which it would lie."
         )
     if of_which := _describe_claims_of_rates(results["about"].get("claims") or [], is_all_scored=not missing):
         paragraphs.append(of_which)
