@@ -129,7 +129,7 @@ def judge_run_gate_changes(
         return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
     alpha = 1 - DEFAULT_CONFIDENCE
     moved = [row for row, _ in _select_significant_run_gate_changes(rows, {"bacc": "bacc"}, _BACC_SHARE * alpha)]
-    figures_besides = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
+    figures_besides = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias", "unscored": "unscored"}
     besides = _select_significant_run_gate_changes(rows, figures_besides, (1 - _BACC_SHARE) * alpha)
     word = _name_run_gate_change_without_conditions(rows, moved, bool(besides))
     moved.sort(key=lambda row: word == "worse" and row["bacc"] > 0)
@@ -158,13 +158,15 @@ def _select_significant_run_gate_changes(
 ) -> list[tuple[Row, str]]:
     """The evaluators and figures (their keys in a row) that changed, by their intervals: Holm over all of both.
 
-    An evaluator of which no prediction changed could never be significant, and is no test (Tarone 1990).
+    An evaluator of which no prediction changed, or that lost and got no verdict, could never be significant, and is no
+    test (Tarone 1990).
     """
     tested = [
         (row, figure)
         for row in rows
         for figure, key in figures.items()
-        if row.get(f"{key}_low") is not None and _has_changed_prediction(row)
+        if row.get(f"{key}_low") is not None
+        and (row[key] != 0 if figure == "unscored" else _has_changed_prediction(row))
     ]
     p_values = [_compute_run_gate_change_p_value(row, figures[figure]) for row, figure in tested]
     adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []

@@ -39,8 +39,11 @@ def test_lost_verdicts_neither_raise_nor_lower_a_figure() -> None:
     assert [row[key] for key in ("bacc", "tpr", "tnr", "ppr", "bias", "abs_bias")] == [0.0] * 6
     assert (row["tpr_before"], row["unscored"]) == (1.0, 0.1)
     verdict = judge_run_gate_changes([row], [], [])
-    assert verdict.word == "no significant change"
-    assert verdict.sentences == ["judge: none of 108 predictions changed; 12 verdicts lost"]
+    assert verdict.word == "changed", "a tenth of the verdicts is no noise"
+    assert verdict.sentences[0].startswith("judge: the share of unscored claims changed by +10.0 points (95 % CI +")
+    assert verdict.sentences[1:] == ["judge: none of 108 predictions changed; 12 verdicts lost"]
+    before[2:12], after[2:12] = 1 - before[2:12], 1 - before[2:12]
+    assert judge_run_gate_changes([make_row("judge", before, after)], [], []).word == "no significant change"
     assert judge_run_gate_changes([row], ["unscored>0.02"], []).word == "fail"
 
 
