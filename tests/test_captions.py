@@ -63,6 +63,17 @@ def test_a_caption_of_estimates_speaks_of_the_methods_that_are_drawn() -> None:
     assert "from the posterior where a rate is hierarchical, else by the design of the sample" in most
     every = compose_captions("estimates", *rows.values(), rows["raw"] | {"method": "pooled-threshold"})
     assert "; hierarchical and pooled-threshold use all systems'." in every
+    # Its regression is fitted to all systems' labels, and only the residuals are the system's own.
+    regression = rows["labels"] | {"method": "regression-ppi"}
+    pooled = [rows["raw"] | {"method": method} for method in ("pooled-threshold", "rogan-gladen")]
+    told = compose_captions("estimates", *rows.values(), regression, *pooled)
+    assert "; hierarchical, regression-ppi, pooled-threshold and rogan-gladen use all systems'." in told
+    assert "; regression-ppi uses all systems'." in compose_captions("estimates", regression)
+
+
+def test_the_formula_of_estimates_speaks_of_no_strata_that_the_model_does_not_have() -> None:
+    """The model has indicators of the columns of --strata, and none of the strata that a sample was drawn in."""
+    assert "of what the option strata names" in str(load_all_audits()["estimates"].formula)
 
 
 @pytest.mark.parametrize(("greatest", "is_shown"), [(0.2 + 1e-16, False), (0.3, True)])

@@ -320,6 +320,21 @@ def test_a_run_of_estimates_shows_the_rates_to_report():
     assert "240 labels give intervals" in use
 
 
+def test_of_several_evaluators_the_estimates_name_the_one_that_predicts(tmp_path):
+    """The foot of the page, too, speaks of a paper only where the page cites it."""
+    claims, verdicts = make_tables({"a": (0.9, 0.85), "b": (0.8, 0.8)}, n=600, systems=("ada", "bea"))
+    verdicts["score"] = verdicts["prediction"] * 0.8 + 0.1
+    few = claims.assign(label=claims["label"].astype("Int64").where(claims.index % 3 == 0))
+    results = compare(few, verdicts, audits=["quantification"], replicates=0)
+    results.audits.clear()
+    results.audits.update(estimate_rates(few, verdicts, levels=["claim"], main="b").audits())
+    results.save(tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert ["as predicted by", "b"] in [list(lines) for lines in screen_of(results).columns]
+    assert "cited here" not in page
+    assert "Definitions" not in page
+
+
 def test_estimates_of_claims_without_a_system_count_among_the_rates():
     claims, verdicts = make_tables({"a": (0.9, 0.85)}, n=600, systems=("ada", "bea"))
     claims.loc[claims["system"] == "bea", "dataset"] = "plain"

@@ -333,6 +333,24 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
 
 @browser_test
 @pytest.mark.slow
+def test_a_claim_without_a_label_in_its_table_is_not_said_to_have_none(tmp_path: Path, driver) -> None:
+    """Estimates rest on labels of their own file: "label: –" stood under claims that these label."""
+    claims, verdicts = tables()
+    claims["label"] = claims["label"].where(claims.index % 2 == 0)
+    write_table(claims, tmp_path / "claims.parquet")
+    write_table(verdicts, tmp_path / "verdicts.parquet")
+    compare(claims, verdicts, audits=["consistency"], replicates=0).save(tmp_path)
+    driver.get("about:blank")
+    driver.get((tmp_path / "report.html").as_uri() + "#claims?order=lowest")
+    wait(driver, READY)
+    told = wait(driver, "Array.from(document.querySelectorAll('.claim summary small'), (node) => node.textContent)")
+    assert any("label: " in text for text in told)
+    assert any("label: " not in text for text in told)
+    assert not any("label: –" in text for text in told)
+
+
+@browser_test
+@pytest.mark.slow
 def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_dir, driver) -> None:
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
     for dark in ("light", "dark"):

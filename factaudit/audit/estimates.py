@@ -198,7 +198,7 @@ AUDITS = (
         "estimated. The labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
         formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
         "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
-        "strata. β, γ and u have normal priors; of three systems or more, one may be apart.",
+        "what the option strata names. β, γ and u have normal priors; of three systems or more, one may be apart.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,

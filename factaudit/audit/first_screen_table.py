@@ -151,10 +151,11 @@ def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, 
     quoted = [row for row in rows if quotes.get((row["dataset"], row["level"])) == row["method"]]
     place = {key: at for at, key in enumerate(quotes)}
     quoted.sort(key=lambda row: (place[row["dataset"], row["level"]], row["rate"]))
+    mains = dict.fromkeys(str(row["main"]) for row in run.rows("estimate_summary") if row.get("quote"))
     heads = [
         ("", "system"),
         ("error rate, %", f"({100 * read_confidence(run):.3g} % CI)"),
-        ("as", "predicted"),
+        ("as", "predicted") if len(run.about.get("evaluators") or []) < 2 else ("as predicted by", " and ".join(mains)),
         ("by all", "labels"),
     ]
     of = {"dataset": run.rows("estimate_summary"), "level": quoted}  # a data set without rates is one of the run, too

@@ -60,6 +60,8 @@ _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 MAX_FIGURE_PAGES = 3
 #: Lines of a forest plot on a page.
 FOREST_LINES_PER_PAGE = 48
+#: Methods of estimates that use the labels of all systems for each one's rate.
+_POOLING_METHODS = ("hierarchical", "regression-ppi", "pooled-threshold", "rogan-gladen")
 _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
     DotPlotSpec: "Dot plot",
     FlipPlotSpec: "Dot plot",
@@ -384,8 +386,9 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
         behind = f"of the system itself {behind}"
         methods = {row.get("method") for row in rows}
         behind += " that uses labels" * ("raw" in methods)
-        pooling = [name for name in ("hierarchical", "pooled-threshold") if name in methods]
-        behind += f"; {' and '.join(pooling)} {'use' if len(pooling) > 1 else 'uses'} all systems'" * bool(pooling)
+        pooling = [name for name in _POOLING_METHODS if name in methods]
+        names = " and ".join(filter(None, [", ".join(pooling[:-1]), *pooling[-1:]]))
+        behind += f"; {names} {'use' if len(pooling) > 1 else 'uses'} all systems'" * bool(pooling)
     by_figure = [f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items()]
     each = f"n = {next(iter(ranges)) if len(ranges) == 1 else ', '.join(by_figure)}"
     left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"
