@@ -50,9 +50,11 @@ def _compute_label_agreement_figures(labels: np.ndarray, random: np.random.Gener
     lacking = [] if n else ["no claim has two labels"]
     for key, found in coefficients.items():
         row |= {key: none_if_undefined(found.value)}
-        row |= {f"{key}_low": none_if_undefined(found.low), f"{key}_high": none_if_undefined(found.high)}
+        # Annotators who agreed on all claims so far need not agree on the next: a single point is no interval.
+        if has_interval := found.low < found.high:  # false where one is NaN
+            row |= {f"{key}_low": float(found.low), f"{key}_high": float(found.high)}
         if np.isnan(found.value):
             lacking.append(f"no {key}: all labels are the same")
-        elif np.isnan(found.low):
+        elif not has_interval:
             lacking.append(f"no interval for {key}: nothing varies")
     return row | {"reason": join_reasons(lacking)}
