@@ -333,6 +333,13 @@ def test_of_several_evaluators_the_estimates_name_the_one_that_predicts(tmp_path
     assert ["as predicted by", "b"] in [list(lines) for lines in screen_of(results).columns]
     assert "cited here" not in page
     assert "Definitions" not in page
+    # On a terminal a long name is cut.
+    long = "judge-of-the-longest-name-that-anybody-gave-to-a-judge"
+    verdicts["evaluator"] = verdicts["evaluator"].replace("b", long)
+    results.audits.update(estimate_rates(few, verdicts, levels=["claim"], main=long).audits())
+    lines = list(format_terminal_first_screen(results))
+    assert max(map(len, lines)) <= SCREEN_WIDTH
+    assert any("judge-of-the…" in line for line in lines)
 
 
 def test_estimates_of_claims_without_a_system_count_among_the_rates():

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: The first screen is so wide, in characters.
 SCREEN_WIDTH = 80
+#: The line of a column's head: it may hold an evaluator's name.
+MAX_HEAD_WIDTH = 24
 
 
 def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) -> list[str]:
@@ -50,15 +52,18 @@ def format_terminal_first_screen(results: Results) -> Iterator[str]:
 
 def _format_terminal_screen_table(screen: FirstScreen) -> Iterator[str]:
     """The table within `SCREEN_WIDTH`: long names are cut in their middle."""
-    lines = [[head[at] for head in screen.columns] for at in (0, 1)] + screen.rows
+    heads = [[_cut_in_middle(head[at], MAX_HEAD_WIDTH) for head in screen.columns] for at in (0, 1)]
+    lines = heads + screen.rows
     widths = [max(len(line[at]) for line in lines) for at in range(len(screen.columns))]
     widths[0] = max(12, min(widths[0], SCREEN_WIDTH - sum(width + 2 for width in widths[1:])))
     for line in lines:
-        name, cells = line[0], line[1:]
-        if len(name) > widths[0]:
-            half = (widths[0] - 1) // 2
-            name = f"{name[: widths[0] - 1 - half]}…{name[-half:]}"
+        name, cells = _cut_in_middle(line[0], widths[0]), line[1:]
         columns = [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
         yield "  ".join(columns).rstrip()
     if screen.more_rows:
         yield f"{screen.describe_shown_rows()}; the report has all."
+
+
+def _cut_in_middle(name: str, width: int) -> str:
+    half = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[-half:]}"
