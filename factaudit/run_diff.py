@@ -192,7 +192,8 @@ def _select_verdicts_of_both_runs(tables: Sequence[pd.DataFrame]) -> list[pd.Dat
 def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> None:
     """Write a diff as a page (``.html``) or as JSON."""
     if path.suffix != ".html":
-        write_json(path, asdict(run_diff) | {"verdict": verdict.word, "failing": verdict.failing})
+        judged = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
+        write_json(path, asdict(run_diff) | judged | {"undecided": verdict.undecided})
         return
     from factaudit.report.html import make_html_template_environment, read_style_sheet
 

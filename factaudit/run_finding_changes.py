@@ -77,7 +77,7 @@ def explain_finding_changes_of_runs(
             sought = row | {"evaluator": " / ".join(before)}
             said.append(_explain_finding_not_checked_before(sought, results[0]))
         if row["id"] in _FIGURES_OF_CHECK and len(parts) == 1 and parts[0]:
-            row["n_significant"], sentence = _test_figures_of_finding(row["id"], judgements, after[0])
+            row["n_significant"], sentence = _test_figures_of_finding(row, judgements, after[0])
             said.append(sentence)
         elif row["change"] in ("new", "gone"):
             said.append(_tell_figure_of_both_runs(row, results, (before, after)))
@@ -110,9 +110,9 @@ def _warn_of_graver_figures(finding: Row, first: Results) -> str:
     return _WHY_NO_IMPROVEMENT if gravities[1] > gravities[0] else ""
 
 
-def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], evaluator: str) -> tuple[int | None, str]:
+def _test_figures_of_finding(finding: Row, judgements: Sequence[Judgements], evaluator: str) -> tuple[int | None, str]:
     """How many of the figures changed significantly, and a sentence; None where none is defined in both runs."""
-    figures, levels = _FIGURES_OF_CHECK[check_id]
+    figures, levels = _FIGURES_OF_CHECK[finding["id"]]
     first = judgements[0]
     predictions = [average_repeated_predictions(one, evaluator) for one in judgements]
     both = ~np.isnan(predictions[0]) & ~np.isnan(predictions[1])
@@ -135,6 +135,7 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
     every = compute_changes(DEFAULT_CONFIDENCE)
     n = sum(not np.isnan(ends).any() for *_, (_, _, _, *ends) in every)
     changed: list[str] = []
+    stated: list[str] = []
     unchanged: list[str] = []
     for figure, key, (old, new, _, low, high) in compute_changes(1 - (1 - DEFAULT_CONFIDENCE) / max(n, 1)):
         if np.isnan([low, high]).any():
@@ -142,7 +143,10 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
         place = f"{key['system']}, {key['dataset']}" if "system" in key else str(key["dataset"])
         ends = f"change {format_points(low)} to {format_points(high)}"
         told = f"{place} ({_format_change_of_figure(figure, old, new)}, {ends})"
-        (changed if low > 0 or high < 0 else unchanged).append(told)
+        is_changed = low > 0 or high < 0
+        (changed if is_changed else unchanged).append(told)
+        if is_changed and _is_figure_of_finding(finding, figure, key):
+            stated.append(told)
     words = " and ".join(_FIGURE_WORDS[figure] for figure in figures)
     places = [level for level, groups in zip(levels.values(), groupings, strict=True) if groups.keys]
     words += f" by {' and '.join(places)}"
@@ -152,6 +156,8 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
         return None, ""
     if not changed:
         return 0, f"None of {n} changes of {words} is significant ({corrected}{untested})."
+    # Not all are named: what the finding states is, as it may have grown where the others shrank.
+    changed.sort(key=lambda told: told not in stated)
     more = f" and {len(changed) - _MOST_NAMED} more" * (len(changed) > _MOST_NAMED)
     are = "are" if len(changed) > 1 else "is"
     intervals = f"95 % CIs {corrected}" if n > 1 else "95 % CI"
@@ -161,6 +167,12 @@ def _test_figures_of_finding(check_id: str, judgements: Sequence[Judgements], ev
         f"{len(changed)} of {n} changes of {words} {are} significant ({intervals}{untested}): "
         f"{'; '.join(changed[:_MOST_NAMED])}{more}{others}."
     )
+
+
+def _is_figure_of_finding(finding: Row, figure: str, key: Row) -> bool:
+    evidence = finding["evidence"]
+    is_there = finding["dataset"] == key["dataset"] and evidence.get("system", key.get("system")) == key.get("system")
+    return is_there and evidence.get("rate", figure) == figure
 
 
 def _format_change_of_figure(figure: str, before: float, after: float) -> str:

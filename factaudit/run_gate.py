@@ -197,7 +197,7 @@ def _format_run_gate_change_without_significance(row: Row, n_tested: int) -> str
     told = f", not significant at {_BACC_SHARE * alpha:.2g} %"
     if known and _compute_run_gate_change_p_value(row, "bacc") < _BACC_SHARE * (1 - DEFAULT_CONFIDENCE):
         told += f" after the correction for {n_tested} evaluators"
-    told += f" (other figures: at {(1 - _BACC_SHARE) * alpha:.2g} %)"
+    told += f" (other figures are tested at {(1 - _BACC_SHARE) * alpha:.2g} %)"
     return format_run_gate_change(row, "bacc") + told * known
 
 

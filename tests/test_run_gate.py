@@ -59,8 +59,15 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "besides, same: none of 120 predictions changed"
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
-    told = "), not significant at 4 % (other figures: at 1 %)"
+    told = "), not significant at 4 % (other figures are tested at 1 %)"
     assert verdict.sentences[-1].endswith(told), "the correction had no part in it"
+
+
+def test_figures_that_changed_significantly_are_not_told_as_not_significant_at_their_level() -> None:
+    """ "BAcc changed by 0.0, not significant at 4 % (other figures: at 1 %)" stood below two that are."""
+    verdict = judge_run_gate_changes([make_row("judge", make_wrong(*range(24)), make_wrong(*range(80, 92)))], [], [])
+    assert verdict.word == "changed"
+    assert verdict.sentences[-1].endswith(", not significant at 4 % (other figures are tested at 1 %)")
 
 
 def test_the_correction_for_several_evaluators_is_named_where_it_decides() -> None:

@@ -16,6 +16,7 @@ from conftest import Call, run_command
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.cli import cli
+from factaudit.cli.diff import _display_run_versions
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
 from factaudit.report.plots.command_plots import draw_version_curve
@@ -214,7 +215,9 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     assert "10 became wrong" in done.output
-    assert json.loads((tmp_path / "diff.json").read_text())["n_claims"] == N - 6
+    stored = json.loads((tmp_path / "diff.json").read_text())
+    assert (stored["n_claims"], stored["warnings"], stored["undecided"]) == (N - 6, [], [])
+    assert "brackets  95 % CIs of the paired difference, each of one change alone\n" in done.output
     arguments[-1] = str(tmp_path / "diff.html")
     with pytest.raises(FactauditError, match=r"bacc<-0\.01"):
         CliRunner().invoke(cli, [*arguments, "--fail-on", "bacc<-0.01"], catch_exceptions=False)
@@ -222,6 +225,19 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     assert "judge: BAcc changed by −6.6 points (95 % CI −11.9 to −1.3): bacc&lt;-0.01 holds" in page
     assert "−6.6" in page, "a change of BAcc in points"
     assert "<script" not in page
+
+
+def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path) -> None:
+    """ "report    /tmp/tmpl3753xqt/before/report.html": a folder that is deleted when the command ends."""
+    claims = make_claims().assign(evaluator="judge", prediction=lambda table: table["label"])
+    files = [tmp_path / "old.csv", tmp_path / "new.csv"]
+    for file in files:
+        claims.to_csv(file, index=False)
+    done = CliRunner().invoke(cli, ["diff", *map(str, files)], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert re.findall(r"(?m)^file +(.*)$", done.stderr) == list(map(str, files))
+    assert "report.html" not in done.output
+    assert "brackets" not in done.output, "nothing changed"
 
 
 def test_a_page_marks_a_change_of_another_figure_as_the_summary_does(tmp_path: Path) -> None:
@@ -270,7 +286,7 @@ def test_a_lost_verdict_is_no_wrong_one_and_leaves_the_denominator_of_flips(tmp_
     done = CliRunner().invoke(
         cli, ["diff", str(tmp_path / "one/run"), str(tmp_path / "two/run"), "--replicates", "0"], catch_exceptions=False
     )
-    assert "6 of 106 predictions changed (5.7%); 6 became wrong; 10 lost their verdict; 4 were not judged before" in (
+    assert "6 of 106 predictions changed (5.7 %); 6 became wrong; 10 lost their verdict; 4 were not judged before" in (
         done.output
     )
 
@@ -648,6 +664,26 @@ def test_a_finding_that_noise_took_away_is_not_told_as_mended(tmp_path: Path) ->
     assert low < -6 < high < 0
 
 
+def test_of_many_significant_changes_the_one_that_a_finding_states_is_named_first(tmp_path: Path) -> None:
+    """Three changes that shrank were named beside a finding of a fourth, which grew and was one of "3 more"."""
+    claims = make_claims(1200)
+    claims["system"] = np.array(list("abcz"))[np.arange(1200) % 4]
+    claims["dataset"] = np.where(claims["system"] == "z", "e", "d")
+    claims = validate_claims(claims)
+    label, system = claims["label"].to_numpy(dtype=int), claims["system"].to_numpy()
+    before, after = label.copy(), label.copy()
+    for name in "abc":
+        before[np.flatnonzero((label == 1) & (system == name))[:60]] = 0
+    after[np.flatnonzero((label == 1) & (system == "z"))[:75]] = 0
+    runs = [make_judgements(tmp_path / name, {"judge": one}, claims) for name, one in (("1", before), ("2", after))]
+    (row,) = (row for row in diff_runs(*runs).findings if row["id"] == "bias" and row["change"] != "restated")
+    assert row["evidence"]["system"] == "z"
+    told = row["why"]
+    assert re.search(r"^6 of 6 changes .* are significant \(95 % CIs corrected for 6\): z, e \(0\.0 → \+25\.0, ", told)
+    assert "; d (+20.0 → 0.0, " in told, "the others in their order"
+    assert told.endswith(" and 3 more.")
+
+
 def test_a_finding_that_other_labels_made_is_not_laid_to_figures_that_cannot_have_changed(tmp_path: Path) -> None:
     """ "None of 2 changes of bias is significant" of a judge that said the same of every claim."""
     claims = make_claims(400)
@@ -875,3 +911,16 @@ def test_versions_of_a_judge_are_listed_in_their_order_and_the_last_two_compared
     for equal in ([runs[1], runs[1], runs[1]], [runs[0], runs[0], third]):
         assert name_best_run(equal) is None
         assert "best " not in call("diff", *equal)[1], "of equals none is chosen"
+
+
+@pytest.mark.parametrize(("bacc", "is_best"), [(0.7299, False), (0.725, True)])
+def test_of_versions_that_are_shown_alike_none_is_best(
+    bacc: float, is_best: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ "judge: 73.0 %" twice, and the second was "best"."""
+    versions = [
+        {"run": name, "evaluator": "judge", "bacc": value, "change": change, "change_low": -0.02, "change_high": 0.02}
+        for name, value, change in (("a", bacc, None), ("b", 0.7303, 0.7303 - bacc))
+    ]
+    _display_run_versions(versions)
+    assert ("best      b, judge" in capsys.readouterr().out) == is_best

@@ -189,8 +189,13 @@ def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMappin
     experiment = Experiment(
         claims=[str(path.resolve())], mapping=mapping.model_dump(exclude_defaults=True, mode="json")
     )
-    # The first line of the output is the verdict.
-    run_experiment(experiment, folder, say=lambda line: print_line(line, error=True))
+    print_line(f"file      {path}", error=True)  # the first line of the output is the verdict
+
+    def report_line(line: str) -> None:
+        if str(folder) not in line:  # its report is gone when the command ends
+            print_line(line, error=True)
+
+    run_experiment(experiment, folder, say=report_line)
     return folder
 
 
@@ -245,6 +250,8 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         place = whole if is_mean else row["dataset"]
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
+    if any(row[key] and row[f"{key}_low"] is not None for row in run_diff.changes for key in _FIGURES_OF_LINE):
+        print_line("brackets  95 % CIs of the paired difference, each of one change alone")
     for row in run_diff.systems:
         for sentence in list_system_order_sentences(row):
             print_line(sentence)
@@ -270,12 +277,12 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
 
     if row["n_both"]:
         told = [f"{row['n_flips']:,} of {row['n_both']:,} predictions changed"]
-        told[0] += f" ({row['flips']:.1%})" if row["n_flips"] else ""
+        told[0] += f" ({100 * row['flips']:.1f} %)" if row["n_flips"] else ""
     else:
         told = ["no claim is judged in both runs"]
     told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
     n_counts = len(told)
-    told += [_format_diff_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
+    told += [_format_diff_change_in_points(row, key) for key in _FIGURES_OF_LINE[:3] if row.get(key)]
     if row.get("bias") and row["bias_before"] is not None:
         told.append(
             f"bias {format_points(row['bias_before'])} → {format_points(row['bias_after'])}: "
@@ -290,6 +297,8 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     return told
 
 
+#: The figures of a line of changes.
+_FIGURES_OF_LINE = ("bacc", "tpr", "tnr", "bias")
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",
@@ -315,8 +324,8 @@ def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["evaluator"] for row in versions):
         mine = [row for row in versions if row["evaluator"] == name and row["bacc"] is not None]
         best = max(mine, key=lambda row: row["bacc"], default=None)
-        # Of equals none is chosen, nor of those that other claims or labels alone tell apart.
-        is_tie = best is None or sum(row["bacc"] == best["bacc"] for row in mine) > 1
+        # Of those that are shown alike none is chosen, nor of those that other claims or labels alone tell apart.
+        is_tie = best is None or sum(f"{row['bacc']:.3f}" == f"{best['bacc']:.3f}" for row in mine) > 1
         if best is not None and not is_tie and any(row["change"] for row in mine):
             print_line(
                 f"best      {best['run']}, {name}: chosen by these figures, it likely looks better than it is; a test "
