@@ -44,6 +44,7 @@ PARTS = {
     "experiment_inputs": "experiment",
     "comparison_tables": "results",
     "python_input": "input_tables",
+    "run_claims": "export",
     "run_diff": "export",
     "run_drift": "export",
     "run_matching": "export",

@@ -32,6 +32,7 @@ from factaudit.audit.core.plot_specs import (
 )
 from factaudit.audit.core.result_rows import is_redundant_macro_row
 from factaudit.report.report_figures import ReportFigure, list_report_figures
+from factaudit.text.display_text import format_count
 
 Row = dict[str, Any]
 Results = dict[str, Any]
@@ -332,7 +333,7 @@ def test_a_table_of_counts_counts_the_rows_of_its_evaluator(results: Results) ->
             for i, line in enumerate(plot.values):
                 for j, column in enumerate(plot.values):
                     n, total = counts[line, column], sum(counts.values())
-                    title = evaluator, f"{total}{plot.noun}"
+                    title = evaluator, format_count(total, plot.noun).replace(" ", "")
                     expected[(*title, i, j, str(n), round(n / total, 6) if total else None)] += 1
         assert read_map_cells(drawn.axes) == expected, drawn.audit.name
         assert not any(row[plot.rows] == ">" for row in drawn.rows), "the caption says that the line is empty"
