@@ -60,7 +60,7 @@ class RunDiff:
     systems: where an evaluator's order of systems by predicted error rate, over the same claims as rates, changed, with
     the pairs of systems of which a significant order came, went or turned round, and how their difference changed
     (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in severity,
-    at another place, or restated (the statement alone differs), with a test of their figures
+    at another place, or restated (with another statement or other figures), with a test of their figures
     (`factaudit.run_finding_changes.explain_finding_changes_of_runs`). findings_not_compared: how many findings are of
     an audit or an evaluator without a partner in the other run (findings_not_compared_before: of the run before).
     costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.

@@ -144,7 +144,7 @@ def _match_findings_of_runs(before: Sequence[Row], after: Sequence[Row]) -> list
 
 
 def _classify_finding_change(before: Row, after: Row) -> list[Row]:
-    """changed (in severity), moved (to another data set) or restated (the statement alone differs); else no row.
+    """changed (in severity), moved (to another data set) or restated (its words or figures alone); else no row.
 
     A severity that fell is no fault that shrank: "warn" says that a finding is in doubt, or that nothing is known.
     """

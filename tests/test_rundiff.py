@@ -467,7 +467,8 @@ def test_a_finding_that_changed_is_one_and_other_audits_make_none(tmp_path: Path
     assert (found.findings_not_compared, found.findings_not_compared_before) == (1, 0)
     output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
     assert "changed   [fail → warn] warn" in output, "from found to in doubt, or to not known: no milder fault"
-    assert "findings  1 of the same check and severity, stated otherwise (--format json lists them)" in output
+    assert "\n  before: fail" in output, "what a changed finding was"
+    assert "findings  1 of the same check and severity, with another statement or other figures (--format" in output
     assert "findings  1 after: of an audit or evaluator without a partner in the other run" in output
     # No verdict changed: why findings did, is said. A label that changed may be the reason, too.
     assert [bool(row.get("why")) for row in found.findings] == [True, True, False]

@@ -45,7 +45,7 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
-_WITH_UNDECIDED = "with undecided claims, unless they are left out"
+_WITH_UNDECIDED = "of systems that have all three widths; with undecided claims, unless they are left out"
 _WITHOUT_LABEL = (
     "claims that people looked at and that have no label; of these, those on which annotators split evenly and whose "
     "errors the hierarchical model estimates"

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
         " n_pairs pairs; n_untested_pairs: those with a system of one document",
         "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
-        " restated (the statement alone differs); all but new and gone have a statement_before; n_significant: changes"
-        " of its figures that are significant, null where none was tested",
+        " restated (with another statement or other figures); all but new and gone have a statement_before;"
+        " n_significant: changes of its figures that are significant, null where none was tested",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
@@ -259,9 +259,12 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         if row["change"] != "restated":
             before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
             print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
+            if "statement_before" in row:
+                print_line(f"  before: {row['statement_before']}")
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
         print_line(
-            f"findings  {n_restated} of the same check and severity, stated otherwise (--format json lists them)"
+            f"findings  {n_restated} of the same check and severity, with another statement or other figures "
+            "(--format json lists them)"
         )
     if run_diff.findings_not_compared:
         n_before = run_diff.findings_not_compared_before

@@ -349,7 +349,7 @@ def _make_design_based_estimate(rate: float, low: float, high: float, n_labels: 
 def _bound_rates_by_unscored_claims(corpus: ScoredCorpus, rates: np.ndarray, is_scored: np.ndarray) -> np.ndarray:
     """float64 (2, S): the rates were none of the unscored claims an error, and were all."""
     share = np.bincount(corpus.system[is_scored], minlength=len(corpus.systems)) / corpus.system_sizes
-    return np.stack([rates * share, rates * share + 1 - share])
+    return np.stack([rates * share, rates * share + (1 - share)])  # exactly the rates where all are scored
 
 
 def _flag_unscored_claims(estimation: RateEstimationCase, system: int) -> str:

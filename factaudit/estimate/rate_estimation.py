@@ -328,7 +328,8 @@ def _append_corpus_estimates(
             flags = [one.reason or "", refused if name != "raw" else ""]
             if name in ("hierarchical", "regression-ppi") and at in apart:
                 flags.append(
-                    f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} standard errors apart"
+                    f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of regression-ppi's standard "
+                    "errors apart"
                 )
             row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
             row |= {"n_unpredicted": int((corpus.prediction[0, corpus.system == at] < 0).sum())}
