@@ -415,6 +415,10 @@ def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
     rows, _ = compare_findings_of_runs(make_results(three, before[:1]), make_results(three, now), names | {"c": "c"})
     assert [row["change"] for row in rows] == ["new", "gone"]
     assert rows[1]["why"] == "Of several pairs the check names the worst, which is now a / c."
+    # A pair that the check no longer looks at was not overtaken by a worse one.
+    after = make_results(alike | {"b": (0.7, 0.7), "c": (0.9, 0.9)}, now)
+    rows, _ = compare_findings_of_runs(make_results(three, before[:1]), after, names | {"c": "c"})
+    assert rows[1]["why"] == "Not checked now: a and b are not within 2 points of BAcc of each other."
 
 
 @pytest.mark.parametrize(

@@ -95,15 +95,15 @@ def explain_absent_finding(
     if check is None or audit_name not in audit_rows:
         return ""
     mine = set((finding["evaluator"] or "").split(" / ")) - {""}
-    rivals = [each["evaluator"] for each in findings if each["id"] == check.id and each["severity"] != "ok"]
-    if len(mine) > 1 and rivals:
-        return f"Of several pairs the check names the worst, which is now {rivals[0]}."
     whole = _make_run_without_floors(audit_rows, about)
     others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
     run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
     lacked = check.lacks(whole) if check.lacks else ""  # the reason in a run counts all of its evaluators
     if why := lacked or _explain_check_not_run(load_all_audits()[audit_name], check, run):
         return f"Not checked now: {why}."
+    rivals = [each["evaluator"] for each in findings if each["id"] == check.id and each["severity"] != "ok"]
+    if len(mine) > 1 and rivals:
+        return f"Of several pairs the check names the worst, which is now {rivals[0]}."
     # A check may be silent where what it looks for is there: of corrections it looks at the best method alone.
     if finding["severity"] == "ok":
         return "This is not shown now."

@@ -314,7 +314,8 @@ def _append_corpus_estimates(
             refused = str(error)
     elif corpus.n_partial > 0.1 * max(1, corpus.is_labelled.sum()):
         partial = format_count(corpus.n_partial, "response")
-        refused = f"{partial} with labels for some of their claims only: sample with --level response"
+        of_all = " of all systems" * (len(corpus.systems) > 1)  # the reason stands in the row of each system
+        refused = f"{partial}{of_all} with labels for some of their claims only: sample with --level response"
     if refused:
         unknown = np.full(len(corpus.error), np.nan)
         corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None, n_partial=0)
