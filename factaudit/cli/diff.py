@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     "fail_on",
     multiple=True,
     metavar="FIGURE<NUMBER",
-    help="Exit 1 where the interval of a change is so: where it is so for sure.",
+    help="Exit 1 where the whole interval of a change is so.",
 )
 @click.option(
     "--warn-on",
@@ -116,7 +116,7 @@ def diff_command(
     A run is a folder, or a file of judged claims, which is audited first. Of more than two run folders, the versions of
     a judge in their order, the last two are compared, and all are listed with their change from the one before.
 
-    Evaluators are paired by name, then by --pair; where one is left on either side, these two are compared, and a line
+    Evaluators are paired by --pair, then by name; where one is left on either side, these two are compared, and a line
     says so. Changes are after − before, over all datasets and the claims judged in both, rates over those of them that
     have a label; an interval is of the paired difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that
     of its size; unscored: that of the share of claims without a verdict; flips: the share of changed predictions) the
