@@ -144,9 +144,7 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     of_claims = compare_claims_of_runs(claims, other)
     are_same = not any(of_claims[key] for key in ("only_before", "only_after", "n_labels_changed"))
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
-    unchanged: list[str] = []
-    if are_same:
-        unchanged = _list_evaluators_of_equal_verdicts(*judged)
+    unchanged = _list_evaluators_of_equal_verdicts(*judged) if are_same else []
     findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names, unchanged)
     return RunDiff(
         before=str(before),
@@ -192,8 +190,7 @@ def _select_verdicts_of_both_runs(tables: Sequence[pd.DataFrame]) -> list[pd.Dat
 def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> None:
     """Write a diff as a page (``.html``) or as JSON."""
     if path.suffix != ".html":
-        judged = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
-        write_json(path, asdict(run_diff) | judged | {"undecided": verdict.undecided})
+        write_json(path, asdict(run_diff) | verdict.json_keys)
         return
     from factaudit.report.html import make_html_template_environment, read_style_sheet
 

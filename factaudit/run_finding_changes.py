@@ -9,11 +9,10 @@ import numpy as np
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
-from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import Severity
 from factaudit.audit.core.figure_formatting import format_audit_figure
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
-from factaudit.audit.findings import explain_absent_finding
+from factaudit.audit.findings import explain_absent_finding, find_check
 from factaudit.results import Results, Row
 from factaudit.run_gate import format_points
 
@@ -97,16 +96,16 @@ def _explain_finding_not_checked_before(finding: Row, first: Results) -> str:
 
 def _warn_of_graver_figures(finding: Row, first: Results) -> str:
     """That a finding whose severity fell is graver by what its check measures; "" where it is not, or severity rose."""
-    checks = {check.id: check for audit in load_all_audits().values() for check in audit.checks}
+    found = find_check(finding["id"])
     before = next(
         one
         for one in first.finding_rows
         if (one["id"], one["statement"]) == (finding["id"], finding["statement_before"])
     )
     ranks = [get_args(Severity).index(one["severity"]) for one in (before, finding)]
-    if finding["id"] not in checks or not before["evidence"] or ranks[1] <= ranks[0]:
+    if found is None or not before["evidence"] or ranks[1] <= ranks[0]:
         return ""
-    gravities = [checks[finding["id"]].measure_gravity(one["evidence"]) for one in (before, finding)]
+    gravities = [found[1].measure_gravity(one["evidence"]) for one in (before, finding)]
     return _WHY_NO_IMPROVEMENT if gravities[1] > gravities[0] else ""
 
 
@@ -187,10 +186,10 @@ def _tell_figure_of_both_runs(
     """A finding's figure before and after; "" where not just one row of either run is that of the finding, or its
     check weighs another figure.
     """
-    found = [(audit, check) for audit in load_all_audits().values() for check in audit.checks]
-    audit, check = next((each for each in found if each[1].id == finding["id"]), (None, None))
-    if audit is None or check is None or not (figure := check.figure):
+    found = find_check(finding["id"])
+    if found is None or not (figure := found[1].figure):
         return ""
+    audit, check = found
     # A finding of a gain is not of the figure that is gained: that may stay while the gain goes.
     evidence = finding["evidence"]
     is_weighed = finding["severity"] != "ok" and evidence.get(figure) is not None

@@ -92,6 +92,12 @@ class RunGateVerdict:
         heads = {word: f"{word}: " * (word != self.word) for word in told}
         return [heads[word] + sentence for word, each in told.items() for sentence in each] + self.others
 
+    @property
+    def json_keys(self) -> dict[str, str | list[str]]:
+        """What JSON has of it: the word as ``verdict``, and the sentences that conditions rest on."""
+        lists = {"failing": self.failing, "warnings": self.warnings, "undecided": self.undecided}
+        return {"verdict": self.word, **lists}
+
 
 def judge_run_gate_changes(
     changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], without_partner: Sequence[str] = ()

@@ -192,11 +192,8 @@ def summarise_biography_scores(
     found |= _compute_biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
     floor = ("false_positive_rate", "merged_floor", "merged_excess")
-    unmeasured = (
-        ""
-        if not with_noise_floor or found["merged_floor"] is not None
-        else f"no decoys or labelled errors: {', '.join(floor)}"
-    )
+    lacks_floor = with_noise_floor and found["merged_floor"] is None
+    unmeasured = f"no decoys or labelled errors: {', '.join(floor)}" if lacks_floor else ""
     means = (*AVERAGED_SCORES, "gap", *(() if told is not None else ("n_biographies",)), "n_entities")
     why = [
         *_explain_undefined_biography_means(found, answered),

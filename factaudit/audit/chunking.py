@@ -35,7 +35,7 @@ _R2_DIFF_KINDS = ("zero", "positive")
 _FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
 #: What chunks change of the BAcc, in a row of a chunked evaluator.
 _BACC_CHANGE_KEYS = ("bacc_change", "bacc_change_low", "bacc_change_high")
-#: Documents are taken for longer than a chunk from so many words on where nobody knows how long a chunk is.
+#: Where the size of chunks is unknown, documents of more words are taken for longer than a chunk.
 ASSUMED_CHUNK_WORDS = 500
 #: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
 CHUNKED_PREFIX = "chunked-"
@@ -173,13 +173,13 @@ def compute_chunking_rates(
             score=judgements.score[place],
             status=judgements.status[place],
         )
-        every = "of all claims, whatever the length of their documents" if at is None else ""
-        every = every if is_known else _UNKNOWN_SIZE
+        of_all = "of all claims, whatever the length of their documents" if at is None else ""
+        which = of_all if is_known else _UNKNOWN_SIZE
         changes = _compute_bacc_changes(part, asked, by, intervals)
         for row in compute_evaluator_rates(part, by=by, intervals=intervals):
             change = changes.get((row["evaluator"], *(row[key] for key in by)))
             lone = "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
-            reason = join_reasons([every, row["reason"] or "", lone])
+            reason = join_reasons([which, row["reason"] or "", lone])
             rows.append(
                 row | (change or dict.fromkeys(ends)) | {"chunk_size": at if is_known else None, "reason": reason}
             )
@@ -321,7 +321,7 @@ AUDITS = (
             "chunk_size": Column(
                 "words in a chunk",
                 "count",
-                f"words in a chunk; null where nobody knows: {ASSUMED_CHUNK_WORDS} are assumed",
+                f"words in a chunk; null where unknown: {ASSUMED_CHUNK_WORDS} are assumed",
                 shown="any",
             ),
             "n_one_chunk": Column(
@@ -381,7 +381,7 @@ AUDITS = (
             "chunk_size": Column(
                 "words in a chunk",
                 "count",
-                f"words in a chunk; null with `size: null`, and where nobody knows: {ASSUMED_CHUNK_WORDS} are assumed",
+                f"words in a chunk; null with `size: null`, and where unknown: {ASSUMED_CHUNK_WORDS} are assumed",
                 shown="any",
             ),
         },

@@ -16,7 +16,7 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check
 from factaudit.audit.core.result_rows import Row, select_reason_of_figure
-from factaudit.text.display_text import join_reasons
+from factaudit.text.display_text import format_count, join_reasons
 
 #: Of the reasons why a check could not look at rows so many are said.
 _MAX_REASONS = 2
@@ -90,16 +90,16 @@ def explain_absent_finding(
 
     finding: its evaluators by their names in this run.
     """
-    ids = {check.id: (check, name) for name, audit in load_all_audits().items() for check in audit.checks}
-    check, audit_name = ids.get(finding["id"], (None, ""))
-    if check is None or audit_name not in audit_rows:
+    found = find_check(finding["id"])
+    if found is None or found[0].name not in audit_rows:
         return ""
+    audit, check = found
     mine = set((finding["evaluator"] or "").split(" / ")) - {""}
     whole = _make_run_without_floors(audit_rows, about)
     others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
     run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
     lacked = check.lacks(whole) if check.lacks else ""  # the reason in a run counts all of its evaluators
-    if why := lacked or _explain_check_not_run(load_all_audits()[audit_name], check, run):
+    if why := lacked or _explain_check_not_run(audit, check, run):
         return f"Not checked now: {why}."
     rivals = [each["evaluator"] for each in findings if each["id"] == check.id and each["severity"] != "ok"]
     if len(mine) > 1 and rivals:
@@ -156,8 +156,14 @@ def _join_reasons_of_rows(rows: Sequence[Row], figure: str) -> str:
     ]
     reasons = list(dict.fromkeys(part for reason in told if reason for part in str(reason).split("; ")))
     shown, more = reasons[:_MAX_REASONS], len(reasons[_MAX_REASONS:])
-    shown += [f"{more} more {'reason' if more == 1 else 'reasons'}"] * bool(more)
+    shown += [format_count(more, "more reason")] * bool(more)
     return join_reasons(shown) or "it is not defined on these claims"
+
+
+def find_check(check_id: str) -> tuple[Audit, Check] | None:
+    """A check and its audit by the check's id; None of an unknown one (an older or a newer run may have such)."""
+    every = ((audit, check) for audit in load_all_audits().values() for check in audit.checks)
+    return next((found for found in every if found[1].id == check_id), None)
 
 
 def list_checks() -> list[Check]:

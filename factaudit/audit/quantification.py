@@ -293,7 +293,8 @@ def _explain_rates_beyond_limit_alone(
     else:
         text += ". After the correction for {tested:count test} none is{unscored}"
     unscored: Statement | str = ""
-    if bounded := [row for row in beyond if row in select_biases_beyond_limit_if_scored(audited_run, max_bias)]:
+    by_bounds = select_biases_beyond_limit_if_scored(audited_run, max_bias)
+    if bounded := [row for row in beyond if row in by_bounds]:
         worst = max(bounded, key=lambda row: row["bias_max"] - row["bias_min"])
         unscored = ", whatever the unscored claims are: {worst.n_unscored:number} of {name} leave "
         unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}"

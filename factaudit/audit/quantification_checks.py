@@ -91,17 +91,23 @@ def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float
     corrected for the same tests.
     """
     rows = list_testable_biases(audited_run)
-    p_values = [p_beyond_limit(audited_run, row | {"p_bias": None}, "bias", limit) for row in rows]
-    return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
+    return _select_rows_beyond_limit(audited_run, rows, [row | {"p_bias": None} for row in rows], limit)
 
 
 def select_biases_beyond_limit_if_scored(audited_run: AuditedRun, limit: float) -> list[Row]:
     """Those with unscored claims that would be significantly off by more than the limit without their bounds."""
     rows = list_testable_biases(audited_run)
     scored = [row | {f"bias_{end}": row["bias"] for end in ("min", "max")} for row in rows]
-    p_values = [p_beyond_limit(audited_run, row, "bias", limit) for row in scored]
-    found = select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
+    found = _select_rows_beyond_limit(audited_run, rows, scored, limit)
     return [row for row in found if row["bias_min"] != row["bias_max"]]
+
+
+def _select_rows_beyond_limit(
+    audited_run: AuditedRun, rows: Sequence[Row], supposed_rows: Sequence[Row], limit: float
+) -> list[Row]:
+    """The rows that would be off by more than the limit if they were the supposed ones; no test of the run."""
+    p_values = [p_beyond_limit(audited_run, row, "bias", limit) for row in supposed_rows]
+    return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
 
 
 def least_bias_p_value(row: Row) -> float:

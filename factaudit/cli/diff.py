@@ -144,8 +144,7 @@ def diff_command(
         _display_diff_verdict(verdict)
         _display_run_diff(found)
         _display_run_versions(versions)
-        about = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
-        print_json_output({**asdict(found), **about, "undecided": verdict.undecided, "versions": versions})
+        print_json_output({**asdict(found), **verdict.json_keys, "versions": versions})
         if is_answer_format("github"):
             text = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
             click.echo(format_terminal_text(text), nl=False)
@@ -250,7 +249,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         place = whole if is_mean else row["dataset"]
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
-    if any(row[key] and row[f"{key}_low"] is not None for row in run_diff.changes for key in _FIGURES_OF_LINE):
+    if any(row[key] and row[f"{key}_low"] is not None for row in run_diff.changes for key in (*_RATES_OF_LINE, "bias")):
         print_line("brackets  95 % CIs of the paired difference, each of one change alone")
     for row in run_diff.systems:
         for sentence in list_system_order_sentences(row):
@@ -285,7 +284,7 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
         told = ["no claim is judged in both runs"]
     told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
     n_counts = len(told)
-    told += [_format_diff_change_in_points(row, key) for key in _FIGURES_OF_LINE[:3] if row.get(key)]
+    told += [_format_diff_change_in_points(row, key) for key in _RATES_OF_LINE if row.get(key)]
     if row.get("bias") and row["bias_before"] is not None:
         told.append(
             f"bias {format_points(row['bias_before'])} → {format_points(row['bias_after'])}: "
@@ -300,8 +299,8 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     return told
 
 
-#: The figures of a line of changes.
-_FIGURES_OF_LINE = ("bacc", "tpr", "tnr", "bias")
+#: The rates of a line of changes, whose last figure is the bias.
+_RATES_OF_LINE = ("bacc", "tpr", "tnr")
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",

@@ -36,8 +36,9 @@ def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
     low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
     if row.get(key) is None or low is None or high is None:
         return False
-    is_open = low < high if row.get("n_unscored") else high - low > 1e-9  # what sums round off is no bound
-    return is_open and bool(row.get("n_unscored") or isinstance(column.bounds, str))
+    if row.get("n_unscored"):
+        return bool(low < high)
+    return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
 
 
 #: Of more rows in one place of a dot plot their spread is drawn, and a panel of a scatter plot with more points has no
