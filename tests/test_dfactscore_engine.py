@@ -299,7 +299,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
         # Of the painter's page the model says nothing clear, which the published parser reads as True.
         return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
 
-    scored = score(knowledge, ScriptedLLM(vague), bios(MERGED), gamma=0)
+    scored = score(knowledge, ScriptedLLM(vague), bios(MERGED), gamma=0, parser="original")
     status = scored.audit_tables[1].pivot(index="claim_id", columns="evaluator", values="status")
     assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
     # The diver's page clearly supports the last fact.
@@ -307,8 +307,10 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
     assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
-    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague)), tmp_path / "run")
-    assert "replies of the verifier with neither True nor False: 3" in (tmp_path / "run/report.md").read_text()
+    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague), parser="original"), tmp_path / "run")
+    assert (
+        "replies of the verifier that do not clearly state True or False: 3" in (tmp_path / "run/report.md").read_text()
+    )
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(

@@ -476,9 +476,9 @@ def test_a_torn_journal_is_mended_and_other_settings_have_their_own(knowledge: T
     llm = ScriptedLLM(answer_two_facts)
     assert same(scorer(knowledge, llm).score_responses(many(), journal=tmp_path), whole)
     assert len(llm.prompts) == 9
-    strict = ScriptedLLM(answer_two_facts)
-    scorer(knowledge, strict, parser="strict").score_responses(many(), journal=tmp_path)
-    assert len(strict.prompts) == 12 * 9
+    other = ScriptedLLM(answer_two_facts)
+    scorer(knowledge, other, parser="original").score_responses(many(), journal=tmp_path)
+    assert len(other.prompts) == 12 * 9
     again = ScriptedLLM(answer_two_facts)
     scorer(knowledge, again, gamma=0).score_responses(many(), journal=tmp_path)  # arithmetic only: nothing is asked
     assert again.prompts == []

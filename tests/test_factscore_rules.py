@@ -287,32 +287,30 @@ def test_the_request_is_deterministic_and_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "supported", "parsed"),
+    ("reply", "supported", "parsed", "stated"),
     [
-        ("True", 1, True),
-        ("TRUE.", 1, True),
-        ("The statement is untrue", 1, True),  # as published: the letters are there
-        ("False", 0, True),
-        ("It is false, not true", 1, True),
-        ("True, not false", 0, True),
-        ("true false true", 0, True),  # the first occurrences count
-        ("I do not know", 0, False),
-        ("It cannot be said", 0, False),
-        ("Unknown.", 0, False),
-        ("There is no information.", 0, False),
-        ("Notable indeed", 1, False),  # "not" must be a word
-        ("Yes", 1, False),
+        ("True", 1, True, 1),
+        ("TRUE.", 1, True, 1),
+        ("The statement is untrue", 1, True, None),  # as published: the letters are there
+        ("False", 0, True, 0),
+        ("It is false, not true", 1, True, 0),
+        ("True, not false", 0, True, 1),
+        ("true false true", 0, True, None),  # the first occurrences count
+        ("False. It is not true that this happened.", 1, True, 0),
+        ("I do not know", 0, False, None),
+        ("It cannot be said", 0, False, None),
+        ("Unknown.", 0, False, None),
+        ("There is no information.", 0, False, None),
+        ("Notable indeed", 1, False, None),  # "not" must be a word
+        ("Yes", 1, False, None),
     ],
 )
-def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool) -> None:
+def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool, stated: int | None) -> None:
     assert parse_true_or_false_verification(reply) == (supported, parsed)
-    original, strict = (
-        parse_verification_reply(ChatReply("ok", reply)),
-        parse_verification_reply(ChatReply("ok", reply), "strict"),
-    )
-    assert original.prediction == supported
-    assert original.status == strict.status == ("ok" if parsed else "unparsed")
-    assert strict.prediction == (supported if parsed else None)
+    original, strict = (parse_verification_reply(ChatReply("ok", reply), name) for name in ("original", "strict"))
+    # What the original reads otherwise than the strict parser is a guess.
+    assert (original.prediction, original.status) == (supported, "ok" if supported == stated else "unparsed")
+    assert (strict.prediction, strict.status) == (stated, "unparsed" if stated is None else "ok")
     assert original.raw == reply
 
 
@@ -340,15 +338,17 @@ def test_token_probabilities_become_the_score() -> None:
 
 def test_a_score_never_contradicts_its_prediction() -> None:
     sure, unsure = {"True": math.log(0.993), "False": math.log(0.007)}, {"True": math.log(0.3), "False": math.log(0.7)}
-    # The original takes the word that comes last, and so does the score.
     tokens = (
         ChatReplyToken("The statement is", -0.1),
         ChatReplyToken(" true", -0.1, sure),
         ChatReplyToken(", not", -0.1),
         ChatReplyToken(" false", math.log(0.7), {" True": math.log(0.3)}),
     )
-    both = parse_verification_reply(ChatReply("ok", "The statement is true, not false.", tokens=tokens))
-    assert (both.prediction, both.score) == (0, pytest.approx(0.3))
+    both = ChatReply("ok", "The statement is true, not false.", tokens=tokens)
+    assert parse_verification_reply(both).score == pytest.approx(0.993, abs=0.01)
+    # The original takes the word that comes last: a guess, and so without a score.
+    guess = parse_verification_reply(both, "original")
+    assert (guess.prediction, guess.score, guess.status) == (0, None, "unparsed")
     # A token that was drawn though it was the less likely.
     drawn = parse_verification_reply(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),)))
     assert (drawn.prediction, drawn.score) == (1, None)

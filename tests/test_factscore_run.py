@@ -112,7 +112,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
 
 def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Path, tmp_path: Path) -> None:
     llm = ScriptedLLM(lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else "Certainly")
-    scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), llm, replicates=0)
+    scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), llm, replicates=0, parser="original")
     results = score_response_files(bios, scorer, tmp_path / "run")
     (about,) = results.about["evaluators"]
     assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 1)
@@ -120,7 +120,7 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     assert "without a prediction: retrieval+scripted (1 of 9)" in text
     assert "counted as a verdict all the same: retrieval+scripted (8 of 9)" in text
     assert "1 sentence not decomposed (calls failed, or the topic has no page): each counts" in text
-    assert "8 replies hold neither True nor False: their verdicts are guessed, as published." in text
+    assert "8 replies do not clearly state True or False: their verdicts are guessed, as published." in text
 
 
 def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -> None:

@@ -141,6 +141,12 @@ def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
     assert template.parse_score("Yes", [ChatReplyToken("Yes", -0.5)]) == 1.0
     assert template.parse_score("No", []) == 0.0
     assert template.parse_score("Yes", [token("Y"), token("es")]) == 1.0
+    # A score never contradicts the answer that was drawn, though the other was likelier.
+    assert template.parse_score("Yes", [token("Yes", Yes=0.3, No=0.7)]) == 1.0
+    assert template.parse_score("No", [token("No", Yes=0.6, No=0.4)]) == 0.0
+    in_json = replace(template, json_field="SCORE")
+    tokens = [token('{"WHY": "'), token("Yes", Yes=0.9), token('", "SCORE": "'), token("No", Yes=0.2, No=0.8)]
+    assert in_json.parse_score('{"WHY": "", "SCORE": "No"}', tokens) == pytest.approx(0.2)
 
 
 def test_a_template_that_reasons_is_read_at_its_end() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
@@ -23,12 +24,15 @@ from factaudit.engines.fact_decomposition import (
 )
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.evaluators.base import Verdict
+from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.llm.answer_extraction import CUT_OFF_PREFIX, extract_llm_answer
 from factaudit.llm.chat_completion import parse_chat_completion
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_verdicts
+from factaudit.tables.cell_values import find_verdict_in_reply
+from factaudit.tables.vocabulary import parse_label_word
 
 GOLDEN = [
     json.loads(line)
@@ -66,12 +70,10 @@ def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
 @shapes("verify")
 def test_verdicts_of_factscores_prompt(row: dict[str, Any]) -> None:
     reply = reply_of(row)
-    original, strict = (
-        fact_verification.parse_verification_reply(reply),
-        fact_verification.parse_verification_reply(reply, "strict"),
-    )
+    original, strict = (fact_verification.parse_verification_reply(reply, name) for name in ("original", "strict"))
     assert (original.prediction, original.status) == (row["prediction"], row["status"])
-    assert (strict.prediction, strict.status) == (row.get("strict", row["prediction"]), row["status"])
+    stated = row.get("strict", row["prediction"])
+    assert (strict.prediction, strict.status) == (stated, row["status"] if stated is None else "ok")
     assert row.get("says", "") in (original.raw or "")
 
 
@@ -84,6 +86,40 @@ def assert_verdict(judge: LLMJudge, reply: ChatReply, row: dict[str, Any]) -> No
     verdict: Verdict = judge._make_verdict("a", [reply])
     assert (verdict.score, verdict.status) == (row["score"], row["status"])
     assert row.get("says", "") in (verdict.raw or "")
+
+
+STATED = yaml.safe_load((Path(__file__).parent / "golden" / "stated_verdicts.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("how", "text", "verdict"), [(how, *row) for how, rows in STATED.items() if how != "words" for row in rows]
+)
+def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, tmp_path: Path) -> None:
+    if how == "saved":
+        words = find_verdict_in_reply(text)
+        assert (None if words is None else parse_label_word(words)) == verdict
+        return
+    if how == "verifier":
+        read = fact_verification.parse_verification_reply(ChatReply("ok", text))
+        assert (read.prediction, read.status) == (verdict, "unparsed" if verdict is None else "ok")
+        return
+    template = how
+    if how == "json":
+        path = tmp_path / "json.yaml"
+        path.write_text("user: '{claim}'\npositive: ['true']\nnegative: ['false']\njson: SCORE\n")
+        template = str(path)
+    said = LLMJudge(model="m", template=template)._make_verdict("a", [ChatReply("ok", text)])
+    assert (said.score, said.status) == (verdict, "unparsed" if verdict is None else "ok")
+    # Whatever was cut off before its end is no verdict.
+    cut = LLMJudge(model="m", template=template)._make_verdict("a", [ChatReply("ok", text, "length")])
+    assert (cut.score, cut.status) == (None, "unparsed")
+
+
+@pytest.mark.parametrize(("positive", "negative", "text", "verdict"), STATED["words"])
+def test_verdicts_in_a_templates_own_words(
+    positive: list[str], negative: list[str], text: str, verdict: int | None
+) -> None:
+    assert JudgePromptTemplate("{claim}", tuple(positive), tuple(negative)).parse_score(text) == verdict
 
 
 @shapes("facts")

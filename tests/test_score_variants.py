@@ -102,7 +102,7 @@ def test_variants_share_steps_and_cost_what_was_foretold(
                 "decomposer": [fine, "rules"],
                 "demos": [demos.name],
                 "passage_tokens": [64],
-                "parser": ["strict"],
+                "parser": ["original"],
                 "gamma": [0],
                 "verifier": ["no-context", "unigram"],
             },
@@ -123,10 +123,10 @@ def test_variants_share_steps_and_cost_what_was_foretold(
     costs = {one[1]: (float(one[3]), float(one[5])) for one in told if one}
     assert set(costs) == {
         *("k=1", "k=3", "retrieval=all", "decomposer=fine", "decomposer=rules", "demos=ours.json", "passage_tokens=64"),
-        *("parser=strict", "gamma=0", "verifier=no-context", "verifier=unigram"),
+        *("parser=original", "gamma=0", "verifier=no-context", "verifier=unigram"),
     }
     assert {name for name, (_, dollars) in costs.items() if dollars == 0} == {
-        *("parser=strict", "gamma=0", "verifier=unigram"),
+        *("parser=original", "gamma=0", "verifier=unigram"),
     }
     foretold, made = (sum(one[at] for one in costs.values()) for at in (0, 1))
     assert foretold == pytest.approx(made, rel=0.05)

@@ -14,10 +14,11 @@ from factaudit.engines.records import DecompositionRecord, ResponseRecord
 from factaudit.engines.reply_facts import parse_reply_facts
 from factaudit.engines.responses import AtomicFact
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.llm.answer_extraction import extract_llm_answer, strip_thoughts
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.text.display_text import format_count
+from factaudit.text.stated_verdicts import strip_thoughts
 
 #: Values of the setting `decontextualize` that cost a call a fact: verify the rewritten fact; verify the fact in it.
 REWRITTEN, DNDSCORE = "response", "dndscore"

@@ -69,7 +69,7 @@ class EngineSettings(BaseModel):
     retrieval_model: str | None = None
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
     passage_tokens: int | None = Field(default=None, ge=1)
-    parser: Literal["original", "strict"] = "original"
+    parser: Literal["strict", "original"] = "strict"
     abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
     gamma: float = Field(default=DEFAULT_GAMMA, ge=0)
     max_facts: int = Field(default=MAX_FACTS, ge=1)

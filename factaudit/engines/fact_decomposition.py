@@ -18,13 +18,14 @@ from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_re
 from factaudit.engines.reply_formats import JSON_PROMPTS, ORIGINAL_PROMPTS, make_json_reply_params
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.bm25 import Bm25Index
-from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_answer, strip_thoughts
+from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_answer
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
 from factaudit.text.core_facts import select_core_facts
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.sentences import split_sentences
+from factaudit.text.stated_verdicts import strip_thoughts
 
 #: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
 N_FIXED_DEMONSTRATIONS, N_NEAREST_DEMONSTRATIONS = 7, 1

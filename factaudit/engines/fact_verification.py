@@ -28,13 +28,16 @@ from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import make_signature
+from factaudit.text.stated_verdicts import make_answer_parser, read_stated_verdict
 
 #: The verifiers that put FActScore's own prompts to the LLM, and their other names; every other one is an evaluator.
 RETRIEVAL, NO_CONTEXT, NONPARAMETRIC = "retrieval", "no-context", "npm"
 _BUILTIN_VERIFIERS = {RETRIEVAL: RETRIEVAL, "llm": RETRIEVAL, NO_CONTEXT: NO_CONTEXT, NONPARAMETRIC: NONPARAMETRIC}
 
-#: What a reply that holds neither "true" nor "false" means: `original` guesses, `strict` leaves the fact unscored.
-REPLY_PARSERS = ("original", "strict")
+#: How a reply is read: `strict` takes the answer that it states and leaves the fact unscored where it states none or
+#: contradicts itself; `original` is the published heuristic, which finds a verdict in every reply. What the two read
+#: differently is a guess, and within the bounds.
+REPLY_PARSERS = ("strict", "original")
 SAMPLING_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 50}
 #: Asked for besides, where the server can give them.
 LOGPROB_PARAMETERS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": 5}
@@ -98,20 +101,24 @@ def parse_true_or_false_verification(reply: str) -> tuple[int, bool]:
     return int(not any(word in words for word in _NEGATIVE_WORDS)), False
 
 
-def parse_verification_reply(reply: ChatReply, parser: str = "original") -> FactVerificationRecord:
+_parse_true_or_false = make_answer_parser(["true"], ["false"])
+
+
+def parse_verification_reply(reply: ChatReply, parser: str = "strict") -> FactVerificationRecord:
     """Read a reply. One that has no answer (refused, error, skipped, empty, cut off) leaves the fact unscored under its
-    own status, whatever the parser."""
+    own status, whatever the parser. A guess of the original's has a prediction and the status "unparsed"."""
     if parser not in REPLY_PARSERS:
         raise UsageError(f"unknown parser {parser!r}{suggest_known_name(parser, REPLY_PARSERS)}")
     answer = extract_llm_answer(reply)
     if answer.status != "ok":
         return FactVerificationRecord(None, None, answer.status, answer.error or answer.text or None)
-    prediction, parsed = parse_true_or_false_verification(answer.text)
-    if parsed:
-        return FactVerificationRecord(
-            prediction, compute_true_token_probability(answer.tokens, prediction), "ok", reply.text
-        )
-    return FactVerificationRecord(prediction if parser == "original" else None, None, "unparsed", reply.text)
+    verdict = read_stated_verdict(answer.text, _parse_true_or_false)
+    stated = None if verdict is None else verdict.value
+    prediction = parse_true_or_false_verification(answer.text)[0] if parser == "original" else stated
+    if prediction is None or prediction != stated:
+        return FactVerificationRecord(prediction, None, "unparsed", reply.text)
+    score = compute_true_token_probability(answer.tokens, prediction)
+    return FactVerificationRecord(prediction, score, "ok", reply.text)
 
 
 def compute_true_token_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
@@ -160,7 +167,7 @@ class FactVerifierSet:
 
     specs: Sequence[Any]
     llm: ChatModelProtocol | None = None
-    parser: str = "original"
+    parser: str = "strict"
     logprobs: bool = True
     npm: NonparametricModel | None = None
     in_json: bool = False

@@ -79,7 +79,7 @@ class ScoringEngine:
         decontextualize: ask for facts whose subjects are no pronouns: True, in the decomposing prompt, as MF does;
             ``response`` or ``dndscore``, by a call a fact (`factaudit.engines.decontextualization`).
         entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
-        retriever: how passages are chosen. parser: ``original`` or ``strict`` (`factaudit.engines.fact_verification`).
+        retriever: how passages are chosen. parser: ``strict`` or ``original`` (`factaudit.engines.fact_verification`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
         core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).
@@ -100,7 +100,7 @@ class ScoringEngine:
     decontextualize: bool | str = False
     entity_filter: str | None = None
     retriever: PassageRetriever = field(default_factory=PassageRetriever)
-    parser: str = "original"
+    parser: str = "strict"
     abstain: str = "generic"
     max_facts: int = MAX_FACTS
     min_characters: int = MIN_FACT_CHARACTERS

@@ -16,19 +16,32 @@ import yaml
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
 from factaudit.signature import hash_texts
+from factaudit.text.stated_verdicts import (
+    StatedVerdict,
+    WordParser,
+    make_answer_parser,
+    normalise_answer_word,
+    read_stated_verdict,
+)
 from factaudit.yaml_file import parse_plain_yaml
 
-_TEMPLATE_FIELDS = {"system", "user", "positive", "negative", "max_tokens", "last", "of_all"}
+_TEMPLATE_FIELDS = ("system", "user", "positive", "negative", "max_tokens", "json", "last", "of_all")
 _PLACEHOLDER_PATTERN = re.compile(r"\{(claim|doc|mark)\}")
 
 
 @dataclass(frozen=True)
 class JudgePromptTemplate:
-    """A prompt and how its answer is read.
+    """A prompt and how its answer is read: a YAML file with these keys.
 
-    ``{claim}``, ``{doc}`` and ``{mark}`` are filled in. The mark is a word that occurs neither in the claim nor in the
-    document, so neither can write the line that ends its block. ``last``: the answer is the word after the last
-    "Answer:", not the first word. ``of_all``: the score is P(positive) of all tokens, not its share of both answers.
+    - ``user`` (needed), ``system``: the messages. ``{claim}``, ``{doc}`` and ``{mark}`` are filled in. The mark is a
+      word that occurs neither in the claim nor in the document, so neither can write the line that ends its block.
+    - ``positive``, ``negative`` (needed): the words that the answer may be, as lists.
+    - ``max_tokens``: the most tokens of a reply (8).
+    - ``last: true``: reasons come first, and the answer is the word after "Answer:".
+    - ``json: FIELD``: the reply holds JSON, in a code fence or not, and the answer is the value of this field.
+    - ``of_all: true``: the score is P(positive) of all tokens, not its share of both answers.
+
+    How a reply is read: `factaudit.text.stated_verdicts`.
     """
 
     user: str
@@ -38,6 +51,7 @@ class JudgePromptTemplate:
     max_tokens: int = 8
     last: bool = False
     of_all: bool = False
+    json_field: str | None = None
 
     @classmethod
     def load(cls, name: str) -> JudgePromptTemplate:
@@ -66,8 +80,9 @@ class JudgePromptTemplate:
             raise UsageError(f"template {name}: expected a mapping whose 'user' is a text with {{claim}} in it")
         for key in data:
             if key not in _TEMPLATE_FIELDS:
+                meant = suggest_known_name(str(key), _TEMPLATE_FIELDS)
                 raise UsageError(
-                    f"template {name}: unknown field {key!r}{suggest_known_name(str(key), sorted(_TEMPLATE_FIELDS))}"
+                    f"template {name}: unknown field {key!r}{meant}; its fields are {', '.join(_TEMPLATE_FIELDS)}"
                 )
         words = {}
         for key in ("positive", "negative"):
@@ -86,7 +101,12 @@ class JudgePromptTemplate:
         for key, value in flags.items():
             if not isinstance(value, bool):
                 raise UsageError(f"template {name}: expected {key!r} to be true or false, found {value!r}")
-        return cls(data["user"], words["positive"], words["negative"], system, limit, **flags)
+        json_field = data.get("json")
+        if not (json_field is None or (isinstance(json_field, str) and json_field.strip())):
+            raise UsageError(f"template {name}: expected 'json' to be the name of a field, found {json_field!r}")
+        if json_field and flags["last"]:
+            raise UsageError(f"template {name}: 'json' and 'last' are two places of the answer; give one")
+        return cls(data["user"], words["positive"], words["negative"], system, limit, **flags, json_field=json_field)
 
     @property
     def needs_doc(self) -> bool:
@@ -95,7 +115,7 @@ class JudgePromptTemplate:
     @property
     def digest(self) -> str:
         """Changes with every word of the prompt and with how the answer is read."""
-        read = [self.positive, self.negative, self.last, *(["of_all"] if self.of_all else [])]
+        read = [self.positive, self.negative, self.last, self.of_all, self.json_field]
         return hash_texts(self.system, self.user, json.dumps(read))
 
     def messages(self, claim: str, doc: str | None) -> tuple[ChatMessage, ...]:
@@ -106,63 +126,47 @@ class JudgePromptTemplate:
         return (user,) if self.system is None else ({"role": "system", "content": self.system}, user)
 
     def parse_score(self, text: str, tokens: Sequence[ChatReplyToken] | None = None) -> float | None:
-        """The score in [0, 1] of a reply, None where it holds no answer.
+        """The score in [0, 1] of a reply, None where it states no answer, or contradicts it.
 
         With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's token, where both are
-        sums over the spellings among its likeliest alternatives (P(positive) with ``of_all``); else 1 or 0.
+        sums over the spellings among its likeliest alternatives (P(positive) with ``of_all``); else 1 or 0. A score
+        never contradicts the answer: one that was drawn though it was the less likely is 1 or 0, too.
         """
-        answer = self._find_answer(text)
-        if answer is None:
+        stated = read_stated_verdict(text, self._parse_answer, last=self.last, json_field=self.json_field)
+        if stated is None:
             return None
-        if tokens and (token := self._find_answer_token(tokens, answer)) is not None:
-            mass = {True: 0.0, False: 0.0}
+        if tokens and (token := _find_answer_token(tokens, stated)) is not None:
+            mass = [0.0, 0.0]
             for spelling, logprob in {token.text: token.logprob, **token.alternatives}.items():
-                word = _normalise_answer_word(spelling)
-                if word in self.positive or word in self.negative:
-                    mass[word in self.positive] += math.exp(logprob)
-            if (total := mass[True] + mass[False]) > 0:
-                return min(mass[True], 1.0) if self.of_all else mass[True] / total
-        return float(answer[1].lower() in self.positive)
+                if (value := self._parse_answer(spelling)) is not None:
+                    mass[value] += math.exp(logprob)
+            if self.of_all and sum(mass) > 0:
+                return min(mass[1], 1.0)
+            if sum(mass) > 0 and (mass[1] > mass[0]) == bool(stated.value):
+                return mass[1] / sum(mass)
+        return float(stated.value)
 
     @cached_property
-    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
-        words = "|".join(re.escape(word) for word in sorted((*self.positive, *self.negative), key=len, reverse=True))
-        both = rf"(?!\s*(?:/|\bor\b|\band\b)\s*(?:{words})\b)"  # "Yes or No?" is the question
-        return (
-            re.compile(rf"[\W_]*({words})\b{both}", re.IGNORECASE),
-            re.compile(rf"\banswer\b(?:\s+is)?[\W_]*({words})\b{both}", re.IGNORECASE),
-        )
-
-    def _find_answer(self, text: str) -> re.Match[str] | None:
-        first, marked = self._patterns
-        answers = list(marked.finditer(text))
-        if self.last:
-            return answers[-1] if answers else None
-        return first.match(text) or (answers[-1] if answers else None)
+    def _parse_answer(self) -> WordParser:
+        return make_answer_parser(self.positive, self.negative)
 
     def has_whole_answer(self, text: str, max_tokens: int | None) -> bool:
-        """Whether a reply that was cut off has its answer all the same: it begins with it, and something follows.
-
-        max_tokens: of the reply's tokens; after the only one that was asked for nothing can follow.
-        """
-        answer = None if self.last else self._patterns[0].match(text)
-        return answer is not None and (max_tokens == 1 or bool(text[answer.end() :].strip()))
-
-    def _find_answer_token(self, tokens: Sequence[ChatReplyToken], answer: re.Match[str]) -> ChatReplyToken | None:
-        """The token that the answer starts in; where the texts do not add up, the first (last) that reads like it."""
-        position = 0
-        for token in tokens:
-            if position <= answer.start(1) < position + len(token.text):
-                if _normalise_answer_word(token.text) == answer[1].lower():
-                    return token
-                break
-            position += len(token.text)
-        same = [token for token in tokens if _normalise_answer_word(token.text) == answer[1].lower()]
-        return (same[-1] if self.last else same[0]) if same else None
+        """Whether a reply that was cut off has its answer all the same: it is the only token that was asked for."""
+        return max_tokens == 1 and self.parse_score(text) is not None
 
 
-def _normalise_answer_word(text: str) -> str:
-    return text.strip().strip("\"'`*_.,:;!?()[]▁Ġ").strip().lower()
+def _find_answer_token(tokens: Sequence[ChatReplyToken], stated: StatedVerdict) -> ChatReplyToken | None:
+    """The token that is the answer; where the texts do not add up, the last that reads like it."""
+    said = normalise_answer_word(stated.words)
+    position = 0
+    for token in tokens:
+        if position <= stated.start < position + len(token.text):
+            if normalise_answer_word(token.text) == said:
+                return token
+            break
+        position += len(token.text)
+    same = [token for token in tokens if normalise_answer_word(token.text) == said]
+    return same[-1] if same else None
 
 
 def _make_judge_prompt_end_mark(claim: str, doc: str | None) -> str:

@@ -198,7 +198,9 @@ def _find_judge_replies_without_a_call(client: LLMClient, jobs: Sequence[_JudgeJ
 class LLMJudge(_BaseLLMJudge):
     """A judge prompt over any OpenAI-compatible server.
 
-    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file. The score is
+    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file with the keys
+    user, system, positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer
+    from a field of a JSON reply). A reply that states no answer, or contradicts it, is unparsed. The score is
     P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
     are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
     further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.

@@ -30,7 +30,7 @@ def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
             lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored")
         if guessed.sum() > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
-                f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply states neither answer; they are"
-                " within the bounds, and with parser: strict they are unscored"
+                f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply does not clearly state an"
+                " answer; they are within the bounds, and with parser: strict they are unscored"
             )
     return lines

@@ -7,28 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+from factaudit.text.stated_verdicts import split_answer_from_thoughts
 
 #: How the reason begins that a reply which was cut off is given; what reads verdicts back counts them by it.
 CUT_OFF_PREFIX = "[cut off"
 #: The names that servers have for the same: the reply reached its limit of tokens.
 CUT_OFF_FINISH_REASONS = ("length", "max_tokens", "model_length", "max_output_tokens")
 
-_THOUGHT_START_TAGS = (
-    r"<(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)>"
-    r"|\[THINK\]|◁think▷|<\|begin_of_thought\|>"
-)
-_THOUGHT_END_TAGS = (
-    r"</(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)>"
-    r"|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
-)
-# The opening tag may stand in the server's template, and so not in the reply.
-_THOUGHT_PATTERN = re.compile(rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)", re.IGNORECASE | re.DOTALL)
-_THOUGHT_END_PATTERN = re.compile(_THOUGHT_END_TAGS, re.IGNORECASE)
-_UNOPENED_THOUGHT_PATTERN = re.compile(rf"\A.*(?:{_THOUGHT_END_TAGS})", re.IGNORECASE | re.DOTALL)
-#: gpt-oss ("harmony"): channels of thoughts and calls, then the one that is meant for the user.
-_HARMONY_CHANNEL_PATTERN = re.compile(
-    r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)", re.S
-)
 _MARKUP_PATTERN = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:answer|response|output|final)>|</?s>", re.IGNORECASE)
 _TOOL_CALL_PATTERN = re.compile(
     r"<tool_call>.*?(?:</tool_call>|\Z)|<function=.*?(?:</function>|\Z)|<function_calls>.*?(?:</function_calls>|\Z)"
@@ -63,7 +48,7 @@ def extract_llm_answer(reply: ChatReply, is_whole: Callable[[str], bool] | None 
     """
     if reply.status != "ok":
         return reply
-    text, start = _split_answer_from_thoughts(reply.text)
+    text, start = split_answer_from_thoughts(reply.text)
     if reply.finish_reason in CUT_OFF_FINISH_REASONS and not (is_whole is not None and is_whole(text)):
         return _make_reply_without_answer(reply, "unparsed", _format_cut_off_answer_reason(reply))
     if text.strip() and (without := _TOOL_CALL_PATTERN.sub("", text)) != text:
@@ -85,23 +70,6 @@ def extract_llm_answer(reply: ChatReply, is_whole: Callable[[str], bool] | None 
 def is_refusal(text: str) -> bool:
     """Whether a text begins as models do that decline a task; not one that says that something is unknown."""
     return len(text) < 2000 and _REFUSAL_PATTERN.match(text) is not None
-
-
-def strip_thoughts(text: str) -> str:
-    """A text without a reasoning model's thoughts."""
-    return _split_answer_from_thoughts(text)[0]
-
-
-def _split_answer_from_thoughts(text: str) -> tuple[str, int]:
-    """The text without thoughts, and where in the original what comes after the thoughts begins."""
-    if channels := list(_HARMONY_CHANNEL_PATTERN.finditer(text)):
-        final = [found for found in channels if found[1].lower() == "final"]
-        return (final[-1][2].strip(), final[-1].start(2)) if final else ("", len(text))
-    without = _UNOPENED_THOUGHT_PATTERN.sub("", _THOUGHT_PATTERN.sub("", text))
-    if without == text:
-        return text, 0
-    closed = list(_THOUGHT_END_PATTERN.finditer(text))
-    return without.strip(), closed[-1].end() if closed else len(text)
 
 
 def _format_cut_off_answer_reason(reply: ChatReply) -> str:

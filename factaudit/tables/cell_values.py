@@ -10,39 +10,15 @@ import pandas as pd
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import is_blank_cell, parse_label_word
+from factaudit.text.stated_verdicts import read_stated_verdict, strip_thoughts
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 #: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
-#: A judge's reply that begins with its verdict, and one that ends in it: ``No, it differs``, ``... Verdict: yes``.
-_VERDICT_NAMES = (
-    r"verdict|answer|label|judge?ment|conclusion|decision|result|rating|r[ée]ponse|veredicto|verdetto|respuesta|risposta"
-    r"|resposta|antwort|urteil|fazit|antwoord|oordeel|ответ|вердикт|final"
-)
-_CJK_VERDICT_NAMES = r"(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?"
-_FIRST_WORDS = re.compile(
-    rf"\W*(?:(?:(?:{_VERDICT_NAMES})\s*|{_CJK_VERDICT_NAMES})[:：]\W*)?([^\W\d]\w*(?: \w+){{0,2}}?)\s*"
-    r"(?:[.,:;!()\]'\"*—–\n。，、！：；（]| - |$)",
-    re.IGNORECASE,
-)
-_LAST_WORDS = re.compile(
-    rf"(?:\b(?:{_VERDICT_NAMES})\W+(?:is\W+)?|{_CJK_VERDICT_NAMES}\W*)"
-    r"(\w+(?: \w+){0,2})\W*(?:\[\d+\]\W*)?$",
-    re.IGNORECASE,
-)
-#: A verdict in a tag, in a box of LaTeX, in double brackets, or in JSON.
+#: A verdict in a tag, in a box of LaTeX, in double brackets.
 _MARKED_WORDS = re.compile(
-    rf"<(?:{_VERDICT_NAMES}|output)>\s*([^<>]{{1,60}}?)\s*</|\\boxed\{{(?:\\text\{{)?\s*([^{{}}]{{1,60}}?)\s*\}}"
-    rf"|\[\[\s*([^\[\]]{{1,60}}?)\s*\]\]|[\"'](?:{_VERDICT_NAMES})[\"']\s*:\s*[\"']?([^\"',}}]{{1,60}}?)\s*[\"',}}]",
-    re.IGNORECASE,
-)
-#: A sentence that says its verdict: ``the claim is not supported by the document``, ``the text supports the claim``.
-_HOW = r"(?:(?:fully|clearly|directly|entirely|completely|explicitly) )?"
-_CLAIM_NAMES = r"(?:claim|statement|sentence|summary|answer|response|hypothesis|assertion)"
-_SAID_OF_CLAIM = re.compile(
-    rf"\b(?:{_CLAIM_NAMES}|it|this)(?: itself)? (?:is|was|seems) {_HOW}((?:not )?){_HOW}(\w+)"
-    rf"|\b(?:document|source|context|passage|evidence|text|article)s? {_HOW}((?:do(?:es)? not )?){_HOW}"
-    rf"(support|contradict|refute|entail)s? (?:the|this) {_CLAIM_NAMES}\b",
+    r"<(?:answer|verdict|label|judge?ment|conclusion|decision|result|rating|final|output)>\s*([^<>]{1,60}?)\s*</"
+    r"|\\boxed\{(?:\\text\{)?\s*([^{}]{1,60}?)\s*\}|\[\[\s*([^\[\]]{1,60}?)\s*\]\]",
     re.IGNORECASE,
 )
 #: Words in bold of Markdown.
@@ -74,26 +50,19 @@ def has_no_value(cell: Any) -> bool:
 
 
 def find_verdict_in_reply(text: Any) -> str | None:
-    """The words of a label with which a judge's reply begins or ends; None where there are none, or a call failed.
+    """The words of a label that a judge's reply states as its verdict (`factaudit.text.stated_verdicts`); None where it
+    states none or contradicts itself, where the text is a word of its own, or a call failed.
 
     >>> find_verdict_in_reply("No, the year differs."), find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
     ('No', 'NOT SUPPORTED')
     """
-    text = str(text)
+    text = strip_thoughts(str(text))
     if len(text) > 2 * _MAX_REPLY_PART:
         text = f"{text[:_MAX_REPLY_PART]}\n{text[-_MAX_REPLY_PART:]}"
     if not _SEVERAL_WORDS.search(text) or _FAILED_CALL.match(text):
         return None
-    marked = [next(filter(None, groups)) for groups in _MARKED_WORDS.findall(text)]
-    found = [_FIRST_WORDS.match(text), _LAST_WORDS.search(text)]
-    bold = _BOLD_WORDS.findall(text)
-    of_claim = [re.sub("(?i)do(es)? not", "not", "".join(groups)) for groups in _SAID_OF_CLAIM.findall(text)]
-    at_its_ends = [one[1] for one in found if one is not None]
-    for words, must_agree in ((marked[-1:], False), (at_its_ends, False), (bold, True), (of_claim, True)):
-        said = [one for one in words if parse_label_word(one) is not None]
-        if said:
-            return None if must_agree and len({*map(parse_label_word, said)}) > 1 else said[-1]
-    return None
+    verdict = read_stated_verdict(text, parse_label_word, marks=(_MARKED_WORDS,), weak_marks=(_BOLD_WORDS,))
+    return None if verdict is None else verdict.words
 
 
 def drop_checks_of_outputs(table: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def build_dfactscore_facts_section(
     doubts = [
         f"{told}: {summary[key]:,}"
         for key, told in (
-            ("n_unparsed", "replies of the verifier with neither True nor False"),
+            ("n_unparsed", "replies of the verifier that do not clearly state True or False"),
             ("n_failed_sentences", "sentences whose decomposition failed (each stands for its facts, unscored)"),
             ("n_truncated_sentences", "decompositions that broke off at the limit of tokens"),
             ("n_cut", f"facts cut beyond {max_facts} a response"),

@@ -53,7 +53,7 @@ def build_factscore_facts_section(
         )
     if summary["n_unparsed"]:
         how = "guessed, as published" if parser == "original" else "left unscored"
-        text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")
+        text.append(f"{summary['n_unparsed']:,} replies do not clearly state True or False: their verdicts are {how}.")
     lost = list_topics_without_page(responses)
     if lost:
         named = ", ".join(lost[:MAX_NAMED_TOPICS]) + f" and {len(lost) - MAX_NAMED_TOPICS:,} more" * (
