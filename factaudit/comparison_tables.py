@@ -20,7 +20,7 @@ from factaudit.audit.chunking import CHUNKED_PREFIX
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import run_audit_checks
-from factaudit.audit.first_screen import DEFAULT_TITLE
+from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames

@@ -22,9 +22,9 @@ from factaudit.audit.audit_options import (
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
-from factaudit.audit.first_screen import DEFAULT_TITLE
 from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.input_description import is_floor_evaluator
+from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.comparison_tables import AuditRunSettings, ComparisonTables
 from factaudit.errors import UsageError, suggest_known_name
@@ -94,10 +94,10 @@ class Results:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first screen."""
-        from factaudit.audit.first_screen import compose_first_screen
-        from factaudit.report.html import render_html_first_screen
+        from factaudit.audit.screen import compose_screen
+        from factaudit.report.html import render_html_screen
 
-        return render_html_first_screen(compose_first_screen(self.to_dict()))
+        return render_html_screen(compose_screen(self.to_dict()))
 
     def rows(self, audit: str, **where: object) -> list[Row]:
         """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.

@@ -13,8 +13,8 @@ from audit_tables import find, judged, tables
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.invariance import compute_invariance
+from factaudit.audit.screen import compose_screen
 from factaudit.errors import UsageError
 from factaudit.report.claim_browser import ClaimBrowser, ClaimBrowserQuery
 from factaudit.results import compare
@@ -205,38 +205,38 @@ def test_kinds_over_the_limit_are_those_significantly_over_it():
 
 def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
     rows = pairs([(1, 1)] * 38 + [(1, 0)] * 62, "changed", "number_changed") + pairs([(1, 1)] * 40, "same", "spelling")
-    screen = compose_first_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
-    assert ("still passes,", "of 100 changed") in screen.columns
-    assert screen.rows == [["e", "38", "0"]]
+    screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
+    assert ("still passes", "after an error") in screen.columns
+    assert screen.rows == [["e", "38 %", "0 %"]]
     assert [(line.word, str(line.sentence)) for line in screen.advice][-1] == (
         "Beware",
         "e still passes 38 of 100 claims with changed numbers.",
     )
     forty = pairs([(1, 1)] * 40, "changed", "number_changed")
-    screen = compose_first_screen(compare(*tables(forty, ["e"]), replicates=20).to_dict())
+    screen = compose_screen(compare(*tables(forty, ["e"]), replicates=20).to_dict())
     assert str(screen.advice[-1].sentence) == "e still passes 40 of 40 claims with changed numbers."  # no 100 of 100
     half = pairs([(1, 1)] * 77 + [(1, 0)] * 123, "changed", "number_changed")
-    assert compose_first_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [["e", "39"]]  # 38.5
+    assert compose_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [["e", "39 %"]]  # 38.5
     few = pairs([(1, 1)] * 11 + [(1, 0)], "changed", "number_changed")
-    screen = compose_first_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
-    assert screen.rows == [["e", "11 of 12"]]
+    screen = compose_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
+    assert screen.rows == [["e", "92 % (11 of 12)"]]
     assert str(screen.advice[-1].sentence) == "e still passes 11 of 12 claims with changed numbers."
 
 
 def test_the_first_screen_says_nothing_where_nothing_is_shown():
     rows = pairs([(1, 1)] * 2 + [(1, 0)] * 8, "changed", "number_changed")
-    screen = compose_first_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
+    screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
     assert not [line for line in screen.advice if "passes" in line.sentence]
-    alone = compose_first_screen(compare(*tables([{"e": 1, "label": 1}] * 3, ["e"]), replicates=20).to_dict())
-    assert not [head for head in alone.columns if "of 100 changed" in head]
+    alone = compose_screen(compare(*tables([{"e": 1, "label": 1}] * 3, ["e"]), replicates=20).to_dict())
+    assert not [head for head in alone.columns if "after an error" in head]
 
 
 def test_no_rewording_is_counted_that_changes_no_word():
     rows = pairs([(1, 0)] * 4 + [(1, 1)] * 26, "same", "spelling")
     rows += [row for kind in ("white_space", "passage_order") for row in pairs([(1, 1)] * 60, "same", kind)]
-    screen = compose_first_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
-    assert ("flips, of", "100 rewordings") in screen.columns
-    assert screen.rows == [["e", "13"]]  # 4 of 30, not 4 of 150
+    screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
+    assert ("changes after", "a rewording") in screen.columns
+    assert screen.rows == [["e", "13 %"]]  # 4 of 30, not 4 of 150
 
 
 def test_the_claim_browser_shows_each_claim_with_its_variants():

@@ -11,8 +11,8 @@ from audit_tables import find, judged
 from test_decisions import INTERVALS, Row, answers
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.audit.screen import compose_screen
 from factaudit.audit.triage import AUDIT, compute_review_shares
 from factaudit.errors import UsageError
 
@@ -38,7 +38,7 @@ def audited(table: Judgements, **options: Any) -> Row:
 
 
 def instead(of: Row) -> list[str]:
-    return [line.sentence for line in compose_first_screen(of).advice if line.word == "Instead"]
+    return [line.sentence for line in compose_screen(of).advice if line.word == "Instead"]
 
 
 def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
@@ -66,7 +66,9 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     assert decision.sentence == said
     assert answers(of, "useless")["find single errors"].may == "no"
     (line,) = instead(of)
-    assert line.startswith(f"of single verdicts, review the {100 * review:.1f} % of claims that e scores lowest: of")
+    assert line.startswith(
+        f"review the {100 * review:.0f} % of the claims that e scores lowest: at most 5 % of the others"
+    )
     (remark,) = AUDIT.remarks(of["audits"]["triage"], [])
     assert "by the scores of e (confidence 90 %)" in remark
 

@@ -240,6 +240,6 @@ def test_bash_completes_verbs_options_and_values(call, monkeypatch):
 
 
 def test_a_number_stays_with_its_per_cent_sign():
-    from factaudit.cli.first_screen_text import wrap_terminal_paragraph
+    from factaudit.cli.screen_text import wrap_terminal_paragraph
 
     assert wrap_terminal_paragraph("It is right in 50 % of cases.", width=18) == ["It is right in", "50 % of cases."]

@@ -337,7 +337,7 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     results["audits"]["ranking_pairs"] = []
     folder = run(tmp_path, results)
     text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
-    assert "none labelled" in text
+    assert "none of them labelled" in text
     assert "Undefined on these claims (no labelled claim)" in text
     assert re.search("Not computed, as claims and verdicts have not what is needed: [^.]*The pairs of systems", text)
     assert not (folder / "figures" / "rates.svg").exists()
@@ -546,7 +546,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
     assert {name for name in found if not name.startswith("factaudit.report")} == {
         "factaudit.audit",
         "factaudit.audit.findings",
-        "factaudit.audit.first_screen",
+        "factaudit.audit.screen",
         "factaudit.audit.input_description",
         "factaudit.audit.core.decision_limits",
         "factaudit.audit.core.audit_declaration",
@@ -598,7 +598,7 @@ def test_floors_are_no_candidates() -> None:
     ]
     results["audits"] = {"rates": [row("random", 0.53), row("mine", 0.51), row("always-no", 0.5)]}
     text = " ".join(compose_report_summary_paragraphs(results))
-    assert text.startswith("1 evaluator and 2 floors, ")
+    assert text.startswith("1 evaluator and 2 baselines that read nothing, ")
     assert "mine has a balanced accuracy of 51.0 %" in text
     assert "It is not shown to do better than random, which reads nothing (53.0 %)." in text
     table = build_report_evaluator_overview(results)

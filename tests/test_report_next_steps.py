@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from test_first_screen import make_tables
+from test_screen import make_tables
 
 from factaudit.cli import cli
 from factaudit.report.claim_server import make_claim_server

@@ -16,11 +16,10 @@ from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP
 from factaudit.audit.core.statements import Statement, StatementValue
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.first_screen import compose_first_screen
+from factaudit.audit.screen import rank_evaluators
 from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import rank_evaluators_for_first_screen
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -82,7 +81,7 @@ def audited_world(request: pytest.FixtureRequest) -> tuple[str, Tables, dict[str
 
 def list_opening_statements(results: dict[str, Any]) -> Iterator[Statement]:
     audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators_for_first_screen(audited)), None)
+    best = next(iter(rank_evaluators(audited)), None)
     for audit in load_all_audits().values():
         text = audit.opening(audited, best) if audit.opening and audited.rows(audit.name) else ""
         if text:
@@ -103,7 +102,6 @@ def list_statements(results: dict[str, Any]) -> Iterator[Statement]:
             texts += [(name, text) for one in answers if one is not None for text in (one.figure, one.sentence)]
         if audit.remarks is not None and name != "reproduction_text":  # these rows are the paper's own sentences
             texts += [(name, text) for text in audit.remarks(audited.rows(name), [])]
-    texts += [("first screen", one.sentence) for one in compose_first_screen(results).advice]
     for name, text in texts:
         assert isinstance(text, Statement), f"{name} says what is no statement: {text}"
         yield from text.parts

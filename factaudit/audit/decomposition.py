@@ -216,7 +216,7 @@ def list_decomposition_advice(audited_run: AuditedRun) -> Iterator[tuple[str, St
         said = join_statements([state_decomposition_fault(row, fault) for one, fault in told if one is row], "; ", ".")
         if (row["invented"] or 0) > MOST_FACTS_SHARE:
             text = "the scores: most facts are not in the text. {said}"
-            yield "Do not use", make_statement(text, said=said)
+            yield "Avoid", make_statement(text, said=said)
         else:
             yield "Beware", said
 

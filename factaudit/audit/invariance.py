@@ -269,15 +269,16 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:
-    """``38`` of 100, over all data sets and kinds that change a word of the claim, of few pairs ``3 of 12``; None where
-    no pair counts."""
+    """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 % (3 of 12)``; None
+    where no pair counts."""
     rows = [row for row in _list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
     rows = [row for row in rows if row["kind"] not in _WORDLESS_KINDS]
     n = sum(row["n"] for row in rows)
     failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
     if not n:
         return None
-    return format_whole_percent(failed / n) if n >= MIN_SHARE_COUNT else f"{failed} of {n}"
+    text = f"{format_whole_percent(failed / n)} %"
+    return text if n >= MIN_SHARE_COUNT else f"{text} ({failed} of {n})"
 
 
 AUDIT = Audit(

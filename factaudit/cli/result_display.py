@@ -8,8 +8,8 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.cli.first_screen_text import format_terminal_first_screen, wrap_terminal_paragraph
 from factaudit.cli.json_output import is_answer_format, print_json_output
+from factaudit.cli.screen_text import format_terminal_screen, wrap_terminal_paragraph
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
 from factaudit.text.display_text import format_cached_reply_dates, format_count
@@ -94,7 +94,7 @@ def display_run_json(results: Results, out: Path, **more: Any) -> None:
 def display_run_results(results: Results, out: Path) -> None:
     """The first screen; a `FactauditError` where every verdict failed."""
     print_line()
-    for line in format_terminal_first_screen(results):
+    for line in format_terminal_screen(results):
         print_line(line)
     counts = Counter(finding["severity"] for finding in results.finding_rows)
     print_line(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
@@ -106,9 +106,9 @@ def display_run_results(results: Results, out: Path) -> None:
 def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run
-    from factaudit.audit.first_screen import list_scoring_engine_advice
+    from factaudit.audit.screen import list_engine_advice
 
-    for advice in list_scoring_engine_advice(make_audited_run(results.audits, results.about)):
+    for advice in list_engine_advice(make_audited_run(results.audits, results.about)):
         for line in wrap_terminal_paragraph(advice.sentence, f"{advice.word:<12}"):
             print_line(line)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from factaudit.audit.first_screen import FirstScreen
+from factaudit.audit.screen import Screen
 from factaudit.report.claim_browser import (
     MAX_REPORT_CLAIMS,
     ClaimBrowser,
@@ -58,9 +58,9 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     )
 
 
-def render_html_first_screen(screen: FirstScreen) -> str:
+def render_html_screen(screen: Screen) -> str:
     """The first screen alone, for a notebook."""
-    return str(make_html_template_environment().get_template("first_screen.html.j2").module.first_screen(screen))  # type: ignore[attr-defined]
+    return str(make_html_template_environment().get_template("screen.html.j2").module.screen_block(screen))  # type: ignore[attr-defined]
 
 
 def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser | None) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.first_screen import FirstScreen
+from factaudit.audit.screen import Screen
 from factaudit.report.report_document import ReportDocument, ReportSection
 from factaudit.report.report_tables import ReportTable, ReportTableCell
 from factaudit.report.summary import format_report_summary_finding_evidence
@@ -21,8 +21,8 @@ MAX_MARKDOWN_ROWS = 50
 def render_markdown_report(document: ReportDocument) -> str:
     """The whole document; figures by relative path, all text escaped."""
     parts = [f"# {escape_markdown(document.title)}"]
-    if document.first_screen.is_answer:
-        parts += render_markdown_first_screen(document.first_screen)
+    if document.screen.is_answer:
+        parts += render_markdown_first_screen(document.screen)
     else:
         parts += map(escape_markdown, document.summary_paragraphs[:1])
     if document.decision_table:
@@ -48,7 +48,7 @@ def render_markdown_report(document: ReportDocument) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def render_markdown_first_screen(screen: FirstScreen) -> list[str]:
+def render_markdown_first_screen(screen: Screen) -> list[str]:
     """The first screen as paragraphs: size, table, notes and advice."""
     heads = [escape_markdown(" ".join(filter(None, head))) for head in screen.columns]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]

@@ -15,13 +15,8 @@ from factaudit.audit import find_audit_declarations, list_computable_audits, loa
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
-from factaudit.audit.first_screen import (
-    DEFAULT_TITLE,
-    FirstScreen,
-    compose_first_screen,
-    rank_evaluators_for_first_screen,
-)
 from factaudit.audit.input_description import describe_graded_labels
+from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen, rank_evaluators
 from factaudit.publications.register import recognise_published_files
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
@@ -55,7 +50,7 @@ class ReportDocument:
     """A report, ready to be laid out. All text is plain: whoever lays it out escapes it."""
 
     title: str
-    first_screen: FirstScreen
+    screen: Screen
     summary_paragraphs: list[str]
     #: What each evaluator may be used for, then its figures.
     decision_table: ReportTable | None
@@ -95,7 +90,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     sections = [
         _build_report_engine_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])
     ]
-    ranked = rank_evaluators_for_first_screen(make_audited_run(results["audits"], about))
+    ranked = rank_evaluators(make_audited_run(results["audits"], about))
     sections += [_build_report_audit_section(audit, results, ranked) for audit in audits]
     sections += [_build_report_calls_section(results["calls"])] if results.get("calls") else []
     checks = build_report_check_table(results)
@@ -106,7 +101,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     first = choose_report_summary_findings(warnings)
     return ReportDocument(
         title=about.get("title") or DEFAULT_TITLE,
-        first_screen=compose_first_screen(results),
+        screen=compose_screen(results),
         summary_paragraphs=compose_report_summary_paragraphs(results),
         decision_table=build_report_evaluator_uses_table(results),
         evaluator_table=build_report_evaluator_overview(results),

@@ -23,7 +23,7 @@ from factaudit.audit.core.figure_formatting import (
     format_percent,
 )
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-from factaudit.audit.first_screen import describe_first_screen_run_size, rank_evaluators_for_first_screen
+from factaudit.audit.screen import describe_size, rank_evaluators
 from factaudit.report.report_tables import (
     N_UNFOLDED_EVALUATORS,
     ReportTable,
@@ -39,10 +39,10 @@ SEVERITIES = ("fail", "warn", "ok")
 def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     """A few sentences that answer the question; one string per paragraph."""
     audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators_for_first_screen(audited)), None)
+    best = next(iter(rank_evaluators(audited)), None)
     if best in audited.floors and len(audited.floors) < len(results["about"].get("evaluators") or []):
         best = None  # what is judged has no figure: to tell of what it is measured by would mislead
-    paragraphs = [describe_first_screen_run_size(audited)]
+    paragraphs = [describe_size(audited)]
     said = {name: a.opening(audited, best) for name, a in load_all_audits().items() if a.opening and audited.rows(name)}
     # Who is best comes first.
     paragraphs += [said.pop(name) for name in list(said) if load_all_audits()[name].best is not None]
@@ -99,11 +99,7 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
     audited = make_audited_run(results["audits"], results["about"])
     tasks = [one for name, audit in load_all_audits().items() if audited.rows(name) for one in audit.decides]
     given = [row["name"] for row in results["about"].get("evaluators") or []]
-    names = [
-        name
-        for name in dict.fromkeys([*rank_evaluators_for_first_screen(audited), *given])
-        if name not in audited.floors
-    ]
+    names = [name for name in dict.fromkeys([*rank_evaluators(audited), *given]) if name not in audited.floors]
     answers = {(name, one.task): one.answer(audited, name) for name in names for one in tasks}
     tasks = [one for one in tasks if any(answers[name, one.task] is not None for name in names)]
     names = [name for name in names if any(answers[name, one.task] is not None for one in tasks)]
@@ -143,7 +139,7 @@ def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable |
     glances = {name: audit.glance for name, audit in load_all_audits().items() if audit.glance and audited.rows(name)}
     names = [row["name"] for row in results["about"].get("evaluators") or []]
     names += [row["evaluator"] for name in glances for row in audited.rows(name)]
-    names = sorted(dict.fromkeys([*rank_evaluators_for_first_screen(audited), *names]), key=audited.floors.__contains__)
+    names = sorted(dict.fromkeys([*rank_evaluators(audited), *names]), key=audited.floors.__contains__)
     found = {
         name: {each: row for each in names if (row := one.figures(audited.rows(name), each)) is not None}
         for name, one in glances.items()
@@ -252,7 +248,7 @@ def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary
 def group_report_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[CheckFindingsSummary], list[Row]]:
     """The checks that have something to warn of, and the findings that are ``ok``."""
     severities = {severity: position for position, severity in enumerate(SEVERITIES)}
-    best = rank_evaluators_for_first_screen(make_audited_run(results["audits"], results.get("about", {})))
+    best = rank_evaluators(make_audited_run(results["audits"], results.get("about", {})))
     rank = {evaluator: position for position, evaluator in enumerate(best)}
     known = {check.id: (check, audit.name) for audit in load_all_audits().values() for check in audit.checks}
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from factaudit.audit.first_screen import FirstScreen
+    from factaudit.audit.screen import Screen
     from factaudit.results import Results
 
 #: The first screen is so wide, in characters.
-SCREEN_WIDTH = 80
+SCREEN_WIDTH = 100
 #: The line of a column's head: it may hold an evaluator's name.
 MAX_HEAD_WIDTH = 24
 
@@ -27,15 +27,15 @@ def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREE
     return lines.replace("\u00a0%", " %").splitlines()
 
 
-def format_terminal_first_screen(results: Results) -> Iterator[str]:
+def format_terminal_screen(results: Results) -> Iterator[str]:
     """The lines of a run's first screen, for a terminal."""
-    from factaudit.audit.first_screen import DEFAULT_TITLE, compose_first_screen
+    from factaudit.audit.screen import DEFAULT_TITLE, compose_screen
     from factaudit.report.summary import compose_report_summary_paragraphs
 
     content = results.to_dict()
-    screen = compose_first_screen(content)
+    screen = compose_screen(content)
     title = str(results.about.get("title") or DEFAULT_TITLE)
-    head = screen.size if title == DEFAULT_TITLE else f"{title}. {screen.size}"
+    head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
     yield from wrap_terminal_paragraph(head)
     if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
         for paragraph in compose_report_summary_paragraphs(content)[1:]:
@@ -50,7 +50,7 @@ def format_terminal_first_screen(results: Results) -> Iterator[str]:
         yield from wrap_terminal_paragraph(one.sentence, one.word.ljust(width))
 
 
-def _format_terminal_screen_table(screen: FirstScreen) -> Iterator[str]:
+def _format_terminal_screen_table(screen: Screen) -> Iterator[str]:
     """The table within `SCREEN_WIDTH`: long names are cut in their middle."""
     heads = [[_cut_in_middle(head[at], MAX_HEAD_WIDTH) for head in screen.columns] for at in (0, 1)]
     lines = heads + screen.rows

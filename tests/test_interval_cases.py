@@ -1,0 +1,207 @@
+"""Cases in which a figure or its interval was once wrong: what cannot vary, what ties, what is counted twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import find, judged
+from scipy.stats import norm
+from test_statements import make_world
+
+from factaudit.audit import list_computable_audits, make_audited_run
+from factaudit.audit.adjustment import compute_adjustment_effect
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.significance import p_above_other_figure, select_rows_beyond_limit
+from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
+from factaudit.audit.differences import compute_evaluator_differences
+from factaudit.audit.factscore import compute_factscore_audit
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
+from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.report.figure_selection import count_unscored_verdicts
+from factaudit.report.report_figures import list_report_figures
+from factaudit.results import compare
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.noise_floor import estimate_noise_floor
+from factaudit.tables import validate_claims, validate_verdicts
+
+
+def test_what_cannot_vary_has_no_interval() -> None:
+    rows = [{"label": i % 3 > 0, "a": 1, "b": 0, "e": i % 2, "doc_id": f"d{i // 4}"} for i in range(60)]
+    renamed = [{**row, "always-yes": row["a"], "always-no": row["b"], "label": int(row["label"])} for row in rows]
+    table = judged(renamed, "always-yes", "always-no", "e")
+    rates = compute_evaluator_rates(table, intervals=ClusterBootstrap(50))
+    for row in rates:
+        is_constant = row["evaluator"] != "e"
+        assert {row[f"{key}_low"] is None for key in RATE_NAMES} == {is_constant}
+        assert (
+            row["dataset"] == "__macro__" or ("it says the same of every claim" in (row["reason"] or "")) == is_constant
+        )
+        assert not is_constant or row["bacc"] == 0.5
+    differences = compute_evaluator_differences(table, intervals=ClusterBootstrap(50))
+    for row in differences:
+        both = {row["evaluator_a"], row["evaluator_b"]} == {"always-yes", "always-no"}
+        assert (row["difference_low"] is None) == both
+    claims, verdicts = make_world("whole")
+    verdicts = verdicts.assign(evaluator=verdicts["evaluator"].replace({"swift": "always-no"}))
+    verdicts.loc[verdicts["evaluator"] == "always-no", ["score", "prediction"]] = [0.0, 0]
+    found = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["discrimination"], replicates=50)
+    constant = [row for row in found.audits["discrimination"] if row["evaluator"] == "always-no"]
+    assert constant
+    assert all(row["auc"] == 0.5 for row in constant)
+    assert {row[f"{key}_low"] for row in constant for key in ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc")} == {None}
+    assert all(row["average_precision_low"] < row["average_precision"] for row in constant), "it is the share of errors"
+
+
+def test_a_bias_reaches_no_farther_than_both_rates() -> None:
+    """Three errors were seen: no rate of errors without any is compared with a prediction of 100 %."""
+    rows = [{"label": int(i > 2), "e": 0, "system": "s", "doc_id": f"d{i}"} for i in range(19)]
+    row = find(
+        compute_quantification_bias(judged(rows, "e"), intervals=ClusterBootstrap(50)), system="s", level="claim"
+    )
+    assert row["bias"] == pytest.approx(16 / 19)
+    assert row["bias_high"] <= row["predicted_error_rate_high"] - row["labelled_error_rate_low"] + 1e-12
+    assert row["bias_high"] < 1
+    assert row["bias_low"] < row["bias"] < row["bias_high"]
+
+
+def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
+    random = np.random.default_rng(2)
+    rows = [
+        {"system": system, "label": int(i % 4 > 0), "e": int(i % 5 > 0), "doc_id": f"d{random.integers(30)}"}
+        for system in ("ant", "bee", "cat")
+        for i in range(40)
+    ]
+    intervals = ClusterBootstrap(50)
+    (row,) = compute_headroom(judged(rows, "e"), levels=["claim"], intervals=intervals)
+    assert row["predicted_system"] == row["labelled_system"] == "ant, bee, cat"
+    names = {"ant": "zebra", "bee": "yak", "cat": "wolf"}
+    other = [{**one, "system": names[one["system"]]} for one in rows]
+    (renamed,) = compute_headroom(judged(other, "e"), levels=["claim"], intervals=intervals)
+    assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx((row["bias_low"], row["bias_high"]))
+
+
+def test_nothing_is_beyond_a_limit_that_is_not_beyond_0() -> None:
+    """An exact test of the bias holds for every limit: what is 5 points off is off."""
+    row = {"dataset": "d", "bias": 0.3, "bias_low": 0.2, "bias_high": 0.4, "n_clusters": 50}
+    run = make_audited_run({}, {})
+    for limit in (0.0, 0.05):
+        assert select_rows_beyond_limit(run, [row | {"p_bias": 0.2}], "bias", limit) == []
+        assert len(select_rows_beyond_limit(run, [row | {"p_bias": 1e-6}], "bias", limit)) == 1
+        turned = {"bias": -0.3, "bias_low": -0.4, "bias_high": -0.2, "p_bias": 0.2}
+        assert select_rows_beyond_limit(run, [row | turned], "bias", limit) == []
+
+
+@pytest.mark.parametrize("other", [0.5, 0.7, 0.8, 0.9])
+def test_a_figure_is_above_another_by_the_sides_of_their_intervals_that_face(other: float) -> None:
+    """Each side's half-width is its own: 0.1 below the one, 0.1 above the other, whatever stands on their far sides."""
+    row = {"dataset": "d", "tpr": 0.8, "tpr_low": 0.7, "tpr_high": 0.95, "n_clusters": 10**6}
+    other_row = {"dataset": "d", "fpr": other, "fpr_low": other - 0.2, "fpr_high": other + 0.1}
+    z = norm.isf(0.025) * (0.8 - other) / 0.02**0.5
+    found = p_above_other_figure(make_audited_run({}, {}), row, "tpr", other_row, "fpr")
+    assert found == pytest.approx(min(1.0, 2 * norm.sf(z)), rel=1e-3)
+
+
+def test_responses_that_are_all_alike_have_no_interval() -> None:
+    rows = [
+        {"system": "s", "response_id": f"r{i // 4}", "doc_id": f"d{i // 4}", "label": 1, "e": int(i % 4 > 0)}
+        for i in range(40)
+    ]
+    (row,) = compute_factscore_audit(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    assert (row["score"], row["score_low"], row["score_high"]) == (0.75, None, None)
+    assert (
+        "no interval for score, init_score, f1: its responses are fewer than two, or all have the same" in row["reason"]
+    )
+    unlike = [one | {"e": 1} if one["response_id"] == "r0" else one for one in rows]
+    (row,) = compute_factscore_audit(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    assert row["score_low"] < row["score"] < row["score_high"]
+    assert row["reason"] is None
+
+
+def test_a_headroom_is_off_by_no_more_than_both_rates_leave() -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        {"system": f"s{i % 6}", "label": int(random.random() > 0.2), "e": int(random.random() > 0.2), "doc_id": f"d{i}"}
+        for i in range(36)
+    ]
+    (row,) = compute_headroom(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
+    assert row["bias_high"] <= max(row["predicted_high"] - row["labelled_low"], 0)
+    assert row["bias_low"] >= min(row["predicted_low"] - row["labelled_high"], 0)
+    assert row["bias_low"] <= row["bias"] <= row["bias_high"]
+
+
+def few_labels(claims: pd.DataFrame) -> pd.DataFrame:
+    return claims.assign(label=claims["label"].where(np.arange(len(claims)) < 72))
+
+
+def test_responses_of_one_claim_are_estimated_once() -> None:
+    claims, verdicts = make_world("whole")
+    verdicts = validate_verdicts(verdicts)
+    single = claims.assign(response_id=claims["claim_id"])
+    claims = claims.assign(response_id=[f"r{i // 24}-{i % 6}" for i in range(len(claims))])
+    levels = {
+        name: {
+            row["level"] for row in estimate_rates(validate_claims(few_labels(table)), verdicts).audits()["estimates"]
+        }
+        for name, table in (("single", single), ("several", claims))
+    }
+    assert levels == {"single": {"claim"}, "several": {"claim", "response"}}
+    asked = estimate_rates(validate_claims(few_labels(single)), verdicts, levels=["response"]).audits()["estimates"]
+    assert {row["level"] for row in asked} == {"response"}
+
+
+def test_unscored_claims_are_counted_once() -> None:
+    about = {"dataset": "d", "evaluator": "e", "level": "claim", "n": 10, "n_labelled": 15}
+    rates = {"labelled_error_rate": 0.2, "predicted_error_rate": 0.3, "bias": 0.1}
+    rows = [about | rates | {"system": name, "n_unscored": n} for name, n in (("a", 2), ("b", 3), ("__all__", 5))]
+    audit = list_computable_audits()["quantification"]
+    captions = [one.caption for one in list_report_figures(audit, rows, ["e"], {"confidence": 0.95})]
+    assert captions
+    assert all("5 unscored in all." in caption for caption in captions)
+    methods = [row | {"method": method} for row in rows for method in ("none", "adjusted_counts")]
+    assert count_unscored_verdicts(methods[:4]) == 5, "of each method the same claims are unscored"
+
+
+def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() -> None:
+    rows = [
+        {"system": system, "response_id": f"{system}{at // 4}", "label": int(at >= errors), "e": at % 2}
+        for system, errors in (("ant", 12), ("bee", 4))
+        for at in range(40)
+    ]
+    found = collect_findings({"adjustment": compute_adjustment_effect(judged(rows, "e"))})
+    (statement,) = [each["statement"] for each in found if each["id"] == "calibration"]
+    assert "(bee (4)): a calibration on one rests on no more. ant has most (12)." in statement  # 1 and 3 responses
+
+
+def test_an_interval_of_the_noise_floor_holds_its_point() -> None:
+    merged, n_open = np.array([1.0, 0, 0, 1, 0, 0]), np.full(6, 8)
+    for hits in (0, 4):
+        floor = estimate_noise_floor(merged, n_open, np.array([[4] * 6, [hits] * 6]), ClusterBootstrap(replicates=60))
+        assert floor is not None
+        for point, (low, high) in zip(
+            (floor.false_positive_rate, floor.floor, floor.excess), floor.intervals, strict=True
+        ):
+            assert low is not None
+            assert high is not None
+            assert low <= point <= high
+
+
+Row = dict[str, Any]
+
+
+def test_a_false_fact_is_false_of_one_person_and_may_be_true_of_another() -> None:
+    row: Row = {"dataset": "d", "evaluator": "e", "system": "heron", "gap": 0.2, "gap_low": 0.1, "gap_min": 0.2}
+    row |= {"share_merged": 0.7, "n_merged": 14, "n_answered": 20, "n_undecided": 0, "n_without_candidates": 0}
+    row |= {"merged_floor": 0.0, "merged_excess": 0.7, "n_elsewhere": 9, "n_facts": 90, "n_false": 26}
+    row |= {"merged_excess_high": 0.9, "n_clusters": 20}
+    row |= {"init_factscore": 1.0, "init_dfactscore": 0.8, "gap_high": 0.3, "merged_excess_low": 0.4}
+    (finding,) = DFACTSCORE_AUDITS[0].checks[0].run(AuditedRun({"dfactscore": [row]}))
+    assert (
+        "Of 26 facts known to be false of a person, the verifier supports none on that person's page. "
+        in finding.statement
+    )

@@ -1,0 +1,268 @@
+"""The first screen: what it says of many kinds of runs, and what it must not say."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit import compare
+from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
+from factaudit.cli.screen_text import SCREEN_WIDTH, format_terminal_screen
+from factaudit.errors import UsageError
+from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.results import Results
+
+SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")
+
+
+def make_tables(
+    rates: dict[str, tuple[float, float]],
+    n: int = 600,
+    error_share: float = 0.3,
+    systems: tuple[str, ...] = SYSTEMS,
+    datasets: tuple[str, ...] = ("d",),
+    labelled: bool = True,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims, and verdicts of evaluators with these (TPR, TNR)."""
+    random = np.random.default_rng(0)
+    labels = (random.random(n) >= error_share).astype(int)
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{i:05}" for i in range(n)],
+            "dataset": [datasets[i % len(datasets)] for i in range(n)],
+            "doc": [f"document {i // 3}" for i in range(n)],
+            "claim": [f"claim {i}" for i in range(n)],
+            "label": labels if labelled else None,
+        }
+    )
+    if systems:
+        claims["system"] = [systems[i % len(systems)] for i in range(n)]
+    verdicts = []
+    for name, (tpr, tnr) in rates.items():
+        hit = random.random(n)
+        said = np.where(labels == 1, hit < tpr, hit >= tnr).astype(int)
+        rows = {"claim_id": claims["claim_id"], "evaluator": name, "prediction": said, "status": "ok"}
+        verdicts.append(pd.DataFrame(rows).astype({"prediction": "Int64"}))
+    return claims, pd.concat(verdicts, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    from importlib.resources import as_file, files
+
+    from factaudit.experiment import run
+
+    with as_file(files("factaudit.start").joinpath("demo")) as folder:
+        return run(folder / "ragtruth.yaml", tmp_path_factory.mktemp("demo") / "run", settings={"replicates": 200})
+
+
+def lose(verdicts: pd.DataFrame, rows: Any) -> pd.DataFrame:
+    """The verdicts, some of which failed."""
+    return verdicts.assign(prediction=verdicts["prediction"].mask(rows), status=verdicts["status"].mask(rows, "error"))
+
+
+def compose(tables: tuple[pd.DataFrame, pd.DataFrame], **options: Any) -> Screen:
+    return compose_screen(compare(*tables, **{"replicates": 100, **options}).to_dict())
+
+
+def advice_of(screen: Screen, word: str) -> list[str]:
+    return [one.sentence for one in screen.advice if one.word == word]
+
+
+def column_of(screen: Screen, head: str) -> list[str]:
+    (at,) = [i for i, lines in enumerate(screen.columns) if head in " ".join(lines)]
+    return [row[at] for row in screen.rows]
+
+
+#: Evaluators with their TPR and TNR (and what else the tables are), and sentences that the screen has.
+WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "a clear best and one to avoid": (
+        {"rates": {"good": (0.95, 0.6), "always": (0.05, 0.99)}},
+        [
+            ("Use", "good; it is significantly more accurate than always."),
+            ("Avoid", "always flags 9"),
+            ("Not for", "finding single errors: good misses"),
+        ],
+    ),
+    "equals": (
+        {"rates": {"a": (0.9, 0.9), "b": (0.9, 0.9)}},
+        [("Use", "; the difference between them is not significant."), ("Good for", "finding single errors: ")],
+    ),
+    "equals with opposite habits": (
+        {"rates": {"strict": (0.7, 0.95), "lenient": (0.95, 0.7)}, "n": 2000},
+        [("Use", "strict misses fewer errors, lenient raises fewer false alarms.")],
+    ),
+    "guessing": (
+        {"rates": {"a": (0.5, 0.5), "b": (0.5, 0.5)}},
+        [("Avoid", "None of the 2 evaluators is significantly better than guessing.")],
+    ),
+    "a single evaluator": (
+        {"rates": {"only": (0.9, 0.9)}, "systems": ()},
+        [("Use", "only is significantly better than guessing.")],
+    ),
+    "all labelled correct": (
+        {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 0.0},
+        [("Label", "Too few labels to tell how many errors are missed: all 40 labelled claims are correct.")],
+    ),
+    "all labelled errors": (
+        {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 1.0},
+        [("Label", "how many correct claims are flagged: all 40 labelled claims are errors. Aim for 30 of each")],
+    ),
+    "five claims": (
+        {"rates": {"a": (0.9, 0.9)}, "n": 5},
+        [("Label", "Too few labels to tell how many errors are missed")],
+    ),
+    "no labels": (
+        {"rates": {"a": (0.9, 0.9)}, "labelled": False},
+        [("Label", "No claim is labelled, so nobody can say which verdicts are right")],
+    ),
+    "few errors": (
+        {"rates": {"a": (0.9, 0.9)}, "n": 80, "error_share": 0.2},
+        [("Beware", "These figures rest on only ")],
+    ),
+    "two systems that the labels cannot order": (
+        {"rates": {"a": (0.9, 0.9)}, "systems": ("x", "y")},
+        [("Beware", "The labels differ significantly for none of 1 pair of systems")],
+    ),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_advice(world: str) -> None:
+    tables, expected = WORLDS[world]
+    screen = compose(make_tables(**tables))
+    for word, sentence in expected:
+        assert any(sentence in one for one in advice_of(screen, word)), (word, sentence, screen.advice)
+    words = [one.word for one in screen.advice]
+    if "Label" in words:
+        assert "Use" not in words
+    for one in screen.advice:
+        assert one.sentence.endswith("."), one
+        assert "nan" not in one.sentence
+        assert "None" not in one.sentence or one.sentence.startswith("None of")
+
+
+def test_a_column_has_one_unit_and_few_labels_show_their_count() -> None:
+    """Of 20 errors and 100 correct claims one column was a count and the other a share."""
+    claims, verdicts = make_tables({"a": (0.8, 0.75)}, n=120, systems=())
+    claims["label"] = [0] * 20 + [1] * 100
+    verdicts["prediction"] = pd.array([1] * 5 + [0] * 15 + [0] * 20 + [1] * 80, dtype="Int64")
+    screen = compose((claims, verdicts))
+    assert column_of(screen, "misses") == ["25 % (5 of 20)"]
+    assert column_of(screen, "flags") == ["20 %"]
+
+
+def test_without_intervals_no_difference_is_claimed() -> None:
+    screen = compose(make_tables({"a": (0.95, 0.9), "b": (0.2, 0.2)}), replicates=0)
+    assert not {"Use", "Avoid", "Not for", "Good for"} & {one.word for one in screen.advice}
+    assert "CI" not in str(screen.columns)
+
+
+def test_unscored_claims_leave_a_range_on_any_data_set() -> None:
+    """A data set without any verdict hid that another one had a fifth of its claims unscored."""
+    claims, verdicts = make_tables({"a": (0.95, 0.9), "b": (0.95, 0.9)}, datasets=("d", "e"))
+    of_d = verdicts["claim_id"].isin(claims.loc[claims["dataset"] == "d", "claim_id"])
+    of_a = verdicts["evaluator"] == "a"
+    screen = compose((claims, lose(verdicts, of_a & of_d & (verdicts.index % 5 == 0))))
+    (said,) = [one for one in advice_of(screen, "Beware") if "missing or guessed" in one]
+    assert "a on 60 claims" in said
+    assert "b on" not in said
+    empty = compose((claims, lose(verdicts, of_a & (~of_d | (verdicts.index % 5 == 0)))))
+    assert any("missing or guessed" in one for one in advice_of(empty, "Beware"))
+    cells = dict(zip(column_of(empty, "evaluator"), column_of(empty, "misses"), strict=True))
+    assert " to " in cells["a"]
+    assert " to " not in cells["b"]
+
+
+def test_reversed_pairs_are_counted_with_what_unscored_claims_leave_open() -> None:
+    claims, verdicts = make_tables({"a": (0.95, 0.95)}, n=1200, systems=("bad", "fine"))
+    random = np.random.default_rng(1)
+    bad = (claims["system"] == "bad").to_numpy()
+    claims["label"] = np.where(random.random(1200) < np.where(bad, 0.5, 0.1), 0, 1)
+    said = (random.random(1200) > np.where(bad, 0.15, 0.25)).astype(int)
+    verdicts["prediction"] = pd.array(said, dtype="Int64")
+    audits = ["rates", "quantification", "ranking"]
+    assert column_of(compose((claims, verdicts), audits=audits), "wrong order") == ["1 of 1 pair"]
+    lossy = lose(verdicts, ~bad & (random.random(1200) < 0.4))
+    assert column_of(compose((claims, lossy), audits=audits), "wrong order") == ["0 to 1 pairs"]
+
+
+def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> None:
+    tables = make_tables({"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary"))
+    told = "It was trained on this benchmark, so expect less on your data."
+    (use,) = advice_of(compose(tables, trained_on={"a": ["ragtruth"]}), "Use")
+    assert use.endswith(told)
+    (use,) = advice_of(compose(tables, trained_on={"b": ["ragtruth"]}), "Use")
+    assert told not in use
+    with pytest.raises(UsageError, match="trained_on: no evaluator 'c'"):
+        compare(*tables, trained_on={"c": ["x"]})
+
+
+def test_many_evaluators_are_cut_and_counted() -> None:
+    tables = make_tables({f"judge_{i:02}": (0.9 - 0.02 * i, 0.8) for i in range(12)})
+    screen = compose(tables, audits=["rates", "differences"])
+    assert len(screen.rows) == MAX_EVALUATORS
+    assert screen.describe_shown_rows() == "The best 8 of 12 evaluators"
+    assert {row[0] for row in (*screen.rows, *screen.more_rows)} == {f"judge_{i:02}" for i in range(12)}
+
+
+def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
+    claims, verdicts = make_tables({"a": (0.9, 0.85)}, n=1200, systems=("ada", "bea"))
+    few = claims.assign(label=claims["label"].astype("Int64").where(claims.index % 5 == 0))
+    verdicts["score"] = verdicts["prediction"] * 0.8 + 0.1
+    results = compare(claims, verdicts, audits=["quantification"], replicates=50)
+    results.audits.update(estimate_rates(few, verdicts, levels=["claim"]).audits())
+    screen = compose_screen(results.to_dict())
+    heads = ["system", "estimated error rate, % (95 % CI)", "predicted by a", "by all labels"]
+    assert [" ".join(lines).strip() for lines in screen.columns] == heads
+    by_system = {row["system"]: row for row in results.audits["quantification"]}
+    assert {row[0]: row[3] for row in screen.rows} == {
+        system: f"{100 * by_system[system]['labelled_error_rate']:.1f}" for system in ("ada", "bea")
+    }
+    (use,) = advice_of(screen, "Use")
+    assert use.startswith("the estimated rates: 240 labels give 95 % CIs of ")
+
+
+def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -> None:
+    """The advice gave rates that the same screen showed to be farther off than those that it replaced."""
+    results = deepcopy(demo_results.to_dict())
+    assert any("expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
+    for row in results["audits"]["quantification"]:
+        row["bias"] /= 10  # now the predicted rates are nearer than the estimates are expected to be
+    assert not any("expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
+
+
+def test_the_terminal_shows_the_screen(demo_results: Results) -> None:
+    lines = list(format_terminal_screen(demo_results))
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= SCREEN_WIDTH
+    text = "\n".join(lines)
+    for word in ("Use ", "Avoid ", "Not for ", "Instead ", "Weak on "):
+        assert f"\n{word}" in text
+
+
+def test_a_long_name_is_cut_in_its_middle() -> None:
+    name = "an-evaluator-with-a-name-that-is-longer-than-any-table-has-room-for-" + "x" * 40
+    results = compare(*make_tables({name: (0.9, 0.9), "b": (0.2, 0.2)}, n=300), audits=["rates"], replicates=50)
+    table = [line for line in format_terminal_screen(results) if "%" in line and "(" in line]
+    assert all(len(line) <= SCREEN_WIDTH for line in table[:3])
+
+
+def test_a_notebook_shows_the_screen_and_escapes_names() -> None:
+    results = compare(*make_tables({"<b>": (0.9, 0.9)}, n=300), audits=["rates"], replicates=50)
+    html = results._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_the_trial_model_is_named() -> None:
+    tables = make_tables({"llm": (0.9, 0.9)})
+    said = "The model of llm is only for trying factaudit; ignore its figures."
+    made = compose(tables, audits=["rates"], signatures={"llm": "llm|model:SmolLM2-135M-Instruct.Q4_1"})
+    assert said in advice_of(made, "Beware")
+    other = compose(tables, audits=["rates"], signatures={"llm": "llm|model:gpt-4o-mini"})
+    assert said not in advice_of(other, "Beware")
