@@ -66,9 +66,8 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     assert decision.sentence == said
     assert answers(of, "useless")["find single errors"].may == "no"
     (line,) = instead(of)
-    assert line.startswith(
-        f"review the {100 * review:.0f} % of the claims that e scores lowest: at most 5 % of the others"
-    )
+    said = f"review the {100 * review:.0f} % of the claims that e scores lowest: at most 5 % of the others are errors"
+    assert line.startswith(said)
     (remark,) = AUDIT.remarks(of["audits"]["triage"], [])
     assert "by the scores of e (confidence 90 %)" in remark
 
