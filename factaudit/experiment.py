@@ -28,7 +28,6 @@ from factaudit.evaluators.judging import (
     check_unique_evaluator_names,
     judge,
     list_files_named_by_evaluator_options,
-    list_rule_promise_caveats,
     make_named_evaluator,
     walk_evaluator_members,
 )
@@ -220,7 +219,7 @@ def run(
             for part, _ in walk_evaluator_members(one.evaluator):
                 if found := getattr(part, "provenance", None):
                     provenance.append({"evaluator": one.name, **found})
-        for line in [*format_unscored_verdicts(verdicts), *list_rule_promise_caveats(evaluators)]:
+        for line in format_unscored_verdicts(verdicts):
             tell(line)
         tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
         looks = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,9 @@ from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.cascade import certify_cascade
 from factaudit.estimate.label_sample import draw_label_sample, read_sample
 from factaudit.estimate.rate_estimation import join_claims_for_estimation
 from factaudit.estimate.triage import TriageResults, triage_claims
-from factaudit.evaluators.base import Claim, Verdict
-from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
-from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.triage_rule import TriageRule, read_triage_rule
 from factaudit.stats.risk_control import control_passing_errors, error_share_p_values
 from factaudit.stats.score_combination import cross_fit_combined_risk
@@ -212,8 +207,6 @@ def test_where_every_claim_is_labelled_nothing_is_promised():
     claims, verdicts = tables(GOOD)
     with pytest.raises(UsageError, match=r"all 600 claims are labelled: none is left to triage\. --target pop"):
         triage_claims(claims, verdicts)
-    with pytest.raises(UsageError, match="none is left to triage"):
-        certify_cascade(claims, verdicts, "e1")
     assert triage_claims(claims, verdicts, target="population").promises[0]["n_passing"] > 0
     is_open = (claims["system"] == "s01") & (np.arange(len(claims)) % 2 == 0)
     some = claims.assign(label=claims["label"].mask(is_open))
@@ -315,74 +308,6 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     code, _, err = call("triage", *arguments, "--max-error", "0.9", "--out", "t")
     assert code == 0, err
     assert not Path("t/review.html").exists()  # all claims pass
-
-
-@pytest.fixture
-def rule_file(tmp_path: Path) -> Path:
-    """A rule of two evaluators that read texts: a claim passes where half of its bigrams and words are found, about."""
-    scale = {"rouge2": 0.0, "unigram": 0.0}
-    rule = TriageRule({"rouge2": 0.5, "unigram": 0.5}, {"__all__": 0.0}, None, scale, {"rouge2": 1.0, "unigram": 1.0})
-    rule.write(tmp_path / "rule.json")
-    return tmp_path / "rule.json"
-
-
-TEXTS = [
-    Claim("same", "The mill stands by the river.", "The mill stands by the river."),
-    Claim("other", "Nobody paints green ladders here.", "The mill stands by the river."),
-    Claim("short", "Mill", "The mill stands by the river."),  # one token has no bigram
-]
-
-
-def test_a_rule_is_an_evaluator_that_passes_or_asks_for_review(rule_file: Path):
-    evaluator = make_evaluator("triage", {"rule": rule_file})
-    found = {one.claim_id: one for one in evaluator.judge(TEXTS)}
-    assert [(found[name].prediction, found[name].raw) for name in ("same", "other")] == [(1, "pass"), (0, "review")]
-    assert found["same"].score > 0.5 > found["other"].score
-    assert (found["short"].prediction, found["short"].status) == (None, "skipped")
-    named = make_named_evaluator(f"triage:rule={rule_file},evaluators=unigram+rouge2")
-    assert named.name == "triage(rouge2+unigram)"
-    assert [one.score for one in named.evaluator.judge(TEXTS[:2])] == [found["same"].score, found["other"].score]
-
-
-@pytest.mark.parametrize(("target", "n_told"), [("corpus", 1), ("population", 0)])
-def test_a_rule_of_other_claims_is_told_where_it_judges(
-    rule_file: Path, tmp_path: Path, call: Call, target: str, n_told: int
-):
-    replace(read_triage_rule(rule_file), promise={"target": target}).write(rule_file)
-    claims = pd.DataFrame([(one.claim_id, one.claim, one.doc) for one in TEXTS], columns=["claim_id", "claim", "doc"])
-    claims.to_csv(tmp_path / "new.csv", index=False)
-    out = str(tmp_path / "verdicts.parquet")
-    code, told, err = call("judge", str(tmp_path / "new.csv"), "--evaluator", f"triage:rule={rule_file}", "--out", out)
-    assert code == 0, err
-    assert told.count("its rule promises nothing of claims other than those that certified it") == n_told
-
-
-def test_the_next_evaluator_is_asked_of_what_does_not_pass_only(rule_file: Path):
-    named = make_named_evaluator({"triage": {"rule": str(rule_file), "then": "always-yes"}})
-    assert named.name == "triage(rouge2+unigram, then always-yes)"
-    asked: list[str] = []
-
-    class Recorder:
-        def judge(self, claims):
-            for claim in claims:
-                asked.append(claim.claim_id)
-                yield Verdict(claim.claim_id, 0.9)
-
-    named.evaluator._next = NamedEvaluator("always-yes", Recorder(), threshold=0.95)
-    found = {one.claim_id: one.prediction for one in named.evaluator.judge(TEXTS)}
-    assert asked == ["other", "short"]
-    assert found == {"same": 1, "other": 0, "short": 0}  # 0.9 is under the next one's own threshold
-
-
-def test_a_rule_of_other_evaluators_or_with_a_column_is_refused(rule_file: Path, tmp_path: Path):
-    with pytest.raises(UsageError, match="is of rouge2 and unigram, found evaluators tfidf and rouge2"):
-        make_evaluator("triage", {"rule": rule_file, "evaluators": "tfidf+rouge2"})
-    TriageRule({"rouge2": 1.0}, {"a": 0.5}, column="system").write(tmp_path / "by.json")
-    with pytest.raises(UsageError, match="a threshold for each system, which evaluators do not see"):
-        make_evaluator("triage", {"rule": tmp_path / "by.json"})
-    signature = make_evaluator("triage", {"rule": rule_file}).signature
-    TriageRule({"rouge2": 1.0}, {"__all__": 0.2}).write(rule_file)
-    assert make_evaluator("triage", {"rule": rule_file}).signature != signature
 
 
 @pytest.mark.slow

@@ -134,9 +134,6 @@ PATHS = {
     "alignscore": {"model": YamlPathKind.NAME_OR_PATH},
     "chunked": {"evaluator": YamlPathKind.EVALUATORS, "tokenizer": YamlPathKind.NAME_OR_PATH},
     "ensemble": {"evaluators": YamlPathKind.EVALUATORS},
-    "learned": {"rule": YamlPathKind.PATH, "evaluators": YamlPathKind.EVALUATORS},
-    "cascade": {"rule": YamlPathKind.PATH, "evaluators": YamlPathKind.EVALUATORS},
-    "triage": {"rule": YamlPathKind.PATH, "then": YamlPathKind.EVALUATORS, "evaluators": YamlPathKind.EVALUATORS},
 }
 
 

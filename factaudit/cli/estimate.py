@@ -1,4 +1,4 @@
-"""Error rates from few labels: ``estimate``, ``estimate --calibrate SYSTEM`` and ``estimate --combine``."""
+"""Error rates from few labels: ``estimate`` and ``estimate --calibrate SYSTEM``."""
 
 from __future__ import annotations
 
@@ -216,57 +216,6 @@ def estimate_calibrate_command(
     print_json_output({"rows": list_plain_rows(rows), "out": out})
 
 
-@click.command(
-    "estimate --combine",
-    cls=JsonOutputCommand,
-    json_keys={
-        "rows": "array: of ensemble, best member (chosen inside the folds) and each member: bacc, tpr, tnr on claims"
-        " left out, n, threshold; of the ensemble gain, gain_low, gain_high",
-        "statement": "string: whether to use the ensemble",
-        "out": "string: the ensemble, a file that `judge` applies",
-    },
-    short_help="Learn an ensemble of evaluators from labels.",
-    epilog=options.format_help_example(
-        "factaudit estimate --combine claims.parquet verdicts.parquet --labels mine.csv --out ensemble.json"
-    ),
-)
-@options.CLAIMS_ARGUMENT
-@options.VERDICTS_ARGUMENT
-@click.option("--evaluator", "evaluators", multiple=True, help="Only these.  [default: all]")
-@click.option("--out", type=options.PATH_TYPE, required=True, help="The ensemble: a JSON file.")
-@options.LABEL_RULE_OPTION
-@options.add_mapping_options
-@options.SEED_OPTION
-def estimate_combine_command(
-    claims: Path, verdicts: tuple[Path, ...], out: Path, labels: Sequence[Path], mapping: ColumnMapping, **learning: Any
-) -> None:
-    """Learn weights of evaluators' scores from labels, and compare the ensemble with its best member.
-
-    Both are measured on documents that nothing was fitted or chosen on (nested cross-validation). The file is an
-    evaluator: `judge CLAIMS --evaluator learned:rule=ensemble.json`.
-    """
-    from factaudit.estimate.learned_ensemble import learn_ensemble
-    from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_judged_input_claims
-
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels], out)
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
-    found = learn_ensemble(loaded.claims, loaded.verdicts, annotations=loaded.annotations, **learning)
-    found.rule.write(out)
-    width = max(len(row["evaluator"]) for row in found.rows)
-    print_line(f"{'':{width}}  balanced acc.    TPR    TNR   (%, on documents left out)")
-    for row in found.rows:
-        print_line(
-            f"{row['evaluator']:{width}}  {100 * row['bacc']:13.1f}  {100 * row['tpr']:5.1f}  {100 * row['tnr']:5.1f}"
-        )
-    slopes = found.rule.odds.slopes
-    print_line(f"weights of standardised scores: {', '.join(f'{name} {one:.2f}' for name, one in slopes.items())}")
-    print_line(found.statement)
-    print_line(str(out))
-    print_json_output({"rows": found.rows, "statement": found.statement, "out": out})
-
-
 estimate_command.add_mode("--calibrate", estimate_calibrate_command)
-estimate_command.add_mode("--combine", estimate_combine_command)
 
 COMMANDS = (estimate_command,)

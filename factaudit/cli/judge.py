@@ -68,7 +68,7 @@ def judge_command(
 ) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     from factaudit.evaluators.judging import judge as judge_claims
-    from factaudit.evaluators.judging import list_rule_promise_caveats, walk_evaluator_members
+    from factaudit.evaluators.judging import walk_evaluator_members
     from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
     from factaudit.files import delete_unheld_folder
     from factaudit.tables import parse_table_suffix, write_table
@@ -83,7 +83,7 @@ def judge_command(
         counts = part["status"].value_counts()
         print_line(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
-    for line in [*format_unscored_verdicts(verdicts), *list_rule_promise_caveats(named)]:
+    for line in format_unscored_verdicts(verdicts):
         print_line(line)
     members = [
         part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)

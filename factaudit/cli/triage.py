@@ -11,13 +11,11 @@ import click
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.terminal import print_line
-from factaudit.errors import UsageError
 from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.triage import TriageResults
     from factaudit.tables.column_mapping import ColumnMapping
 
@@ -32,13 +30,11 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     json_keys={
         "promises": "array: per group (all claims, a dataset or a system): n_passing, n_known_errors"
         " (labelled, do not pass), share_passing, statement",
-        "rule": "string: the rule, a file that `judge` and Python apply to new claims",
+        "rule": "string: the rule, a file that `read_triage_rule` applies to new claims",
         "queue": "string: a row per claim, those to review first",
         "curve": "string: errors that pass by the share that passes, a row per threshold",
         "figure": "string: the curve",
         "page": "string or null: the first claims of the queue, to label; null where claims have no text",
-        "ways": "array: with --then: the first judges alone (first), the cascade, and the second judge of all claims"
-        " (second): n_asked, cost in US dollars, n_passing, n_review, minutes of people; else empty",
     },
     short_help="Say which claims pass without review.",
     epilog=options.format_help_example(
@@ -73,16 +69,6 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Promised of these claims, or of further ones on new documents.",
 )
 @click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
-@click.option(
-    "--then",
-    metavar="EVALUATOR",
-    help="A second judge, asked where the others are unsure: of the verdicts, or asked now of the labelled claims.",
-)
-@click.option(
-    "--call-cost",
-    type=click.FloatRange(0),
-    help="US dollars that --then costs a claim.  [default: by the prices of its model]",
-)
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options
 @options.SEED_OPTION
@@ -92,8 +78,6 @@ def triage_command(
     out: Path,
     by: str,
     sample: Path | None,
-    then: str | None,
-    call_cost: float | None,
     labels: Sequence[Path],
     seed: int,
     mapping: ColumnMapping,
@@ -104,46 +88,26 @@ def triage_command(
     Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
     of several that is fitted to the labels.
     """
-    from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
-    from factaudit.evaluators.triage_rule import TriageRule
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
-
-    if then is None and call_cost is not None:
-        raise UsageError("--call-cost is of the second judge: name it with --then")
-    if then is not None and by != "all":
-        raise UsageError(f"--by {by}: a cascade makes one promise over all claims")
 
     check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, sample], *(out / name for name in _TRIAGE_FILES))
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05
     given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}
-    if then is None:
-        results: TriageResults | CascadeResults = triage_claims(
-            loaded.claims, loaded.verdicts, **given, by=by, seed=seed
-        )
-        ways: list[Any] = []
-    else:
-        results, how_priced = certify_cascade_for_command(loaded.claims, loaded.verdicts, then, call_cost, out, given)
-        ways = results.ways
+    results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
     page = write_triage_command_folder(results, out, max_error=promise["max_error"])
     for row in results.promises:
         print_line(row["statement"])
-    if isinstance(results, CascadeResults):
-        display_cascade_beside_single_judges(results, how_priced)
-    if isinstance(results.rule, TriageRule) and len(results.rule.weights) > 1:
+    if len(results.rule.weights) > 1:
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule.weights.items())
         print_line(f"combined by weights: {weights}")
     if sample is None:
         print_line("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
     n_review = int((results.queue["decision"] == "review").sum())
-    if n_ask := int((results.queue["decision"] == "ask").sum()):
-        print_line(
-            f"{n_ask:,} claims wait for {then}: `factaudit judge {claims} --evaluator cascade:rule={out / 'rule.json'}`"
-        )
     labelled = results.queue[results.queue["decision"] == "labelled"]["passes"]
     kinds = [
         f"{n:,} that {verb}"
@@ -158,9 +122,7 @@ def triage_command(
     bound = " (of these claims alone; --target population makes one for new claims)"
     print_line(f"rule {out / 'rule.json'}{bound * (promise['target'] == 'corpus')}, curve {out / 'curve.svg'}")
     files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
-    print_json_output(
-        {"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page, "ways": ways}
-    )
+    print_json_output({"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page})
 
 
 def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFrame, rule: str) -> None:
@@ -178,12 +140,10 @@ def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFr
         print_line(f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass")
 
 
-_TRIAGE_FILES = ("rule.json", "then.parquet", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
+_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
 
 
-def write_triage_command_folder(
-    results: TriageResults | CascadeResults, out: Path, max_error: float | None
-) -> Path | None:
+def write_triage_command_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
     """Write what a triage found; the page to review on, or None where the claims have no text."""
     import pandas as pd
 
@@ -208,64 +168,6 @@ def write_triage_command_folder(
             return None
         write_text(page, render_labelling_page(review, "reviewer", page.stem))
         return page
-
-
-def certify_cascade_for_command(
-    claims: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    then: str,
-    call_cost: float | None,
-    out: Path,
-    settings: dict[str, Any],
-) -> tuple[CascadeResults, str]:
-    """Certify a cascade, and say how its calls are priced.
-
-    A second judge without verdicts judges the labelled claims first. Its verdicts are kept in ``then.parquet``; a
-    journal in the folder's ``.work`` lets a run that was stopped go on.
-    """
-    from factaudit.estimate.cascade import certify_cascade
-    from factaudit.evaluators.judging import judge, make_named_evaluator
-    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
-    from factaudit.tables import merge_verdict_tables, write_table
-
-    names = verdicts["evaluator"].unique().tolist()
-    name, how_priced = then, ""
-    if then not in names:
-        second = make_named_evaluator(then)
-        name = second.name
-        if call_cost is None:
-            rows = estimate_evaluator_costs([second], claims)
-            calls = sum(row["calls"] for row in rows)
-            if calls and all(row["cost"] is not None for row in rows):
-                call_cost = sum(row["cost"] for row in rows) / calls
-                how_priced = "; replies of full length"
-        labelled = (claims[claims["label"].notna()] if (said := settings["annotations"]) is None else said)["claim_id"]
-        known = verdicts.loc[verdicts["evaluator"] == name, "claim_id"]
-        missing = claims[claims["claim_id"].isin(labelled) & ~claims["claim_id"].isin(known)].reset_index(drop=True)
-        if len(missing):
-            print_line(f"asking {name} of {len(missing):,} labelled claims")
-            judged = judge(missing, [second], journal=out / ".work" / "journal", progress=True)
-            write_table(judged, out / "then.parquet")
-            verdicts = merge_verdict_tables((verdicts, judged))
-    results = certify_cascade(claims, verdicts, name, call_cost=call_cost, **settings)
-    return results, how_priced
-
-
-def display_cascade_beside_single_judges(results: CascadeResults, how_priced: str) -> None:
-    """A line for the first judges alone, the cascade, and the second judge of all claims."""
-    ways, first, then = results.ways, results.rule.first, results.rule.then
-    names = {"first": " + ".join(first), "cascade": "cascade", "second": f"{then} of all"}
-    width = max(map(len, names.values()))
-    print_line(f"{'':{width}}   asked       cost  to review   minutes")
-    for row in ways:
-        cost = "?" if row["cost"] is None else f"${row['cost']:,.2f}"
-        minutes = "?" if row["minutes"] is None else f"{row['minutes']:,.0f}"
-        about = "~" if row["is_estimated"] else ""
-        review = f"{about}{row['n_review']:,}"
-        print_line(f"{names[row['way']]:{width}}  {row['n_asked']:>6,} {cost:>10} {review:>10} {about + minutes:>9}")
-    reasons = [row["reason"] for row in ways if row["reason"]]
-    print_line(f"of all claims, those with labels included; asked: claims that {then} judges{how_priced}")
-    print_line("; ".join(["each way is certified by itself, only the cascade is promised", *dict.fromkeys(reasons)]))
 
 
 COMMANDS = (triage_command,)

@@ -203,12 +203,6 @@ def walk_evaluator_members(
         yield from walk_evaluator_members(member, inner)
 
 
-def list_rule_promise_caveats(evaluators: Iterable[NamedEvaluator]) -> list[str]:
-    """A line for each evaluator that goes by a rule whose promise is of other claims than it may be given."""
-    parts = [(one.name, part) for one in evaluators for part in _list_evaluator_members(one.evaluator)]
-    return [f"{name}: {said}" for name, part in parts if (said := getattr(part, "promise_caveat", None))]
-
-
 def _list_evaluator_members(evaluator: Evaluator) -> list[Evaluator]:
     return [part for part, _ in walk_evaluator_members(evaluator)]
 

@@ -149,29 +149,6 @@ _BUILTIN_EVALUATORS = (
         needs="what its members need",
         example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf",
     ),
-    EvaluatorEntry(
-        "learned",
-        "factaudit.evaluators.learned_ensemble:LearnedEnsembleEvaluator",
-        "the ensemble that `factaudit estimate --combine ...` learned from labels",
-        needs="its file, and what its members need",
-        example="learned:rule=ensemble.json",
-    ),
-    EvaluatorEntry(
-        "triage",
-        "factaudit.evaluators.triage:TriageEvaluator",
-        "the rule that `factaudit triage` wrote: which claims pass; another evaluator can be asked of the others",
-        needs="a rule, and what its evaluators need",
-        source="Jung et al. 2024, Trust or Escalate",
-        example="triage:rule=triage/rule.json,then=llm:model=gpt-4o-mini",
-    ),
-    EvaluatorEntry(
-        "cascade",
-        "factaudit.evaluators.cascade:CascadeEvaluator",
-        "the rule that `factaudit triage --then ...` wrote: a second judge is asked where the first are unsure",
-        needs="a rule, and what its evaluators need",
-        source="Jung et al. 2024, Trust or Escalate",
-        example="cascade:rule=triage/rule.json",
-    ),
 )
 
 

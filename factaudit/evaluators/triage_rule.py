@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.errors import UsageError, suggest_known_name
-from factaudit.evaluators.error_odds import make_rule_file_error, read_evaluator_rule_json
-from factaudit.files import write_json
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.files import parse_json_file_text, write_json
 from factaudit.stats.score_combination import ScoreStandardiser
 
 TRIAGE_RULE_SCHEMA = "factaudit.triage_rule/1"
@@ -79,8 +78,10 @@ class TriageRule:
 
 def read_triage_rule(path: str | Path) -> TriageRule:
     """Read a rule that `factaudit triage` wrote. Raises `InputError` where the file is none."""
-    data = read_evaluator_rule_json(path, TRIAGE_RULE_SCHEMA, "triage")
     try:
+        data = parse_json_file_text(Path(path).read_bytes())
+        if data.pop("schema") != TRIAGE_RULE_SCHEMA:
+            raise ValueError
         rule = TriageRule(**data)
         numbers = [*rule.weights.values(), *rule.mean.values()]
         if (
@@ -91,6 +92,9 @@ def read_triage_rule(path: str | Path) -> TriageRule:
             raise ValueError
         if len(rule.weights) > 1 and not set(rule.weights) == set(rule.mean) == set(rule.spread):
             raise ValueError
+    except FileNotFoundError:
+        raise InputError(str(path), [Problem("no such file")]) from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise make_rule_file_error(path, "triage") from None
+        message = "no rule of this version of factaudit: expected the file that `factaudit triage` wrote"
+        raise InputError(str(path), [Problem(message)]) from None
     return rule

@@ -20,8 +20,6 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.triage import compute_review_shares
-from factaudit.evaluators.cascade_rule import CascadeRule
-from factaudit.evaluators.error_odds import ErrorOdds
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.hierarchical_regression import stable_logistic
 from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
@@ -43,8 +41,7 @@ class TriageRegime:
     log odds of documents, unknown to the scores; shift: of one of four systems; draw: ``random`` claims, ``documents``
     with all their claims, ``sample``, two phases by the scores, or ``all``: every claim has a label, and each evaluator
     a promise of its own, as the audit ``triage`` makes them (broken where one of them is; the greatest share passes);
-    target: ``corpus`` or ``population``; cascade: the last evaluator is asked where the others are unsure, and its
-    verdicts are known of ``all`` claims or of those ``labelled``.
+    target: ``corpus`` or ``population``.
     """
 
     name: str
@@ -58,7 +55,6 @@ class TriageRegime:
     document_effect: float = 0.0
     shift: float = 0.0
     draw: str = "random"
-    cascade: str = ""
     target: str = "corpus"
 
 
@@ -107,12 +103,8 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
     rows = draw.rows
     labels = world.error[rows]
     weight = stratified_label_weights(draw, world.system[rows] * (regime.draw == "sample"), np.ones(len(rows), bool))
-    is_population = regime.target == "population" or regime.cascade == "labelled"
-    if regime.cascade:
-        odds = ErrorOdds.fit(["first"], world.score[:-1], 1 - world.score[-1])
-        risk, weights = CascadeRule(odds, "second").compute_risk(world.score[:-1], world.score[-1]), np.ones(1)
-    else:
-        risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
+    is_population = regime.target == "population"
+    risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
     is_clustered = is_population or are_labels_clustered(rows, world.document)
     curve = control_passing_errors(
         risk,
@@ -219,12 +211,6 @@ REGIMES = (
         max_error=0.15,
         n_labels=300,
     ),
-    TriageRegime("a cascade", cascade="all", skill=(1.0, 2.0), max_error=0.1),
-    TriageRegime("a cascade, its first judge useless", cascade="all", skill=(0.0, 1.5), max_error=0.1),
-    TriageRegime(
-        "a cascade of useless judges", cascade="all", skill=(0.0, 0.0), rate=0.105, max_error=0.1, n_labels=400
-    ),
-    TriageRegime("a cascade, the second asked of labels only", cascade="labelled", skill=(1.0, 2.0), max_error=0.1),
     TriageRegime("the audit, one evaluator", draw="all", max_error=0.1, n_claims=400),
     TriageRegime("the audit, the best of four like evaluators", draw="all", max_error=0.1, skill=(1.0,) * 4),
     TriageRegime("the audit, four useless ones", draw="all", max_error=0.1, skill=(0.0,) * 4, rate=0.105, n_claims=400),
