@@ -42,7 +42,12 @@ from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_
 from factaudit.tables.table_loading import LoadedTables, load_tables
 from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
-from factaudit.tables.vocabulary import COLUMN_NAMES, is_reversed_column_name, normalise_vocabulary_words
+from factaudit.tables.vocabulary import (
+    COLUMN_NAMES,
+    is_name_of_doubtful_direction,
+    is_reversed_column_name,
+    normalise_vocabulary_words,
+)
 
 
 def load_input_tables(
@@ -106,7 +111,19 @@ def _find_lists_of_claims_beside(source: Any, names: Sequence[str]) -> list[Poss
 def _ask_about_directions_in_a_format(
     sources: Sequence[Any], given: ColumnMapping, claims: pd.DataFrame, verdicts: pd.DataFrame
 ) -> None:
-    """Raise `AmbiguousReadingError` where metrics of a framework's log say the opposite of the labels."""
+    """Raise `AmbiguousReadingError` where metrics of a framework's log say the opposite of the labels, or have names of
+    which nobody knows what a high score means."""
+    doubtful = [name for name in map(str, verdicts["evaluator"].unique()) if is_name_of_doubtful_direction(name)]
+    doubtful = [name for name in doubtful if name not in given.scales]
+    if doubtful and given.auto:
+        ways = [
+            PossibleColumnReading(
+                f"{', '.join(doubtful)}: high scores mean {said}", {"scales": dict.fromkeys(doubtful, ends)}
+            )
+            for said, ends in (("an error", [1.0, 0.0]), ("support", [0.0, 1.0]))
+        ]
+        text = f"{', '.join(doubtful)}: whether a high score means an error is not said"
+        _ask_about_a_format(sources, given, OpenQuestion(text, ways), len(claims))
     evaluators = {
         str(name): EvaluatorColumnMapping(score=name, scale=(1.0, 0.0) if is_reversed_column_name(name) else None)
         for name in verdicts["evaluator"].unique()

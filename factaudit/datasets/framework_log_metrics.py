@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +83,13 @@ def find_metric_scale(
 
 def is_metric_off_scale(metric_outputs: Sequence[FrameworkLogMetric], scale: tuple[float, float]) -> bool:
     """Whether a metric has a number beyond its scale, so that none of its numbers is known to be a share."""
-    return any(_is_number(one.value) and not min(scale) <= one.value <= max(scale) for one in metric_outputs)
+    values = [one.value for one in metric_outputs if _is_number(one.value) and not is_unscored_number(one.value)]
+    return any(not min(scale) <= value <= max(scale) for value in values)
+
+
+def is_unscored_number(value: Any) -> bool:
+    """Whether a number is NaN or infinite, with which frameworks say that a metric failed on a sample."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -100,6 +107,8 @@ def make_metric_verdict(
     row: dict[str, Any] = {"prediction": None, "raw": metric_output.raw, "status": metric_output.status}
     if metric_output.status != "ok":
         return row
+    if is_unscored_number(value):  # what the run concluded from it (`success: false`) is no prediction
+        return row | {"status": "unparsed"}
     is_number = _is_number(value)
     own = {} if metric_output.prediction is None else {"prediction": int(metric_output.prediction)}
     if is_number and is_off_scale and own:

@@ -9,7 +9,6 @@ converter of it.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from factaudit.datasets.framework_log_metrics import (
 from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.files import parse_json_file_text
+from factaudit.tables.cell_values import parse_printed_value
 from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import (
@@ -54,10 +53,14 @@ class FrameworkLogSample:
 
 @dataclass(frozen=True)
 class FrameworkLog:
-    """A log as it was read; ``dataset`` is the dataset's name unless the user gives one."""
+    """A log as it was read; ``dataset`` is the dataset's name unless the user gives one.
+
+    ``has_own_dataset``: else it is the file's name, which is no part of a claim's id.
+    """
 
     dataset: str
     samples: Sequence[FrameworkLogSample]
+    has_own_dataset: bool = False
 
 
 #: The options that the converters of all logs take, with their types.
@@ -209,11 +212,13 @@ def _convert_framework_log_samples(
     meanings = parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
     numbering, verdicts = RepeatedAnswerNumbering(), []
-    for dataset, sample in ((log.dataset, sample) for log in logs for sample in log.samples):
+    for log, sample in [(one, sample) for one in logs for sample in one.samples]:
+        dataset = log.dataset
+        own_id = f"{dataset}:{sample.id}" if log.has_own_dataset or len(logs) > 1 else sample.id
         texts = {
             role: _format_log_value_as_text(sample.fields.get(name)) for role, name in fields.items() if role != "label"
         }
-        claim_id, repeat = numbering.number_answer(f"{dataset}:{sample.id}", texts, sample.repeat)
+        claim_id, repeat = numbering.number_answer(own_id, texts, sample.repeat)
         label = meanings[str(sample.fields.get(fields.get("label", "")))]
         if claim_id in claims and claims[claim_id]["label"] is None:
             claims[claim_id]["label"] = label
@@ -318,11 +323,9 @@ def flatten_framework_log_fields(nested_fields: Mapping[str, Any], prefix: str =
 def parse_framework_log_json_cell(cell: Any) -> Any:
     """A list, an object or a quoted text that a cell holds as JSON, or as Python writes it; else the cell."""
     if isinstance(cell, str) and cell.lstrip().startswith(("[", "{", '"')):
-        try:
-            return parse_json_file_text(cell)
-        except ValueError:
-            return parse_framework_log_python_cell(cell)
-    return cell
+        value = parse_printed_value(cell)
+        return cell if value is None else value
+    return parse_framework_log_python_cell(cell)
 
 
 def parse_framework_log_score_cell(cell: Any) -> Any:
@@ -335,11 +338,9 @@ def parse_framework_log_score_cell(cell: Any) -> Any:
 
 def parse_framework_log_python_cell(cell: Any) -> Any:
     """A list or an object that CSV holds as Python writes it."""
-    if isinstance(cell, str) and cell.startswith(("[", "{")):
-        try:
-            return ast.literal_eval(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return cell
+    if isinstance(cell, str) and re.match(r"\s*([\[{]|(np\.|numpy\.)?(array|list)\(\[)", cell):
+        value = parse_printed_value(cell)
+        return cell if value is None else value
     return cell
 
 

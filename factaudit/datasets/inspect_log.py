@@ -58,7 +58,7 @@ def convert_inspect_log(path: Path, *, labels: dict[str, int | None] | str | Non
     samples = parse_framework_log_entries(path, entries, _parse_inspect_log_sample)
     model = str(spec.get("model") or "model").rpartition("/")[2]
     judged = _read_model_as_judge(path, entries, samples, model, labels)
-    return FrameworkLog(str(spec.get("task") or path.stem), judged or samples)
+    return FrameworkLog(str(spec.get("task") or path.stem), judged or samples, has_own_dataset="task" in spec)
 
 
 def _read_model_as_judge(

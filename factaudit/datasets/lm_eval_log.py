@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class _LmEvalSample(DatasetSourceRow):
     target: Any = None
     arguments: Any = None
     filtered_resps: list[Any] = Field(default_factory=list)
+    filter: str | None = None
 
     @property
     def choices(self) -> list[str]:
@@ -92,7 +94,8 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
     for; where the targets are a field called after errors (HaluEval's ``hallucination``), no; else it is choice 1.
     Where choices were ranked by log-likelihood the score is that choice's share of the softmax, else the prediction is
     by the answer's text. The label is whether ``target`` is that choice. The evaluator is called ``evaluator``, else by
-    the folder, in which the harness writes a model's samples.
+    the folder, in which the harness writes a model's samples. Several filters of an answer are an evaluator each
+    (``mymodel (strict-match)``).
 
     Raises `InputError` where a target's meaning is unknown.
     """
@@ -104,7 +107,9 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
         known = ", ".join(map(repr, [*choices, *answers][:10]))
         raise UsageError(f"option attributable: no choice and no target is {attributable!r}; there are {known}")
     attributable = attributable or _find_answer_of_no_error(lines, [*answers])
-    samples = []
+    filters = dict.fromkeys(line.filter for line in lines)
+    samples: dict[str, FrameworkLogSample] = {}
+    repeated: list[FrameworkLogSample] = []
     for at, line in enumerate(lines):
         fields = flatten_framework_log_fields({"doc": line.doc})
         if line.target is not None:
@@ -114,9 +119,16 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
                 message = f"unknown target {str(line.target)!r} ({shown}): say --option attributable=TARGET"
                 raise InputError(str(path), [Problem(message, at + 1, "target", "line")])
         output = _parse_lm_eval_responses(line, attributable, [*answers])
-        samples.append(FrameworkLogSample(line.doc_id, fields, {name: output}))
+        own = f"{name} ({line.filter})" if len(filters) > 1 and line.filter else name
+        known = samples.get(line.doc_id)
+        if known is not None and own not in known.metric_outputs:  # a line for each filter of the answer
+            samples[line.doc_id] = replace(known, metric_outputs={**known.metric_outputs, own: output})
+        elif known is None:
+            samples[line.doc_id] = FrameworkLogSample(line.doc_id, fields, {own: output})
+        else:
+            repeated.append(FrameworkLogSample(line.doc_id, fields, {own: output}))
     task = re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl"))
-    return FrameworkLog(task, samples)
+    return FrameworkLog(task, [*samples.values(), *repeated], has_own_dataset=True)
 
 
 def _find_answer_of_no_error(lines: Sequence[_LmEvalSample], answers: Sequence[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from factaudit.tables.vocabulary import (
 _AGREEMENT_NAMES = {"agree", "agrees", "agreement", "match", "matches"}
 _AGREEMENT_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree"}
 
+#: Words of whether somebody accepted what a metric said, in the names of columns.
+_ACCEPTANCE_NAMES = {"accept", "accepts", "accepted", "acceptance", "acceptable", "approve", "approved", "approval"}
+_ACCEPTANCE_NAMES |= {"agree", "agrees", "agreed", "concur", "concurs", "confirmed", "endorsed", "upheld"}
 #: Words of a column that says whether a judge agreed with the labels.
 _NAMES_OF_BEING_RIGHT = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
 #: Of these, what a judge may say of a claim, too.
@@ -59,6 +62,34 @@ def ask_about_agreement_with_judge(reading: TableReading, columns: Sequence[Colu
         ways = [_read_as_agreement(column, one, {"wide": [one.name]}) for one in judged]
         text = f"{column.name!r} says by its name whether somebody agreed, not whether the claim is supported"
         reading.questions.append(OpenQuestion(text, [*ways, leave_columns_unread([column.name])]))
+
+
+def ask_about_acceptance_of_verdicts(reading: TableReading, classes: Mapping[str, str]) -> bool:
+    """Ask, where nobody's labels are there, of a column that says whether somebody accepted what a metric said
+    (RAGAS's ``is_accepted`` beside ``metric_output``): the labels are what it said, turned round where it was not.
+
+    Returns whether there is such a column.
+    """
+    if {"label", "annotator"} & {*reading.roles} or reading.people:
+        return False
+    if any(kind in ("people", "label") and not _is_name_of_acceptance(name) for name, kind in classes.items()):
+        return False
+    free = [one for one in reading.list_free_columns() if one.kind == "binary" and one.name in classes]
+    accepted = [one for one in free if _is_name_of_acceptance(one.name)]
+    judged = [one for one in free if classes[one.name] in ("judge", "plain", "unknown") and one not in accepted]
+    judged += [one for ours, one in reading.roles.items() if ours == "prediction" and one.kind == "binary"]
+    if len(accepted) != 1 or not judged:
+        return False
+    column = accepted[0]
+    ways = [_read_as_agreement(column, one, {"wide": [one.name]}) for one in judged]
+    label = PossibleColumnReading(f"{column.name} holds people's labels", {"columns": {"label": column.name}})
+    text = f"{column.name!r} may say whether somebody accepted what {judged[0].name!r} says, or be people's labels"
+    reading.questions.append(OpenQuestion(text, [*ways, label, leave_columns_unread([column.name])]))
+    return True
+
+
+def _is_name_of_acceptance(column_name: str) -> bool:
+    return bool({*normalise_vocabulary_words(column_name).split()} & _ACCEPTANCE_NAMES)
 
 
 def _read_as_agreement(

@@ -6,7 +6,7 @@ all with the same label. Grades (words or numbers of the source's own scale) bec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.tables.claim_keys import name_table_stem
 from factaudit.tables.column_parsing import make_empty_text_column, parse_binary_column, parse_text_column
 from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
@@ -33,14 +34,27 @@ DISAGREEMENT_REASON = "annotators disagree"
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
     """Read and validate annotations from one or several files (concatenated in the order given).
 
-    Raises `InputError` naming file, row and column; so does an annotator with two labels for one claim.
+    Of several files, one without a column ``annotator`` is of the annotator that the file is named after. Raises
+    `InputError` naming file, row and column; so does an annotator with two labels for one claim.
     """
-    tables = [validate_annotations(read_table(path), claims, str(path), name_row_unit(path)) for path in paths]
+    stems = [name_table_stem(str(path)) for path in paths]
+    tables = []
+    for path, stem in zip(paths, stems, strict=True):
+        table = read_table(path)
+        if "annotator" not in table and len(paths) > 1:  # a file of each annotator
+            table["annotator"] = stem if stems.count(stem) == 1 else str(path)
+        tables.append(validate_annotations(table, claims, str(path), name_row_unit(path)))
+    return merge_annotation_tables(tables, [str(path) for path in paths])
+
+
+def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
+    """Put validated annotations under each other; two labels of one annotator for one claim are an `InputError` that
+    names the ``sources``."""
     if len(tables) == 1:
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
     problems = TableProblemCollector(
-        "annotations", parts=[(str(path), len(t)) for path, t in zip(paths, tables, strict=True)]
+        "annotations", parts=[(source, len(table)) for source, table in zip(sources, tables, strict=True)]
     )
     _report_contradictory_annotations(problems, together)
     problems.raise_if_any()

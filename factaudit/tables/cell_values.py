@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from typing import Any
 
@@ -41,12 +43,39 @@ _SCORE_OUT_OF = re.compile(
 _STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
 #: A cell of promptfoo's table: whether its check passed, before what the model wrote.
 _CHECKED_OUTPUT = re.compile(r"\[(?:PASS|FAIL)\]\s+(?:.*\n)?(\S[^\n]*)", re.DOTALL)
+#: A text as Python prints it, and a list of such texts as numpy prints it: with no comma between them.
+_PYTHON_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_NUMPY_TEXTS = re.compile(rf"\[\s*(?:{_PYTHON_TEXT.pattern})(?:\s*(?:{_PYTHON_TEXT.pattern}))+\s*\]", re.DOTALL)
+_PRINTED_ARRAY = re.compile(r"(?:np\.|numpy\.)?(?:array|list)\((\[.*\])(?:,\s*dtype=[^)\]]*)?\)", re.DOTALL)
+_INNER_ARRAY = re.compile(r"\b(?:np\.|numpy\.)?array\((\[[^\[\]]*\])(?:,\s*dtype=[^)\]]*)?\)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 def has_no_value(cell: Any) -> bool:
     """Whether a cell says nothing: missing, white space, ``n/a``, or an empty list."""
     return is_missing_value(cell) or is_blank_cell(cell)
+
+
+def parse_printed_value(text: str) -> Any:
+    """What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where it is none of them.
+
+    >>> parse_printed_value('["a", 1]'), parse_printed_value("{'a': None}"), parse_printed_value("['a'\n 'b c']")
+    (['a', 1], {'a': None}, ['a', 'b c'])
+    >>> parse_printed_value("array(['a', 'b'], dtype=object)"), parse_printed_value("['a' ... 'b']")
+    (['a', 'b'], None)
+    """
+    text = text.strip()
+    if wrapped := _PRINTED_ARRAY.fullmatch(text):
+        text = wrapped[1]
+    if _NUMPY_TEXTS.fullmatch(text):  # Python would join texts without a comma between them to one
+        return [ast.literal_eval(one) for one in _PYTHON_TEXT.findall(text)]
+    text = _INNER_ARRAY.sub(r"\1", text)
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return None
 
 
 def find_verdict_in_reply(text: Any) -> str | None:

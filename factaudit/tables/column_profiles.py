@@ -13,7 +13,7 @@ from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
     INTERMEDIATE_WORDS,
-    is_reversed_column_name,
+    has_name_of_error,
     normalise_label_word,
     parse_label_word,
 )
@@ -108,7 +108,7 @@ class ColumnProfile:
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
     values = values.iloc[:MAX_PROFILED_ROWS]
-    reverse = is_reversed_column_name(column_name)  # an error of the kind "none" is no error
+    reverse = has_name_of_error(column_name)  # an error of the kind "none" is no error
     present = [
         one
         for one in values.tolist()

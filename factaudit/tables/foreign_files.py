@@ -19,6 +19,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import check_is_table_file, open_input_file
 from factaudit.tables import read_table
+from factaudit.tables.cell_values import parse_printed_value
 from factaudit.tables.class_labels import (
     list_class_names_of_parquet,
     read_huggingface_viewer_rows,
@@ -138,7 +139,7 @@ def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
         cells = table[name].tolist()
         first = next((cell for cell in cells if not is_missing_value(cell)), None)
         text = _CODE_FENCE.sub("", first.strip()) if isinstance(first, str) else ""
-        is_json = text[:1] + text[-1:] in ("{}", "[]")
+        is_json = text[:1] + text[-1:] in ("{}", "[]") or bool(re.match(r"(np\.|numpy\.)?(array|list)\(\[", text))
         is_votes = not is_json and all(is_missing_value(cell) or _VOTES.fullmatch(str(cell)) for cell in cells)
         if not text or not (is_json or is_votes) or name in _AS_TEXT:
             continue
@@ -167,12 +168,7 @@ def _is_object_or_plain_list(value: Any) -> bool:
 
 
 def _parse_foreign_object_cell(text: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(_CODE_FENCE.sub("", text.strip()))
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return None
+    return parse_printed_value(_CODE_FENCE.sub("", text.strip()))
 
 
 def _read_foreign_json_document(path: Path) -> pd.DataFrame:
@@ -196,7 +192,7 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
 
 
 def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
-    lines = [(at, line) for at, line in enumerate(read_file_text(path).splitlines(), start=1) if line.strip()]
+    lines = [(at, line) for at, line in enumerate(re.split(r"\r?\n", read_file_text(path)), start=1) if line.strip()]
     rows, problems = [], TableProblemCollector(str(path), "line", n_kept=len(lines))
     for number, line in lines:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from factaudit.tables.agreement_columns import find_votes_behind_labels
+from factaudit.tables.agreement_columns import ask_about_acceptance_of_verdicts, find_votes_behind_labels
 from factaudit.tables.annotator_columns import (
     ask_about_annotators_that_judge,
     leave_out_answers_of_annotators,
@@ -57,8 +57,8 @@ from factaudit.tables.score_verdict_pairs import (
 from factaudit.tables.standard_columns import OWN_COLUMNS, WANTED_CLAIM_COLUMNS, list_missing_standard_columns
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -124,7 +124,8 @@ def read_foreign_table(
         leave_out_answers_of_annotators(reading)
     if "annotator" in reading.roles and "annotator" not in fixed:
         ask_about_annotators_that_judge(reading)
-    if "label" not in reading.roles:
+    is_asked = ask_about_acceptance_of_verdicts(reading, classes)
+    if "label" not in reading.roles and not is_asked:
         find_label_column(reading, classes, labels_elsewhere or bool(reading.label_evaluators))
     _find_evaluators_of_wide_table(reading, classes, mapping, wide, bool(labels_elsewhere))
     if not chosen and not {"score", "prediction"} & set(fixed):
@@ -180,7 +181,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
     if not column.words:
         return False
     known = any(parse_label_word(word) is not None for word in column.words)
-    known = known or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
+    known = known or (has_name_of_error(column.name) and "none" in map(str.lower, column.words))
     marks = column.n_different == 1 and column.n_missing > 0  # an "x" for some claims
     if not known and (
         (column.n_different < 2 and not marks) or {"truth", "gold"} & {*normalise_vocabulary_words(column.name).split()}
@@ -188,7 +189,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
         return False
     called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges", "labels"))
     called = called or normalise_vocabulary_words(column.name) in (*COLUMN_NAMES["label"], "verdict", "prediction")
-    is_error = is_reversed_column_name(column.name)
+    is_error = has_name_of_error(column.name)
     if is_error and not known and column.n_missing and not marks:
         return False  # of which kind an error is, where there is one
     called = called or (is_error and (known or 1 < column.n_different <= 3))  # an error's kind, or none
@@ -277,6 +278,8 @@ def _find_unnamed_judgement_columns(
         key = list_searchable_forms_of_column_name(name)[0]
         if kind not in ("plain", "judge") or key not in known or not reading.is_free(name):
             continue
+        if column.n_different == 1 < column.n_present and "evaluator" not in reading.roles:
+            continue  # `prediction: true` of every claim: whether it is a judge's is asked
         is_fine = column.is_fine_score or "evaluator" in reading.roles
         if is_fine or labels_elsewhere or _is_judge_beside_labels(reading, classes):
             found.append((known.index(key), column))

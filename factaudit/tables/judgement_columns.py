@@ -19,8 +19,8 @@ from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     SOFT_MEASURES,
     find_vocabulary_words_in_column_name,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     normalise_label_word,
     normalise_vocabulary_words,
     parse_label_word,
@@ -74,6 +74,19 @@ _CALL_WORDS = {
     "valid",
     "done",
     "flag",
+    "pass",
+    "passed",
+    "parsed",
+    "complete",
+    "completed",
+    "finished",
+    "succeeded",
+    "returned",
+    "timeout",
+    "retried",
+    "cached",
+    "usable",
+    "skipped",
 }
 #: Metrics of overlap, and which of their numbers a column holds: `bertscore_f1`, `rouge2_precision`.
 _OVERLAP_METRICS = frozenset({"bertscore", "rouge", "rouge1", "rouge2", "rougel", "chrf", "meteor"})
@@ -136,7 +149,7 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     One of the keys of `REASONS`, ``people``, ``judge``, ``label`` (a label, of people or not), ``plain`` (a score or
     verdict of whom the name does not say), ``both`` (people and a judge), ``unknown``.
     """
-    name = column.name
+    name = column.name.rpartition("[].")[2]  # "claude2_response_kg[].human_label" is what people said of claude2's
     if column.is_time:
         return "time"
     if column.counts_up:
@@ -193,13 +206,13 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         is_of_judge = has_vocabulary_word_in_column_name("either_way", name) or {*keys[-1].split()} & _PROBABILITY_WORDS
         return "judge" if is_of_judge and column.kind == "share" and column.is_fine_score else "label"
     words = {*normalise_vocabulary_words(name).split()}
-    if column.kind == "binary" and is_reversed_column_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
+    if column.kind == "binary" and has_name_of_error(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
-    if column.kind in ("name", "text", "id") and is_reversed_column_name(name):
+    if column.kind in ("name", "text", "id") and has_name_of_error(name):
         is_kind = has_vocabulary_word_in_column_name("kinds", name)  # "error_type": none, EntE, OutE
         if is_kind or (column.kind == "name" and column.n_different <= 3):
             return "label"
-    is_named_score = extract_evaluator_name(name) != name or is_reversed_column_name(name)
+    is_named_score = extract_evaluator_name(name) != name or has_name_of_error(name)
     if column.is_fine_score and column.kind == "share" and is_named_score:
         return "judge"  # a score, and nobody gives 0.83
     if extract_evaluator_name(name) != name and column.kind != "number":
@@ -271,7 +284,7 @@ def read_column_as_binary_judgements(rows: pd.DataFrame, column: ColumnProfile) 
     """What a column says of each row's claim as 1, 0 or NaN: words and numbers as they are read where nothing else is
     said."""
     values = rows[column.name]
-    reverse = is_reversed_column_name(column.name)
+    reverse = has_name_of_error(column.name)
     if column.kind == "binary":
         words = [None if has_no_value(value) else normalise_label_word(value) for value in values]
         minus = 0 if {*map(normalise_label_word, column.words)} == {"1", "-1"} else None
@@ -346,7 +359,7 @@ def choose_support_probability_column(reading: TableReading, columns: Sequence[C
 def _parse_class_name(column_name: str) -> int | None:
     """Of which class, 1 or 0, a column's name says that it holds the probability."""
     words = re.findall(r"\w+", normalise_vocabulary_words(column_name))
-    return 0 if is_reversed_column_name(column_name) else parse_label_word(words[-1]) if words else None
+    return 0 if has_name_of_error(column_name) else parse_label_word(words[-1]) if words else None
 
 
 def explain_unread_number_columns(reading: TableReading, classes: Mapping[str, str]) -> None:

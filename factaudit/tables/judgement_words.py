@@ -11,6 +11,7 @@ from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
     FAILURE_WORDS,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
     is_reversed_column_name,
     normalise_label_word,
@@ -88,7 +89,7 @@ def ask_meaning_of_judgement_words(
         telling += [word for word in column.words if normalise_vocabulary_words(word) in said and word not in telling]
         unknown = [word for word in column.words if word not in telling and normalise_vocabulary_words(word) != "none"]
         unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
-        has_known = bool(telling) or (is_reversed_column_name(column.name) and "none" in map(str.lower, column.words))
+        has_known = bool(telling) or (has_name_of_error(column.name) and "none" in map(str.lower, column.words))
         if unknown and (has_known or len(unknown) > 1):
             said |= {normalise_vocabulary_words(word) for word in unknown}
             questions.append(_ask_about_unknown_words(column, unknown, has_known))

@@ -29,8 +29,8 @@ from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     NUMBERED_PERSON_PATTERN,
     find_vocabulary_words_in_column_name,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -214,7 +214,7 @@ def classify_what_annotators_said(
 def _may_count_errors(column: ColumnProfile) -> bool:
     """Whether a column may say how many errors people found in a claim, or how grave they are (`num_errors`)."""
     whole = column.kind in ("grade", "binary") and column.low is not None
-    return whole and column.low == 0 and column.n_different > 1 and is_reversed_column_name(column.name)
+    return whole and column.low == 0 and column.n_different > 1 and has_name_of_error(column.name)
 
 
 def _ask_about_error_count(column: ColumnProfile) -> OpenQuestion:

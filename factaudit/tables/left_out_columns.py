@@ -26,8 +26,8 @@ from factaudit.tables.unread_judgements import goes_with_judgements, parse_colum
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     parse_label_word,
     parse_stated_range,
 )
@@ -77,7 +77,7 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
         return False
     by_people = has_vocabulary_word_in_column_name("people", column.name)
     by_judges = has_vocabulary_word_in_column_name("judges", column.name)
-    of_support = has_vocabulary_word_in_column_name("labels", column.name) or is_reversed_column_name(column.name)
+    of_support = has_vocabulary_word_in_column_name("labels", column.name) or has_name_of_error(column.name)
     may_be_label = has_vocabulary_word_in_column_name("doubtful_labels", column.name)
     is_called = (not has_labels and (by_people or of_support or may_be_label)) or (
         not has_judges and (by_judges or of_support)
@@ -107,7 +107,7 @@ def _may_judge(reading: TableReading, column: ColumnProfile, has_labels: bool, h
 def _may_mark_claims(reading: TableReading, column: ColumnProfile) -> bool:
     """Whether a column has one word in some rows and nothing in the others, under a name of a label; or the kinds of
     errors in some."""
-    is_error = is_reversed_column_name(column.name)
+    is_error = has_name_of_error(column.name)
     is_mark = column.kind in ("binary", "name") and column.n_different == 1
     is_mark = column.n_missing > 0 and (
         is_mark or (column.kind in ("name", "text") and is_error and bool(column.words))
@@ -124,7 +124,7 @@ def _ask_about_marks(reading: TableReading, columns: Sequence[ColumnProfile]) ->
     for column in columns:
         name, marks = column.name, column.words
         listed = ", ".join(map(repr, marks))
-        may_be_error = is_reversed_column_name(name) or has_vocabulary_word_in_column_name("doubtful_errors", name)
+        may_be_error = has_name_of_error(name)
         ways = [
             PossibleColumnReading(
                 f"{name}: people's labels, {listed} is {'not ' * (not said)}attributable, and what is not marked is"

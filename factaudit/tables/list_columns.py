@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.tables.judgement_columns import TableReading
-from factaudit.tables.nested_lists import flatten_nested_objects, list_parallel_lists
+from factaudit.tables.nested_lists import flatten_nested_objects, join_words_of_claim, list_parallel_lists
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
@@ -37,6 +37,8 @@ _LIST_OWNERS = {
 _SIDES = {"label": ("people", "labels"), "score": ("judges",), "prediction": ("judges",)}
 #: What platforms call where a score came from: their page, a program.
 _SOURCES = {"people": ("ui", "annotation"), "judges": ("sdk", "api", "eval", "code", "online_scoring")}
+#: Further names of a claim in lists: RefChecker's subject, relation and object.
+_CLAIM_PARTS = {"triplet", "triplets", "triple", "claims", "facts", "proposition"}
 #: What a list may hold, by the column of ours that its values are.
 _LIST_CONTENTS = {
     "label": "labels of people",
@@ -130,6 +132,8 @@ def _ask_about_lists_of_objects(
             readings.insert(0, apart)
         if (claim := _find_claim_key_of_list_objects(keys, lists)) is not None:
             path = {"columns": {"claim": f"{name}[].{claim}"}}
+            if named[owner] is None:  # of each claim, and not of each annotator
+                readings = []
             readings.insert(0, PossibleColumnReading(f"each of {name} is a claim, its text in {claim!r}", path))
         readings.append(leave_columns_unread([name]))
         return OpenQuestion(f"{name!r} is a list of objects with {named[ours]!r}", readings)
@@ -174,9 +178,9 @@ def _find_claim_key_of_list_objects(keys: Sequence[str], lists: Sequence[Sequenc
     """The key under which the objects of each list have a text each of its own, and which is called a claim."""
     for key in keys:
         words = {*normalise_vocabulary_words(key).split(), normalise_vocabulary_words(key)}
-        texts = [[one.get(key) for one in cell if isinstance(one, Mapping)] for cell in lists]
+        texts = [[join_words_of_claim(one.get(key)) for one in cell if isinstance(one, Mapping)] for cell in lists]
         if (
-            words & {*COLUMN_NAMES["claim"]}
+            words & {*COLUMN_NAMES["claim"], *_CLAIM_PARTS}
             and all(isinstance(text, str) and " " in text for cell in texts for text in cell)
             and all(len({*cell}) == len(cell) for cell in texts)
             and any(len(cell) > 1 for cell in texts)

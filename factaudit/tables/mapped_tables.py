@@ -14,6 +14,7 @@ from factaudit.errors import InputError, Problem
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
+    make_claim_ids_from_content,
     merge_claim_tables,
     validate_claims,
     validate_verdicts,
@@ -87,15 +88,25 @@ def apply_mapping_to_tables(
     owners = [one for one in read if one.has_claims]
     for told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
         owners = [one for one in owners if not told(one)] or owners
-    parts, own_ids = [], {}
+    parts, rows_of_claims = [], []
     for one in owners:
         for other in read:
             if other not in owners:
                 one.join_claim_columns(other)
         first, of_row = one.distinct_claims()
-        claims = one.make_claims(first)
-        parts.append((one.name, claims))
-        own_ids[one.name] = claims["claim_id"].iloc[of_row].reset_index(drop=True)
+        parts.append((one.name, one.make_claims(first)))
+        rows_of_claims.append(of_row)
+    made = [claims for one, (_, claims) in zip(owners, parts, strict=True) if "claim_id" not in one.source_columns]
+    if len(parts) > 1 and made:  # over all files together, so that equal rows of two files get two ids
+        ids = make_claim_ids_from_content(
+            pd.concat(made, ignore_index=True), all(map(_MappedTable.names_dataset, owners))
+        )
+        for claims in made:
+            claims["claim_id"], ids = ids.iloc[: len(claims)].to_numpy(), ids.iloc[len(claims) :]
+    own_ids = {
+        name: claims["claim_id"].iloc[of_row].reset_index(drop=True)
+        for (name, claims), of_row in zip(parts, rows_of_claims, strict=True)
+    }
     whole = merge_claim_tables([claims for _, claims in parts], [name for name, _ in parts]) if parts else None
 
     ids = {one.name: own_ids[one.name] if one.name in own_ids else one.find_claim_ids(whole) for one in read}
@@ -241,7 +252,11 @@ class _MappedTable:
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
         read = {*self.source_columns.values(), *said, *made}
         made |= {column: table[column] for column in table.columns if column not in read}
-        return validate_claims(pd.DataFrame(made), source=self.name)
+        return validate_claims(pd.DataFrame(made), source=self.name, has_own_dataset=self.names_dataset())
+
+    def names_dataset(self) -> bool:
+        """Whether the data set is more than the file's name."""
+        return "dataset" in self.source_columns or "dataset" in self.mapping.constants
 
     def _parse_labels(self, values: pd.Series, column: str, rows: np.ndarray | slice = slice(None)) -> pd.Series:
         """Labels as 1, 0 or null; where a column says whether somebody agreed with them, what follows from both."""

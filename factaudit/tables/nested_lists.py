@@ -108,8 +108,15 @@ def _spread_objects_over_rows(table: pd.DataFrame, source_name: str, paths: Mapp
     for at, (row, objects) in enumerate(zip(others, cells, strict=True)):
         for place, one in enumerate(objects):
             keyed = {_join_nested_path(list_name, key): value for key, value in one.items()}
+            keyed[paths["claim"]] = join_words_of_claim(keyed.get(paths["claim"]))
             rows.append(row | keyed | {name: table[name].iloc[at][place] for name in parallel})
     return pd.DataFrame(rows, dtype="object")
+
+
+def join_words_of_claim(value: Any) -> Any:
+    """A claim that is a list of words (a triplet of subject, relation and object) as one text; others as they are."""
+    is_words = isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return " ".join(value) if is_words else value
 
 
 def list_parallel_lists(table: pd.DataFrame, list_name: str) -> list[str]:

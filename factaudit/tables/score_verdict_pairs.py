@@ -18,6 +18,7 @@ from factaudit.tables.judgement_columns import (
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.tables.vocabulary import (
     find_vocabulary_words_in_column_name,
+    has_name_of_error,
     is_reversed_column_name,
     normalise_vocabulary_words,
     parse_label_word,
@@ -77,7 +78,7 @@ def _is_duplicate_column(reading: TableReading, name: str, column: ColumnProfile
     if not judges[0] & judges[1] or other.kind != column.kind:
         return False
     if column.kind == "binary":
-        if is_reversed_column_name(name) == is_reversed_column_name(column.name):
+        if has_name_of_error(name) == has_name_of_error(column.name):
             return False
         return are_same(*(read_column_as_binary_judgements(reading.rows, one) for one in (other, column)))
     words = [{*normalise_vocabulary_words(one).split()} for one in (name, column.name)]

@@ -18,7 +18,7 @@ from factaudit.tables import (
     validate_claims,
     validate_verdicts,
 )
-from factaudit.tables.annotations import read_annotations, validate_annotations
+from factaudit.tables.annotations import merge_annotation_tables, read_annotations, validate_annotations
 from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.batch_replies import name_batch_replies_by_model
 from factaudit.tables.cell_values import drop_checks_of_outputs
@@ -306,6 +306,9 @@ def _load_standard_tables(
         _report_reading([f"unread  {one}" for one in list_further_judgements(table, judged, files)], report_line)
     said = None
     if people:
-        rows = [validate_annotations(one.rows, table, one.name) for one in people]
-        said = read_annotations(*paths[2], claims=table) if len(paths[2]) == len(people) else pd.concat(rows)
+        if len(paths[2]) == len(people):
+            said = read_annotations(*paths[2], claims=table)
+        else:
+            rows = [validate_annotations(one.rows, table, one.name) for one in people]
+            said = merge_annotation_tables(rows, [one.name for one in people])
     return LoadedTables(table, judged, None, said)

@@ -20,8 +20,8 @@ from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     find_vocabulary_words_in_column_name,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     normalise_vocabulary_words,
 )
 
@@ -68,16 +68,14 @@ def is_certain_human_label_column(column: ColumnProfile) -> bool:
     known = (find_vocabulary_words_in_column_name("people", name) - _DEEDS) | SUPPORT_WORDS
     is_named_label = is_named_label or (words <= known and name not in COLUMN_NAMES["annotator"])
     said_by = classify_judgement_column_by_name(column)
-    return (
-        said_by == "people" and column.kind == "binary" and is_named_label and not is_reversed_column_name(column.name)
-    )
+    return said_by == "people" and column.kind == "binary" and is_named_label and not has_name_of_error(column.name)
 
 
 def is_certain_evaluator_verdict_column(column: ColumnProfile) -> bool:
     """Whether a column holds an evaluator's words for what is supported and what is not."""
     said_by = classify_judgement_column_by_name(column)
     is_worded = column.kind == "binary" and not {*column.words} <= {"0", "1", "0.0", "1.0"}
-    return said_by == "judge" and is_worded and not is_reversed_column_name(column.name)
+    return said_by == "judge" and is_worded and not has_name_of_error(column.name)
 
 
 def parse_column_as_numbers(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:

@@ -41,6 +41,7 @@ from factaudit.tables.schema import (
     VARIANT_COLUMNS,
     VERDICT_COLUMNS,
     VERDICT_KEY,
+    strip_dataset_of_placeholder,
 )
 
 _REQUIRED_CLAIM_COLUMNS = ("dataset", "claim")
@@ -52,10 +53,13 @@ _EXPECTED_VALUES = {
 }
 
 
-def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "row") -> pd.DataFrame:
+def validate_claims(
+    table: pd.DataFrame, source: str = "claims", unit: str = "row", has_own_dataset: bool = True
+) -> pd.DataFrame:
     """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
 
-    Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`. LLM-AggreFact's own columns load as
+    Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`; a data set that is only called by its
+    file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own columns load as
     they are.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
@@ -96,7 +100,7 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
         if (np.isfinite(numbers) | claims[GRADE_COLUMN].isna()).all():
             claims[GRADE_COLUMN] = numbers
     if "claim_id" not in table:
-        claims["claim_id"] = make_claim_ids_from_content(claims)
+        claims["claim_id"] = make_claim_ids_from_content(claims, has_own_dataset)
     else:
         empty = claims["claim_id"].isna() | (claims["claim_id"] == "")
         problems.add_where(empty, "claim_id", "expected an id, found none")
@@ -234,8 +238,12 @@ def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
     return claims[column].isin(originals).to_numpy(dtype=bool)
 
 
-def make_claim_ids_from_content(claims: pd.DataFrame) -> pd.Series:
-    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits."""
+def make_claim_ids_from_content(claims: pd.DataFrame, has_own_dataset: bool = True) -> pd.Series:
+    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits.
+
+    has_own_dataset: else the data set is called by its file's name, which identifies no claim: the same claims of
+    another file have the same ids.
+    """
     columns = ["dataset", "system", "response_id", "claim"]
     rows = zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True)
     # A document is long and shared by many claims: it is hashed once.
@@ -244,6 +252,9 @@ def make_claim_ids_from_content(claims: pd.DataFrame) -> pd.Series:
     seen: dict[str, int] = {}
     ids = []
     for (dataset, system, response, claim), number in zip(rows, numbers.tolist(), strict=True):
+        if not has_own_dataset:
+            claim = strip_dataset_of_placeholder(claim)
+            dataset = None
         key = hash_texts(dataset, system, response, hashed[number], claim, length=64)
         position = seen.get(key, 0)
         seen[key] = position + 1

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib.resources import files
+from typing import Literal
 
 import yaml
 
@@ -19,11 +20,12 @@ COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
     frozenset(_VOCABULARY[name]) for name in ("attributable", "unattributable", "between", "blank")
 )
+_KINDS_OF_ERRORS = ("unattributable", "between", "failures", "scale_bad", "error_smells", "foreign_errors")
 #: Words of columns' names that leave open no question of what 1 means.
 _KNOWN_WORDS = frozenset(
     word
     for kind, words in [*COLUMN_NAMES.items(), *_VOCABULARY.items()]
-    if isinstance(words, list) and kind not in ("unattributable", "between", "failures", "scale_bad")
+    if isinstance(words, list) and kind not in _KINDS_OF_ERRORS
     for phrase in words
     for word in str(phrase).split()
 )
@@ -33,37 +35,35 @@ FAILURE_WORDS: tuple[str, ...] = tuple(_VOCABULARY["failures"])
 SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
 BARE_WORDS = frozenset(_VOCABULARY["bare"])
-#: Errors, in the names of columns and in cells.
+#: Errors, in cells.
 _ERROR_NAMES = (
-    r"halluc|halluz|hallus|\bhalu|\bal+ucin|\bgalluts|галлюцин|幻觉|幻覚|ハルシネ|환각|هلوس|הזי|मतिभ्रम|ao giac"
-    r"|ψευδαισθ|παραισθ|\berrad[oa]\b|\bunsupported|\bunfaithful|\binconsisten"
-    r"|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong|\bfalse\b|\buntrue\b|\binaccura|\bunattribut"
-    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true|mentioned|stated)|\bunverifi"
-    r"|\bnot in (the )?(source|doc|context|article|text|evidence)|\bnicht (belegt|gestutzt|korrekt)"
-    r"|\bunbelegt|\bfehler|\bfalsch|\bfel(aktig)?\b|\bfeil\b|\bfejl\b|\bfout\b|\bvirhe|\bhatal?i?\b|\bblad\b|\bbled[noy]|\bchyb"
-    r"|\bhiba|\bgresk|\bgresea|\berro\b|ошиб[ко]|помилк|\bневерн|σφαλμα|λαθος|错误|誤り|エラー|오류|त्रुटि|خطأ|שגיאה"
-    r"|\berreur|\berrore\b|\bfaux\b|\bfalso\b|\bmistake|\bmade up\b|\binvented\b|\bmisinform|\bconfabul|\bfalsehood"
+    r"halluc|\bunsupported|\bunfaithful|\binconsisten|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong"
+    r"|\bfalse\b|\buntrue\b|\binaccura|\bunattribut|\bunverifi|\bmistake|\bmade up\b|\binvented\b"
+    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true|mentioned|stated)"
+    r"|\bnot in (the )?(source|doc|context|article|text|evidence)"
+    rf"|{'|'.join(_VOCABULARY['foreign_errors'])}"
 )
-#: Names of columns that say 1, or a high score, of what is *not* supported. (No contradiction is no support.)
-_REVERSED_COLUMN_PATTERN = re.compile(rf"{_ERROR_NAMES}|\bflag(ged|s)?\b|\brefut|contradict|\bseverity")
-#: An error, and words before it that deny it.
-_ERROR = (
-    r"(halluc|halluz|hallus|al+ucin|halucyn|галлюцин|error|erreur|contradict|fabricat|unsupported|wrong|mistake"
-    r"|fehler\b)"
+#: The closed list of names that say 1, or a high score, of what is *not* supported.
+_TURNING_PATTERN = re.compile(
+    r"halluc\w*|inconsisten\w+|incorrect|unfaithful|ungrounded|non ?factual"
+    r"|(un|not |non )(supported|attributable|faithful|grounded)"
 )
+#: Words that smell of an error. What a high score means in a column whose name has one, and is on no list, is asked.
+_SMELL_PATTERN = re.compile("|".join(_VOCABULARY["error_smells"] + _VOCABULARY["foreign_errors"]))
+#: An error that is denied, and so says 1 of what is supported.
+_ERROR = r"(halluc|contradict|error|fabricat|inconsisten|unsupported|mistake)\w*"
+_DENIALS = sorted(_VOCABULARY["denials"], key=len, reverse=True)
+_UPRIGHT_NAME_PATTERN = re.compile(
+    rf"(no|non|not|without|zero|never|free of|free from|free) ?{_ERROR}|{_ERROR} (free|absent)|unhallucinated"
+)
+#: Names of detectors that hold such a word, and yet score support.
+_UPRIGHT_DETECTOR_PATTERN = re.compile(r"\bhhem\b|\bvectara\b|\bhallucination evaluation model\b")
+#: Words that say nothing of what 1 means: whose judgement it is, in which form, of what.
+_NEUTRAL_WORDS = frozenset(
+    word for kind in ("people", "judges", "neutral") for phrase in _VOCABULARY[kind] for word in phrase.split()
+) - {"entailment", "faithfulness", "groundedness", "factuality", "adherence"}
 #: An error in a cell that says nothing else, but that it is there, or is not.
 _NAMED_ERROR_PATTERN = re.compile(rf"(?:{_ERROR_NAMES})[^\W_\u3040-\u9fff]*")
-_DENIALS = sorted(_VOCABULARY["denials"], key=len, reverse=True)
-_NO = f"({'|'.join(_DENIALS)}|free of|free from|zero|anti|never|isn't)"
-#: Names that hold such a word, and yet say 1 of what is supported: HHEM's score is high where a text is consistent.
-_UPRIGHT_COLUMN_PATTERN = re.compile(
-    rf"\b{_NO} (an? |any |factual )?{_ERROR}|\bunhalluc"
-    rf"|\b{_ERROR}\w* (score )?(free|absent|passed|inverted|ok$|(check|guard|test) (ok|pass))"
-    r"|\bfehler(frei|los)|halluzinationsfrei|[无無非没]有?(幻[觉覚]|错误)|환각 ?없"
-    r"|\b(true|right|correct|consistent|faithful|supported|factual|grounded)( or| vs)?"
-    r" (un|in|not |false|wrong|nonfact|refut|contradict)"
-    r"|\b(consistency|entail\w*|support) (vs|minus) |^(1|one) minus |\bhhem\b|\bvectara\b|hallucination evaluation"
-)
 #: Data sets that are called after hallucinations.
 _DATASET_PATTERN = re.compile(r"\bhalu ?(eval|bench)\w*")
 _UP, _DOWN, _IS = r"\b(?:high|higher|highest|more)", r"\b(?:low|lower|lowest|less|smaller)", r"\s*(?:is|are|=|:|\s)\s*"
@@ -210,46 +210,66 @@ def is_blank_cell(value: object) -> bool:
     return isinstance(value, str) and (not value.strip() or value.strip().lower() in BLANK_WORDS)
 
 
-@lru_cache(maxsize=4096)
-def is_reversed_column_name(column_name: str) -> bool:
-    """Whether a column of this name says 1, or a high score, of what is *not* supported: by what it says of its codes
-    (``0 = unsupported``) or ends (``lower is better``), else by its words.
+Direction = Literal["upright", "reversed", "doubtful"]
 
-    >>> names = ("Hallucination?", "no_hallucination", "hallucinated (0) / faithful (1)")
-    >>> [is_reversed_column_name(name) for name in names]
-    [True, False, False]
+
+@lru_cache(maxsize=4096)
+def find_direction_of_column_name(column_name: str) -> Direction:
+    """What a high score, 1 or yes says in a column of this name: ``upright`` (support), ``reversed`` (an error), or
+    ``doubtful``, where a word smells of an error and neither the closed list nor the name itself tells which.
+
+    >>> names = ("Hallucination?", "gpt4_factual_inconsistency", "noncontradiction", "mismatch")
+    >>> [find_direction_of_column_name(name) for name in names]
+    ['reversed', 'reversed', 'upright', 'doubtful']
+    >>> [find_direction_of_column_name(name) for name in ("hallucinated (0) / faithful (1)", "risk (lower is better)")]
+    ['upright', 'reversed']
     """
     text = unicodedata.normalize("NFKC", column_name).lower()
-    codes = parse_stated_codes(column_name)
-    if codes and (direction := find_direction_of_label_codes(codes)) is not None:
-        return direction < 0
+    if codes := parse_stated_codes(column_name):
+        sign = find_direction_of_label_codes(codes)
+        return "doubtful" if sign is None else "upright" if sign > 0 else "reversed"
     if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
-        return bool(_HIGH_IS_BAD_PATTERN.search(text))
+        return "reversed" if _HIGH_IS_BAD_PATTERN.search(text) else "upright"
+    if re.match(r"1\s*[-−–]\s*[a-z]", text):
+        return "upright" if _TURNING_PATTERN.fullmatch(_list_telling_part(text.partition("1")[2])) else "doubtful"
     heading, dot, last = column_name.rpartition(".")
-    if dot and heading and _REVERSED_COLUMN_PATTERN.search(normalise_vocabulary_words(last)):
+    if dot and heading and _SMELL_PATTERN.search(normalise_vocabulary_words(last)):
         column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
-    return not re.match(r"1\s*[-−–]\s*[a-z]", text) and _says_error(column_name)
+    name = _DATASET_PATTERN.sub(" ", normalise_vocabulary_words(column_name))
+    rest = _list_telling_part(name)
+    if _UPRIGHT_DETECTOR_PATTERN.search(name) or _UPRIGHT_NAME_PATTERN.fullmatch(rest):
+        return "upright"
+    if _TURNING_PATTERN.fullmatch(rest):
+        return "reversed"
+    is_denied = bool({*_split_into_words(name)} & {*_DENIALS})
+    return "doubtful" if is_denied or _SMELL_PATTERN.search(name) else "upright"
 
 
-def _says_error(text: str) -> bool:
-    name = _DATASET_PATTERN.sub(" ", normalise_vocabulary_words(text))
-    return bool(_REVERSED_COLUMN_PATTERN.search(name)) and not _UPRIGHT_COLUMN_PATTERN.search(name)
+def _list_telling_part(name: str) -> str:
+    """The words of a normalised name without those that say nothing of what 1 means, and without versions of models."""
+    words = _split_into_words(strip_column_name_values_hint(name))
+    return " ".join(
+        word
+        for word in words
+        if word not in _NEUTRAL_WORDS and len(word) > 1 and not any(letter.isdigit() for letter in word)
+    )
+
+
+def is_reversed_column_name(column_name: str) -> bool:
+    """Whether a column of this name surely says 1, or a high score, of what is *not* supported."""
+    return find_direction_of_column_name(column_name) == "reversed"
 
 
 def is_name_of_doubtful_direction(column_name: str) -> bool:
-    """Whether a name may call an error what a column says 1 of, and does not surely: ``issue``, ``loss``,
-    ``hallucination_defense``; or says what codes mean in words that are not known."""
-    codes = parse_stated_codes(column_name)
-    if codes:
-        return find_direction_of_label_codes(codes) is None
-    text = unicodedata.normalize("NFKC", column_name).lower()
-    if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
-        return False
-    if is_reversed_column_name(column_name):
-        return has_vocabulary_word_in_column_name("doubtful_denials", column_name)
-    is_denied = has_vocabulary_word_in_column_name("denials", column_name)
-    is_known = _UPRIGHT_COLUMN_PATTERN.search(normalise_vocabulary_words(column_name))
-    return has_vocabulary_word_in_column_name("doubtful_errors", column_name) or (is_denied and not is_known)
+    """Whether a name may call an error what a column says 1 of: ``issue``, ``mismatch``, ``hallucination_defense``."""
+    return find_direction_of_column_name(column_name) == "doubtful"
+
+
+def has_name_of_error(text: str) -> bool:
+    """Whether a name has a word that smells of an error, and is not known to deny it."""
+    name = _DATASET_PATTERN.sub(" ", normalise_vocabulary_words(text))
+    is_upright = _UPRIGHT_DETECTOR_PATTERN.search(name) or _UPRIGHT_NAME_PATTERN.fullmatch(_list_telling_part(name))
+    return bool(_SMELL_PATTERN.search(name)) and not is_upright
 
 
 @lru_cache(maxsize=4096)
@@ -261,7 +281,7 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
     """
     found: set[str] = set()
     for name in column_names:
-        if not _says_error(name) and not _UPRIGHT_COLUMN_PATTERN.search(normalise_vocabulary_words(name)):
+        if not _SMELL_PATTERN.search(normalise_vocabulary_words(name)):
             field = strip_column_name_values_hint(name.partition(".")[2] or name)
             words = _split_into_words(normalise_vocabulary_words(field))
             found |= {one for one in words if one.isalpha() and (len(one) > 2 or _has_no_blanks(one))}
@@ -282,7 +302,8 @@ def parse_stated_codes(text: str) -> dict[float, int | None]:
             start = min(start, match.start())
             code, phrase = match.groups() if code_first else match.groups()[::-1]
             number = {"yes": 1, "y": 1, "true": 1, "no": 0, "n": 0, "false": 0}.get(code)
-            found[float(code if number is None else number)] = _parse_code_meaning(phrase, _says_error(text[:start]))
+            is_of_error = has_name_of_error(text[:start])
+            found[float(code if number is None else number)] = _parse_code_meaning(phrase, is_of_error)
         known = {value for value in found.values() if value is not None}
         if len(known) == 2 or ("=" in text and len(found) > 1) or (known and pattern in _SURE_CODE_PATTERNS):
             return found
@@ -297,9 +318,9 @@ def _parse_code_meaning(phrase: str, is_of_error: bool) -> int | None:
         return 1 - value if is_of_error and value is not None else value
     if {*known.split()} & _WORST_WORDS:
         return 0
-    if {*known.split()} & _BEST_WORDS or _UPRIGHT_COLUMN_PATTERN.search(known):
+    if {*known.split()} & _BEST_WORDS or _UPRIGHT_NAME_PATTERN.search(known):
         return 1
-    if _says_error(known):
+    if _NAMED_ERROR_PATTERN.search(known):
         return 0
     values = {parse_label_word(word) for word in (known, *known.split()) if word not in BARE_WORDS} - {None}
     return values.pop() if len(values) == 1 else None
