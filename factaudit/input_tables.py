@@ -13,8 +13,8 @@ import pandas as pd
 
 from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.format_detection import (
+    check_is_readable_format,
     detect_dataset_format,
-    detect_format_beside,
     detect_json_format_of_table,
     is_annotated_responses_file,
 )
@@ -164,11 +164,6 @@ def _load_collected_input_tables(
         table, spread = spread_nested_lists(rows, str(source) if is_file else "table 1", given)
         return load_tables([table], spread, report_line)
     formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
-    known = {name for name in formats if name is not None}
-    formats = [
-        detect_format_beside(source, known) if name is None and isinstance(source, str | Path) else name
-        for source, name in zip(sources, formats, strict=True)
-    ]
     for source, name in zip(sources, formats, strict=True):
         if name is None and isinstance(source, str | Path) and is_annotated_responses_file(source):
             command = suggest_score_command_for_annotated_responses(source)
@@ -176,6 +171,7 @@ def _load_collected_input_tables(
                 str(source), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")]
             )
     for source in [one for one in sources if isinstance(one, str | Path) and "claim" not in given.columns]:
+        check_is_readable_format(source)
         if (name := detect_json_format_of_table(source)) is not None:
             message = f"the columns of {name}, whose files are JSON: give that, or write a row for each claim"
             raise InputError(str(source), [Problem(f"{message} (claim, label), or say --map claim=COLUMN")])

@@ -1,4 +1,4 @@
-"""What SAFE, VeriScore, OpenFactCheck, FActScore-turbo and OpenFActScore write, read as facts with verdicts.
+"""What SAFE, VeriScore, FActScore-turbo and OpenFActScore write, read as facts with verdicts.
 
 The files are authored in the shapes that the tools' code writes; the right readings stand beside them.
 """
@@ -104,23 +104,6 @@ def veriscore_line(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def openfactcheck_lines() -> list[dict[str, Any]]:
-    claims = ["Ada Fenn was a miller.", "Ada Fenn lived in Ludlow."]
-    state = {"question": "Who was Ada Fenn?", "response": TEXT, "claims": claims}
-    evidence = {claims[0]: [["Who was she?", "A miller."], ["Where?", "In Ludlow."]], claims[1]: []}
-    detail = [
-        {"claim": claims[0], "evidences": evidence[claims[0]], "labels": [True, True], "factuality": True},
-        {"claim": claims[1], "evidences": [], "labels": [], "factuality": False},
-    ]
-    states = [state, state | {"claims_with_evidences": evidence}]
-    states.append(states[1] | {"label": False, "detail": detail})
-    names = ("factcheckgpt_claimprocessor", "factcheckgpt_retriever", "factcheckgpt_verifier")
-    return [
-        {"idx": at, "solver": name, "continue": True, "state": each}
-        for at, (name, each) in enumerate(zip(names, states, strict=True))
-    ]
-
-
 TURBO = {
     "decisions": [
         [
@@ -195,20 +178,6 @@ def test_veriscore(tmp_path: Path) -> None:
     assert (rows["gpt-4"]["f1"], rows["gpt-4"]["f1_max"]) == (0.25, 0.75)
 
 
-def test_openfactcheck(tmp_path: Path) -> None:
-    write(tmp_path / "out/one.jsonl", openfactcheck_lines())
-    write(tmp_path / "out/two.jsonl", openfactcheck_lines()[:2])  # its verifier failed
-    found = convert("openfactcheck-results", [tmp_path / "out"], system="gpt-4")
-    assert read(found) == [
-        ("gpt-4", "Ada Fenn was a miller.", 1, "ok", "Who was she?\n\nA miller.\n\nWhere?\n\nIn Ludlow."),
-        ("gpt-4", "Ada Fenn lived in Ludlow.", 0, "ok", None),
-        ("gpt-4", "Ada Fenn was a miller.", None, "error", "Who was she?\n\nA miller.\n\nWhere?\n\nIn Ludlow."),
-        ("gpt-4", "Ada Fenn lived in Ludlow.", None, "error", None),
-    ]
-    assert found.verdicts is not None
-    assert found.verdicts["evaluator"].unique().tolist() == ["factcheckgpt_verifier"]
-
-
 def test_turbo_and_open_factscore(tmp_path: Path) -> None:
     scored = write(
         tmp_path / "in.jsonl", [{"topic": "Ada Fenn", "output": TEXT}, {"topic": "Bo", "output": "No idea."}]
@@ -239,7 +208,6 @@ def test_turbo_and_open_factscore(tmp_path: Path) -> None:
     [
         ("2024-SAFE.json", make_safe_file(), "safe-results"),
         ("verification_x_3.jsonl", [veriscore_line()], "veriscore-results"),
-        ("one.jsonl", openfactcheck_lines(), "openfactcheck-results"),
         ("turbo.json", TURBO, "factscore-results"),
         ("open.json", OPEN, "factscore-results"),
     ],

@@ -295,33 +295,6 @@ def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> No
     assert not any("unread" in note for note in convert_with(annotator=[1, 2, 1], latency=[0.1, 0.4, 0.2]).notes)
 
 
-def test_openai_evals_a_grader_is_the_evaluator_of_what_a_model_wrote() -> None:
-    samples = LOGS / "openai_evals_graded_samples.jsonl"
-    rows = verdicts_of("openai-evals", "openai_evals_graded.jsonl", "grounded", samples=samples)
-    assert [row[:2] for row in rows] == [[1.0, 1], [0.0, 0], [1.0, 1]]
-    found = convert("openai-evals", [LOGS / "openai_evals_graded.jsonl"], samples=samples)
-    assert found.claims["doc"].tolist() == DOCS
-    assert found.claims["label"].tolist() == LABELS
-    assert found.claims["system"].tolist() == ["writer"] * 3
-    assert found.verdicts is not None
-    assert found.verdicts["raw"][0] == "The submission says what the text says.\nY"
-    without = convert("openai-evals", [LOGS / "openai_evals_graded.jsonl"])
-    assert without.claims["claim"].tolist() == CLAIMS
-    assert without.claims["doc"].isna().all()  # the log has no field for it: only prompts
-
-
-def test_openai_evals_a_model_that_was_asked_is_the_evaluator() -> None:
-    samples = LOGS / "openai_evals_match_samples.jsonl"
-    rows = verdicts_of("openai-evals", "openai_evals_match.jsonl", "asked", samples=samples)
-    assert [row[1] for row in rows] == [1, 0, 0]  # it was wrong on the last one
-    found = convert("openai-evals", [LOGS / "openai_evals_match.jsonl"], samples=samples)
-    assert found.claims["label"].tolist() == LABELS
-    assert found.claims["doc"].tolist() == DOCS
-    report = json.loads((LOGS / "openai_evals_match.jsonl").read_text().splitlines()[1])["final_report"]
-    right = [row[1] == label for row, label in zip(rows, LABELS, strict=True)]
-    assert sum(right) / 3 == pytest.approx(report["accuracy"])
-
-
 @pytest.mark.parametrize("file", ["phoenix.csv", "phoenix.jsonl"])
 def test_phoenix(file: str) -> None:
     assert [row[0] for row in verdicts_of("phoenix", file, "overlap")] == pytest.approx([1, 5 / 6, 1])
@@ -351,8 +324,6 @@ def test_trulens() -> None:
         ("inspect", "deepeval.json", {}, "holds no samples"),
         ("inspect", "ragas.csv", {}, "not a log of Inspect"),
         ("lm-eval", "ragas.jsonl", {}, "doc_id"),
-        ("openai-evals", "ragas.jsonl", {}, "'spec'"),
-        ("openai-evals", "openai_evals_match.jsonl", {"samples": LOGS / "ragas.csv", "doc": "sample.d"}, "'sample."),
         ("trulens", "ragas.jsonl", {}, "NAME_calls"),
         ("phoenix", "ragas.csv", {}, "NAME_score"),
     ],

@@ -22,8 +22,6 @@ LOG_FORMATS = {
     "inspect.eval": "inspect",
     "inspect.json": "inspect",
     "lm_eval_samples_mini_support.jsonl": "lm-eval",
-    "openai_evals_graded.jsonl": "openai-evals",
-    "openai_evals_match.jsonl": "openai-evals",
     "phoenix.csv": "phoenix",
     "phoenix.jsonl": "phoenix",
     "promptfoo.json": "promptfoo",

@@ -34,17 +34,6 @@ def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]])
     return write(path, {"samples": samples})
 
 
-def factbench_rows(n_rows: int, odd: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    usual: dict[str, Any] = {"source": "felm-wk", "prompt": "?", "response": "A. B.", "claims": ["A.", "B."]}
-    usual |= {"claim_labels": [True, False], "response_label": False}
-    return [usual | odd.get(at, {}) for at in range(n_rows)]
-
-
-def story(**changes: Any) -> dict[str, Any]:
-    one = {"label": 0, "story": "A dog sat. It slept.", "summary": ["A dog sat.", "It ran."], "errors": [1, 0]}
-    return one | {"story-id": 1, "split": "val", "model": "chatGPT"} | changes
-
-
 def test_faithbench_with_odd_samples(tmp_path: Path) -> None:
     odd = {3: {"summary": None}, 7: {"annotations": [{"annotator_name": "ann", "label": []}]}}
     found = convert("faithbench", [faithbench_batch(tmp_path / "batch_1.json", 12, odd)])
@@ -52,29 +41,6 @@ def test_faithbench_with_odd_samples(tmp_path: Path) -> None:
     assert "faithbench:batch_1:4" in set(found.claims["claim_id"])
     assert "batch_1.json: 2 of 12 rows left out, which cannot be read" in found.notes
     assert [(row["row"], row["column"]) for row in found.left_out] == [(4, "summary"), (8, "annotations[0].label")]
-
-
-def test_factbench_with_odd_lines(tmp_path: Path) -> None:
-    odd: dict[int, dict[str, Any]] = {2: {"claim_labels": [True]}, 5: {"claim_labels": ["mixture", False]}}
-    found = convert("factbench", [write(tmp_path / "Factbench.jsonl", factbench_rows(12, odd))])
-    assert len(found.claims) == 20
-    # A claim is called by the line that it stands on, whatever was left out before it.
-    assert {"factbench:1:0", "factbench:3:0", "factbench:11:1"} <= set(found.claims["claim_id"])
-    assert {"factbench:2:0", "factbench:5:0"}.isdisjoint(found.claims["claim_id"])
-    assert {row["row"] for row in found.left_out} == {3, 6}
-    assert "expected a label for each of 2 claims, found 1" in {row["reason"] for row in found.left_out}
-
-
-def test_storysumm_with_odd_summaries(tmp_path: Path) -> None:
-    odd = {"s2": story(errors=[1]), "s5": story(label=None)}
-    summaries = {f"s{at}": story() for at in range(12)} | odd
-    found = convert("storysumm", [write(tmp_path / "storysumm.json", summaries)])
-    assert len(found.claims) == 10 * 3
-    assert not found.claims["response_id"].isin(["s2", "s5"]).any()
-    assert {(row["row"], row["reason"].partition(",")[0]) for row in found.left_out} == {
-        (3, "s2: expected a label for each of 2 sentences"),
-        (6, "expected 0 or 1"),
-    }
 
 
 def test_more_than_a_fifth_is_refused_with_the_reasons(tmp_path: Path) -> None:
@@ -96,16 +62,13 @@ def test_rows_that_other_files_count_are_never_left_out(tmp_path: Path) -> None:
 
 
 def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = write(
-        tmp_path / "Factbench.jsonl", factbench_rows(40, {at: {"claim_labels": []} for at in range(0, 35, 5)})
-    )
+    source = faithbench_batch(tmp_path / "batch_1.json", 40, {at: {"summary": None} for at in range(0, 35, 5)})
     out, problems = tmp_path / "claims.csv", tmp_path / "problems.csv"
     with pytest.raises(SystemExit) as stop:
-        main(["convert", "factbench", str(source), "--out", str(out), "--problems", str(problems)])
+        main(["convert", "faithbench", str(source), "--out", str(out), "--problems", str(problems)])
     assert stop.value.code == 0
     said = capsys.readouterr().out
-    assert "Factbench.jsonl: 7 of 40 rows left out, which cannot be read" in said
-    assert said.count("expected a label for each of 2 claims, found 0") == 5
+    assert "batch_1.json: 7 of 40 rows left out, which cannot be read" in said
     assert "... and 2 more" in said
     table = pd.read_csv(problems)
     assert table["row"].tolist() == list(range(1, 36, 5))

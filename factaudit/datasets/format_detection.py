@@ -11,7 +11,7 @@ import csv
 import json
 import re
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factaudit.datasets.formats import FORMATS
+from factaudit.datasets.formats import FORMATS, UNREAD_FILES
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
 
@@ -53,10 +53,13 @@ def detect_dataset_format(path: str | Path) -> str | None:
     return found[0] if found else None
 
 
-def detect_format_beside(path: str | Path, names: Collection[str]) -> str | None:
-    """The format, of those that other files are of, whose further part a file may be (the traces beside scores)."""
-    paths = list_format_detection_paths(Path(path))
-    return next((name for name in names if any(_has_mark(paths, mark) for mark in FORMATS[name].marks_beside)), None)
+def check_is_readable_format(path: str | Path) -> None:
+    """Raise `InputError` where a file is of a tool or a data set whose files are not read."""
+    paths = set() if Path(path).is_dir() else list_format_detection_paths(Path(path))
+    for name, marks in UNREAD_FILES.items():
+        if any(_has_mark(paths, mark) for mark in marks):
+            expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
+            raise InputError(str(path), [Problem(f"a file of {name}, which is not read: {expected}")])
 
 
 def detect_json_format_of_table(path: str | Path) -> str | None:

@@ -19,8 +19,7 @@ class DatasetFormat:
     options as keywords, and returns a `Conversion`.
 
     options: what each option means, by name. module: by default the format's name with underscores.
-    marks: how a file is recognised, see `format_detection`; without any it is not. marks_beside: how one is beside
-    others of the format. is_json: no table (CSV) is of it.
+    marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
     """
 
     name: str
@@ -29,7 +28,6 @@ class DatasetFormat:
     options: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     marks: tuple[str, ...] = ()
-    marks_beside: tuple[str, ...] = ()
     is_json: bool = False
 
     @property
@@ -37,6 +35,27 @@ class DatasetFormat:
         module = self.module or self.name.replace("-", "_")
         return getattr(import_module(f"factaudit.datasets.{module}"), f"convert_{module}")
 
+
+#: Files that are told by their keys and not read, since a row of them is no claim: read as a table they might say
+#: something else.
+UNREAD_FILES: dict[str, tuple[str, ...]] = {
+    "Langfuse": (
+        "data[].traceId data[].name data[].source data[].value",
+        "data[].traceId data[].type data[].output",
+        "traceId name source value",
+        "trace_id name source value data_type",
+        "traceId type output startTime",
+        "data[].output data[].scores",
+    ),
+    "LangSmith": ("run_type feedback_stats dotted_order", "run_id key feedback_source"),
+    "MLflow": ("trace_id assessments response", "info.trace_id info.assessments"),
+    "OpenAI Evals": ("spec.completion_fns spec.eval_name",),
+    "HELM": ("instance_id train_trial_index stats[].name", "adapter_spec request_states[].instance"),
+    "OpenFactCheck": ("idx solver continue state.response", "source claims claim_labels response_label"),
+    "FELM": ("prompt segmented_response labels",),
+    "StorySumm": ("*.story-id *.errors *.summary",),
+    "BUMP": ("reference_summary edited_summary article",),
+}
 
 #: Options of the formats that are logs of a framework.
 LOG_OPTIONS = {
@@ -145,13 +164,6 @@ FORMATS: dict[str, DatasetFormat] = {
             marks=("all_claims claim_list response claim_verification_result",),
         ),
         DatasetFormat(
-            "openfactcheck-results",
-            "OpenFactCheck's .jsonl per response, a line per solver: claims, evidence, verdicts (Wang et al. 2024)",
-            "factaudit convert openfactcheck-results output/ --out claims.parquet --verdicts verdicts.parquet",
-            {"system": "whose responses they are"},
-            marks=("idx solver continue state.response",),
-        ),
-        DatasetFormat(
             "alce-citations",
             "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
             "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",
@@ -186,28 +198,11 @@ FORMATS: dict[str, DatasetFormat] = {
             marks=("samples[].annotations samples[].metadata.summarizer",),
         ),
         DatasetFormat(
-            "storysumm",
-            "StorySumm: sentences and whole summaries of stories, both levels in one run (Subbiah et al. 2024)",
-            "factaudit convert storysumm storysumm.json --option predictions=predicted_labels/ --out claims.parquet",
-            {
-                "level": "both (default), sentence or summary",
-                "predictions": "files or folders of evaluators/predicted_labels: verdicts",
-            },
-            marks=("*.story-id *.errors *.summary",),
-        ),
-        DatasetFormat(
             "frank",
             "FRANK's human_annotations_sentence.json: three annotators, kinds of error (Pagnoni et al. 2021)",
             "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations people.parquet",
             {"rule": "how annotators' labels become one (default majority)"},
             marks=("model_name summary_sentences summary_sentences_annotations",),
-            is_json=True,
-        ),
-        DatasetFormat(
-            "bump",
-            "BUMP: summaries and their minimally changed twins, with metrics' scores (Ma et al. 2023)",
-            "factaudit convert bump task1_dataset.json --out claims.parquet --verdicts verdicts.parquet",
-            marks=("reference_summary edited_summary article",),
             is_json=True,
         ),
         DatasetFormat(
@@ -221,19 +216,6 @@ FORMATS: dict[str, DatasetFormat] = {
                 "user_query chatgpt_response hallucination",
             ),
             is_json=True,
-        ),
-        DatasetFormat(
-            "felm",
-            "FELM: ChatGPT's answers by segment, in five domains (Chen et al. 2023)",
-            "factaudit convert felm data/wk.jsonl data/science.jsonl --out claims.parquet",
-            marks=("prompt segmented_response labels",),
-        ),
-        DatasetFormat(
-            "factbench",
-            "FactBench of OpenFactCheck: claims of four sources, and checkers' results (Wang et al. 2024)",
-            "factaudit convert factbench Factbench.jsonl --out claims.parquet",
-            {"predictions": "OpenFactCheck's result files, one checker each: verdicts"},
-            marks=("source claims claim_labels response_label",),
         ),
         DatasetFormat(
             "predicted",
@@ -306,14 +288,6 @@ FORMATS: dict[str, DatasetFormat] = {
             marks=("user_input response retrieved_contexts",),
         ),
         DatasetFormat(
-            "openai-evals",
-            "logs of OpenAI Evals (oaieval, JSONL of events): a grader, or the model that was asked, is the evaluator",
-            "factaudit convert openai-evals log.jsonl --option samples=samples.jsonl --out claims.csv --verdicts v.csv",
-            LOG_OPTIONS | {"samples": "the eval's samples (JSONL), whose fields are sample.NAME: the log has none"},
-            module="openai_evals_log",
-            marks=("spec.completion_fns spec.eval_name",),
-        ),
-        DatasetFormat(
             "phoenix",
             "evaluations of Arize Phoenix (evaluate_dataframe as CSV, JSONL or Parquet): a score is an evaluator's",
             "factaudit convert phoenix evaluated.jsonl --out claims.parquet --verdicts v.parquet",
@@ -330,57 +304,12 @@ FORMATS: dict[str, DatasetFormat] = {
             marks=("record_id *_calls", "app_id *_calls"),
         ),
         DatasetFormat(
-            "mlflow",
-            "MLflow: traces with assessments, and tables of evaluations: a feedback or a score is an evaluator",
-            "factaudit convert mlflow traces.jsonl --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="mlflow_log",
-            marks=("trace_id assessments response", "info.trace_id info.assessments", "*/v*/score"),
-        ),
-        DatasetFormat(
-            "langfuse",
-            "Langfuse: scores and the observations or traces that they are of; an annotation is the label",
-            "factaudit convert langfuse scores.json observations.json --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="langfuse_log",
-            marks=(
-                "data[].traceId data[].name data[].source data[].value",
-                "data[].traceId data[].type data[].output",
-                "traceId name source value",
-                "trace_id name source value data_type",
-                "traceId type output startTime",
-                "data[].output data[].scores",
-            ),
-            marks_beside=("id output", "data[].id data[].output"),
-        ),
-        DatasetFormat(
-            "langsmith",
-            "LangSmith: experiments and exported runs: a feedback is an evaluator",
-            "factaudit convert langsmith experiment.csv --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="langsmith_log",
-            marks=(
-                "inputs.* feedback.* outputs.*",
-                "run_type feedback_stats dotted_order",
-                "run_id key feedback_source",
-            ),
-            marks_beside=("id run_type outputs",),
-        ),
-        DatasetFormat(
             "braintrust",
             "Braintrust: an experiment's export: a score is an evaluator",
             "factaudit convert braintrust experiment.jsonl --out claims.parquet --verdicts v.parquet",
             LOG_OPTIONS,
             module="braintrust_log",
             marks=("scores output root_span_id", "scores output experiment_id"),
-        ),
-        DatasetFormat(
-            "helm",
-            "HELM: per_instance_stats.json, and scenario_state.json beside it: a stat is an evaluator",
-            "factaudit convert helm runs/mine/per_instance_stats.json --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="helm_log",
-            marks=("instance_id train_trial_index stats[].name", "adapter_spec request_states[].instance"),
         ),
     )
 }

@@ -85,7 +85,6 @@ def make_framework_log_converter(
     label: Sequence[str] = (),
     system: Sequence[str] = (),
     is_split: bool = False,
-    is_joint: bool = False,
 ) -> Callable[[Callable[..., FrameworkLog]], Callable[..., Conversion]]:
     """Make a converter of a function that reads a log's file.
 
@@ -95,7 +94,7 @@ def make_framework_log_converter(
     Args:
         patterns: names of the files that are looked for in a folder.
         claim, doc, label, system: the fields in which the framework keeps them, the likelier first.
-        is_split: whether a log may consist of several files. is_joint: whether the reader takes them together.
+        is_split: whether a log may consist of several files.
     """
     usual_fields = {"claim": claim, "doc": doc, "label": label, "system": system}
 
@@ -110,11 +109,12 @@ def make_framework_log_converter(
         @wraps(read_log)
         def convert_log(sources: Sequence[Path], **options: Any) -> Conversion:
             paths = list(expand_dataset_source_folders(sources, *patterns))
-            if len(paths) != 1 and not (is_split or is_joint):
+            if len(paths) != 1 and not is_split:
                 raise UsageError(f"expected one log, found {len(paths)}: {', '.join(map(str, paths[:5]))}")
             own = {each.name: options[each.name] for each in keywords if each.name in options}
-            logs = [read_log(paths, **own)] if is_joint else [read_log(path, **own) for path in paths]
-            return _convert_framework_log_samples(logs, usual_fields, options, ", ".join(map(str, paths)))
+            logs = [read_log(path, **own) for path in paths]
+            tool = read_log.__name__.removeprefix("convert_").removesuffix("_log")
+            return _convert_framework_log_samples(logs, usual_fields, options, ", ".join(map(str, paths)), tool)
 
         hints = get_type_hints(read_log, include_extras=True)
         own_hints = {each.name: hints[each.name] for each in keywords}
@@ -166,7 +166,11 @@ def _choose_framework_log_fields(
 
 
 def _convert_framework_log_samples(
-    logs: Sequence[FrameworkLog], usual_fields: Mapping[str, Sequence[str]], options: Mapping[str, Any], source: str
+    logs: Sequence[FrameworkLog],
+    usual_fields: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    source: str,
+    tool: str,
 ) -> Conversion:
     """Claims and verdicts of the samples of a log's files, and notes on the field of each role."""
     samples = [sample for log in logs for sample in log.samples]
@@ -214,7 +218,7 @@ def _convert_framework_log_samples(
     numbering, verdicts = RepeatedAnswerNumbering(), []
     for log, sample in [(one, sample) for one in logs for sample in one.samples]:
         dataset = log.dataset
-        own_id = f"{dataset}:{sample.id}" if log.has_own_dataset or len(logs) > 1 else sample.id
+        own_id = f"{dataset if log.has_own_dataset or len(logs) > 1 else tool}:{sample.id}"
         texts = {
             role: _format_log_value_as_text(sample.fields.get(name)) for role, name in fields.items() if role != "label"
         }

@@ -66,12 +66,8 @@ you to accept its conditions on its page once; then give a token: `hf auth login
 #: What the formats that have no file in the register read, and where their authors publish it.
 _OTHER_FORMATS = {
     "faithbench": ("vectara/FaithBench", "`data_for_release/batch_*.json`"),
-    "storysumm": ("melaniesubbiah/storysumm", "`storysumm.json`; option predictions: `evaluators/predicted_labels/`"),
     "frank": ("artidoro/frank", "`data/human_annotations_sentence.json`"),
-    "bump": ("dataminr-ai/BUMP", "`data/task1_dataset.json`, `data/task2_dataset.json`"),
     "halueval": ("RUCAIBox/HaluEval", "`data/*_data.json`"),
-    "felm": ("hkust-nlp/felm", "`data/*.jsonl`, a domain each"),
-    "factbench": ("yuxiaw/Factcheck-GPT", "`Factbench.jsonl`"),
     "reveal": ("google/reveal on the Hugging Face hub, gated", "`eval/reveal_eval.csv`"),
     "claimverify": (
         "nelson-liu/evaluating-verifiability-in-generative-search-engines",
@@ -80,7 +76,6 @@ _OTHER_FORMATS = {
     "expertqa": ("chaitanyamalaviya/ExpertQA", "`data/r2_compiled_anon.jsonl`"),
     "safe-results": ("google-deepmind/long-form-factuality", "`*-SAFE.json`, as `eval.run_eval` writes them"),
     "veriscore-results": ("Yixiao-Song/VeriScore", "`model_output/verification_*.jsonl`"),
-    "openfactcheck-results": ("hasaniqbal777/OpenFactCheck", "`*.jsonl` of its output folder, one per response"),
     "factscore-results": (
         "shmsw25/FActScore, ryabhmd/OpenFActScore, ntyazh/FActScore-turbo",
         "what `get_score` returns, as JSON; option responses: the JSONL that was scored",

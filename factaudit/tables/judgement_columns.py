@@ -40,7 +40,7 @@ _OF_PATTERN = re.compile(r"(of|du|de|des|del|della|der|von|van|do|da)[ _]")
 #: The same in scripts without blanks.
 _VERDICT_SUFFIXES = ("判定", "評価", "分数", "得分")
 #: Headings over several evaluators.
-_JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
+_JUDGE_HEADINGS = {"feedback", "judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
 #: Words for people that a judge's name may have, too: `gpt4_annotation`.
 _LOOSE_PEOPLE_WORDS = {"annotation", "annotations", "annotated"}
 #: Words for judges that people's columns may have, too: `human_judge`.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from generated_shapes import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, labelled, make_csv, spell
+from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, labelled, make_csv, spell
 
-from factaudit.datasets import convert
 from factaudit.input_tables import load_input_tables
 from factaudit.tables.table_loading import LoadedTables
 
@@ -67,38 +65,3 @@ def test_names_of_data_sets_and_systems(ours: str, theirs: str, tmp_path: Path) 
     assert loaded.claims is not None
     assert [*loaded.claims[ours]] == SYSTEMS
     assert list_labels(loaded) == L
-
-
-def test_an_expectation_of_true_or_false_is_the_label_of_mlflow(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in (LOGS / "mlflow_traces.jsonl").read_text(encoding="utf-8").splitlines()]
-    for row, expected in zip(rows, (True, False, True), strict=True):
-        row["assessments"] = [one for one in row["assessments"] if one["source"]["source_type"] != "HUMAN"]
-        row["assessments"].append(
-            {
-                "assessment_name": "is_grounded",
-                "source": {"source_type": "HUMAN", "source_id": "ann"},
-                "expectation": {"value": expected},
-            }
-        )
-    path = tmp_path / "traces.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert [*convert("mlflow", [path]).claims["label"]] == [1, 0, 1]
-
-
-def test_an_ideal_answer_in_a_list_of_one_is_the_answer(tmp_path: Path) -> None:
-    """oaieval writes what it expected as a list where the sample's ``ideal`` was one."""
-    events = [json.loads(line) for line in (LOGS / "openai_evals_match.jsonl").read_text(encoding="utf-8").splitlines()]
-    samples = LOGS / "openai_evals_match_samples.jsonl"
-    plain = convert("openai-evals", [LOGS / "openai_evals_match.jsonl"], samples=samples)
-    n_listed = 0
-    for event in events:
-        data = event.get("data") or {}
-        if isinstance(data.get("expected"), str):
-            data["expected"] = [data["expected"]]
-            n_listed += 1
-    assert n_listed
-    path = tmp_path / "openai_evals_match.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-    listed = convert("openai-evals", [path], samples=samples)
-    assert [*listed.claims["label"]] == [*plain.claims["label"]]
-    assert listed.claims["label"].notna().any()

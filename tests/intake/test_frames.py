@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,11 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from generated_shapes import (
+from table_readings import describe_tables
+from test_generated_shapes import SHAPES, write_shape
+from town_tables import (
     CLAIMS,
     DOCS,
     FIRST_SCORES,
-    SHAPES,
     A,
     B,
     L,
@@ -24,7 +26,6 @@ from generated_shapes import (
     scores_by_name,
     spell,
 )
-from table_readings import describe_tables
 
 from factaudit.input_tables import load_input_tables
 
@@ -48,9 +49,10 @@ def test_a_map_of_arrow_is_a_column_for_each_key() -> None:
 
 
 @pytest.mark.parametrize("name", ["class_names.parquet", "class_names_own.parquet"])
-def test_classes_of_an_arrow_table_have_their_names(name: str) -> None:
-    content = next(shape.content for shape in SHAPES if shape.name == name)
-    assert describe_tables(load_input_tables([pq.read_table(pa.BufferReader(content))]))["labels"] == L
+def test_classes_of_an_arrow_table_have_their_names(name: str, tmp_path: Path) -> None:
+    shape = next(one for one in SHAPES if one["file"] == name)
+    table = pq.read_table(write_shape(shape, tmp_path))
+    assert describe_tables(load_input_tables([table]))["labels"] == L
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from generated_shapes import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
 from table_readings import describe_tables
+from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
 
 from factaudit import compare, input_tables
 from factaudit.errors import InputError, UsageError
