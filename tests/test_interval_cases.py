@@ -205,3 +205,31 @@ def test_a_false_fact_is_false_of_one_person_and_may_be_true_of_another() -> Non
         "Of 26 facts known to be false of a person, the verifier supports none on that person's page. "
         in finding.statement
     )
+
+
+@pytest.mark.parametrize("doc", ["text", "passages", "none"])
+def test_claims_without_a_document_id_are_clustered_by_text_else_by_response(doc: str) -> None:
+    """Ten claims of one document counted as ten observations where nobody had given it an id."""
+    n = 60
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{at}" for at in range(n)],
+            "dataset": ["x" if at < 30 else "y" for at in range(n)],
+            "response_id": [f"r{at // 5}" for at in range(n)],
+            "claim": [f"claim {at}" for at in range(n)],
+            "label": [at % 3 > 0 for at in range(n)],
+        }
+    ).astype({"label": int})
+    number = [at // 10 % 3 for at in range(n)]  # the same three documents in both data sets
+    if doc == "text":
+        claims["doc"] = [f"text of document {at}" for at in number]
+    elif doc == "passages":
+        claims["doc"] = [[f"passage of {at}", "another"] for at in number]
+    named = claims.assign(doc_id=[f"d{at}" for at in number] if doc != "none" else None)
+    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "prediction": 1, "status": "ok"})
+    verdicts["prediction"] = [int(at % 4 > 0) for at in range(n)]
+    found = [compare(table, verdicts, replicates=20, seed=1) for table in (claims, named)]
+    assert [row["n_clusters"] for row in found[0].about["claims"]] == [3 if doc != "none" else 6] * 2
+    assert found[0].audits["rates"] == found[1].audits["rates"]
+    shuffled = compare(claims.sample(frac=1, random_state=3), verdicts, replicates=20, seed=1)
+    assert found[0].audits["rates"] == shuffled.audits["rates"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +28,8 @@ from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPai
 from factaudit.stats.distinct_rows import count_distinct_clusters, encode_distinct_integer_pairs, rank_distinct_integers
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.column_parsing import make_arrow_text
+from factaudit.tables.documents import encode_distinct_documents
+from factaudit.tables.schema import is_text_placeholder
 from factaudit.tables.validation import find_claim_variants
 
 T = TypeVar("T")
@@ -147,15 +150,18 @@ class Judgements:
         its claims is 0, 1 when all are 1, else missing, for which there are bounds. Its score is the least of
         its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
         claims. A response is a (dataset, system, response_id); `find_claims_in_responses` says who belongs to none. Its
-        ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
-        -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a guessed one.
+        ``claims`` has dataset, system, response_id and doc_id (of `name_documents`, null where they are several); its
+        ``status`` is -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a
+        guessed one.
         """
         rows, starts = self._response_rows
         label, prediction = self.label[rows], self.prediction[:, rows]
         status = np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8)
         claims = self.claims[["dataset", "system", "response_id", "doc_id"]].iloc[rows[starts]].reset_index(drop=True)
-        first, last = self.response_extremes(encode_claim_group_column(self.claims, "doc_id")[0])
-        claims["doc_id"] = claims["doc_id"].where(first == last)
+        document, documents = self._document_codes_and_names
+        first, last = self.response_extremes(document)
+        named = pd.Series(np.array([*documents, None], dtype=object)[first], index=claims.index, dtype=object)
+        claims["doc_id"] = named.where(first == last, None)
         empty = not len(rows)
         if not empty:
             certain = _kleene_and_by_response(self.stated_prediction[:, rows], starts)
@@ -332,14 +338,14 @@ class Judgements:
 
     @cached_property
     def cluster_codes(self) -> np.ndarray:
-        """int64 (n,): what is resampled together. Responses of a document where doc_id is given, else responses.
+        """int64 (n,): what is resampled together. Responses of a document where one is known, else responses.
 
         A claim with neither is a cluster of its own, and a response whose claims name several documents is one. No
         cluster spans datasets. The codes follow the names, not the order of the rows.
         """
         dataset = self.dataset_codes
-        document, documents = encode_claim_group_column(self.claims, "doc_id")
-        grounded = self.claims["doc_id"].notna().to_numpy()
+        document, documents = self._document_codes_and_names
+        grounded = document < len(documents) - (None in documents)
         answered = self.claims["response_id"].notna().to_numpy()
         response = self._response_codes
         size = int(response.max(initial=-1)) + 1
@@ -360,6 +366,10 @@ class Judgements:
         return pd.factorize(codes, sort=True)[0]
 
     @cached_property
+    def _document_codes_and_names(self) -> tuple[np.ndarray, list[Any]]:
+        return encode_claim_group_column(pd.DataFrame({"document": name_documents(self.claims)}), "document")
+
+    @cached_property
     def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The claims that are in a response, response by response, and where each response begins among them."""
         inside = np.flatnonzero(find_claims_in_responses(self.claims, self._response_codes))
@@ -375,6 +385,29 @@ class Judgements:
             values, names = encode_claim_group_column(self.claims, column)
             codes = encode_distinct_integer_pairs(codes, values, len(names))[1]
         return codes
+
+
+def name_documents(claims: pd.DataFrame) -> pd.Series:
+    """The document of each claim: its doc_id, else a hash of its text; null where it has neither.
+
+    Claims of one text share a document whether or not somebody gave it an id: without that, ten claims of a document
+    would count as ten independent observations, and 95 % intervals would cover the truth in 77 % of runs.
+    """
+    named = claims["doc_id"].astype(object).where(claims["doc_id"].notna(), None)
+    if "doc" not in claims or named.notna().all():
+        return named
+    numbers, texts = encode_distinct_documents(claims["doc"])
+    hashes = [
+        None if text is None or not text.strip() or is_text_placeholder(text) else hash_document(text)
+        for text in texts.to_pylist()
+    ]
+    by_text = pd.Series(np.array([*hashes, None], dtype=object)[numbers], index=claims.index, dtype=object)
+    return named.where(named.notna(), by_text)
+
+
+def hash_document(text: str) -> str:
+    """A name for a document without an id, the same in every table that has the text, and in SQL (``md5``)."""
+    return "text " + hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def _collect_judgements_of_repeats(

@@ -123,12 +123,21 @@ def _store_distinct_column_values(sql_engine: SqlEngine, claims: SqlTable, posit
     return [name.item() if hasattr(name, "item") else name for name in found]
 
 
+def _document_sql(claims: SqlTable) -> str:
+    """As `factaudit.arrays.judgements.name_documents`: the doc_id, else a hash of the text."""
+    if "doc" not in claims.column_kinds:
+        return claims.text_sql("doc_id")
+    text = claims.text_sql("doc")
+    by_text = f"CASE WHEN TRIM({text}) <> '' THEN CONCAT('text ', MD5({text})) END"
+    return f"COALESCE({claims.text_sql('doc_id')}, {by_text})"
+
+
 def _store_claims_with_integer_codes(
     sql_engine: SqlEngine, claims: SqlTable, column_values: dict[str, list[Any]], with_ids: bool
 ) -> None:
     """Keep ``coded``: claims by their ids with numbers in the place of names, response and cluster."""
     real = f"{claims.missing_condition('abstained')}" if "abstained" in claims.column_kinds else "TRUE"
-    doc, response = claims.text_sql("doc_id"), claims.text_sql("response_id")
+    doc, response = _document_sql(claims), claims.text_sql("response_id")
     value = [claims.text_sql(one) if one in GROUPING_COLUMNS else claims.column_or_null(one) for one in column_values]
     coded = " ".join(f"LEFT JOIN names{at} AS n{at} ON n{at}.name = {value[at]}" for at in range(len(column_values)))
     code = [f"COALESCE(n{at}.code, {len(each)}) AS g{at}" for at, each in enumerate(column_values.values())]

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from factaudit.signature import hash_texts
+from factaudit.tables.claim_keys import join_passages_into_document
 from factaudit.tables.column_parsing import (
     TEXT_DTYPE,
     infer_column_type,
@@ -73,7 +74,10 @@ def validate_claims(
         if column == "doc" and column in table and is_dictionary_encoded(table[column]):
             standard[column] = table[column]
         elif column in table:
-            standard[column] = parse_text_column(table[column], column, problems)
+            values = table[column]
+            if column == "doc" and values.dtype == object:
+                values = values.map(join_passages_into_document, na_action=None)
+            standard[column] = parse_text_column(values, column, problems)
         else:
             standard[column] = make_empty_text_column(table.index)
     for column in ("label", "abstained"):
