@@ -8,6 +8,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
+from factaudit.stats.clustered_proportions import wilson_interval
+from factaudit.stats.stratified_wilson import wilson_share_interval
 
 
 def judged(columns: dict[str, list[int | None]]) -> pd.DataFrame:
@@ -76,3 +78,24 @@ def test_annotators_who_always_agree_have_no_interval_of_one_point() -> None:
 
 def test_disagreements() -> None:
     assert list(find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
+
+
+def test_claims_of_one_document_are_resampled_together() -> None:
+    """Ten claims of a document on which annotators agree or not as one are one observation, not ten."""
+    random = np.random.default_rng(3)
+    agree = np.repeat(random.random(20) < 0.7, 10)
+    a = (random.random(200) < 0.6).astype(int)
+    labels = judged({"a": a.tolist(), "b": np.where(agree, a, 1 - a).tolist()})
+    claims = pd.DataFrame({"claim_id": [f"c{at}" for at in range(200)], "dataset": "d", "doc_id": None})
+    claims["doc"] = [f"text {at // 10}" for at in range(200)]
+    (alone,), (together,) = (compute_label_agreement(labels, table) for table in (None, claims))
+    widths = [row["percent_high"] - row["percent_low"] for row in (alone, together)]
+    assert widths[1] > 2 * widths[0]
+    assert alone["percent"] == together["percent"]
+
+
+def test_one_of_thirty_has_one_interval() -> None:
+    """Of the same labels one place said 0.2 to 17.5 %, another 0.6 to 16.7."""
+    share = np.array(1 / 30)
+    one = wilson_interval(share, np.array(30.0), np.array(1e9), 0.95)
+    assert wilson_share_interval(1 / 30, 30, 0.95) == pytest.approx([float(end) for end in one], abs=1e-6)

@@ -116,7 +116,7 @@ def test_rogan_gladen_agrees_with_truescore(seed: int) -> None:
 def test_wilson_agrees_with_statsmodels() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
-    for errors, n in ((0, 9), (3, 20), (50, 50)):
+    for errors, n in ((0, 9), (3, 20), (50, 50)):  # of one or two errors the end next to 0 is that of a Poisson count
         np.testing.assert_allclose(
             wilson_share_interval(errors / n, n, 0.9), proportion_confint(errors, n, 0.1, "wilson"), atol=1e-12
         )

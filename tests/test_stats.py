@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy
-from statistics_page import render_statistics_page
 
 import factaudit.stats
 from factaudit.errors import UsageError
@@ -68,12 +67,6 @@ def test_a_mean_difference_is_that_of_pairs_where_units_are_the_same():
     assert np.isnan(clustered_mean(np.array([np.nan]), np.array([0])).point)
     with pytest.raises(UsageError, match="a cluster for each value"):
         clustered_mean_difference(a, cluster[:3], b, cluster)
-
-
-def test_the_page_is_what_the_docstrings_say(root: Path):
-    assert (root / "docs/statistics.md").read_text(encoding="utf-8") == render_statistics_page(), (
-        "run: python tests/statistics_page.py docs/statistics.md"
-    )
 
 
 def test_an_effective_number_that_rounding_made_less_is_whole() -> None:

@@ -136,13 +136,13 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
         assert "with a ROUGE-2 precision is scored" in row["reason"]
 
 
-def test_a_slope_needs_two_overlaps() -> None:
-    same = [{"claim": claim_of(5), "label": 1, "e": e} for e in (0, 1, 1)]
+def test_a_slope_needs_two_overlaps_and_ten_claims() -> None:
+    same = [{"claim": claim_of(5), "label": 1, "e": e} for e in (0, 1, 1) * 4]
     (row,) = [row for row in compute_surface_trend(judged(same)) if row["rate"] == "tpr"]
     said = "all attributable claims have the same ROUGE-2 precision"
-    assert (row["n"], row["slope"], row["reason"]) == (3, None, said)
+    assert (row["n"], row["slope"], row["reason"]) == (12, None, said)
     (row,) = [row for row in compute_surface_trend(judged(same[:1])) if row["rate"] == "tpr"]
-    assert (row["slope"], row["reason"]) == (None, "a single claim has no slope")
+    assert (row["slope"], row["reason"]) == (None, "fewer than 10 claims have no slope")
 
 
 def test_trend_equals_statsmodels() -> None:
@@ -164,12 +164,12 @@ def test_trend_equals_statsmodels() -> None:
 
 
 def test_bounds_are_what_the_missing_predictions_could_make() -> None:
-    overlaps = [0, 1, 3, 4, 6, 8, 9]
-    says = [0, None, 1, None, 0, 1, None]
+    overlaps = [0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1]
+    says = [0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1]
     rows = [{"claim": claim_of(s), "label": 1, "e": e} for s, e in zip(overlaps, says, strict=True)]
     (row,) = [row for row in compute_surface_trend(judged(rows)) if row["rate"] == "tpr"]
     bins = compute_surface_bias(judged(rows), bins=2)
-    assert (row["n"], row["n_unscored"]) == (4, 3)
+    assert (row["n"], row["n_unscored"]) == (11, 3)
     slopes, rates = [], []
     for filled in product((0, 1), repeat=3):
         rest = iter(filled)
@@ -179,7 +179,7 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
     assert (row["slope_min"], row["slope_max"]) == pytest.approx((min(slopes), max(slopes)))
     assert [r["tpr_min"] for r in bins] == pytest.approx(np.min(rates, axis=0))
     assert [r["tpr_max"] for r in bins] == pytest.approx(np.max(rates, axis=0))
-    assert [r["n_unscored"] for r in bins] == [2, 1]
+    assert sum(r["n_unscored"] for r in bins) == 3
 
 
 def test_an_unscored_claim_changes_no_rate() -> None:

@@ -514,8 +514,14 @@ def test_blank_lines_do_not_shift_the_line_numbers(tmp_path):
 
 
 def test_text_columns_hold_text(tmp_path):
-    row = {"dataset": "D", "claim": "x", "doc": ["a", "list"]}
-    assert "column 'doc': expected text, found ['a', 'list']" in message(read_claims, jsonl(tmp_path / "c.jsonl", row))
+    row = {"dataset": "D", "claim": ["a", "list"], "doc": "x"}
+    told = message(read_claims, jsonl(tmp_path / "c.jsonl", row))
+    assert "column 'claim': expected text, found ['a', 'list']" in told
+
+
+def test_a_document_may_be_a_list_of_passages(tmp_path):
+    rows = [{"dataset": "D", "claim": "x", "doc": doc} for doc in (["a", "b"], "a\n\nb")]
+    assert read_claims(jsonl(tmp_path / "c.jsonl", *rows))["doc"].tolist() == ["a\n\nb"] * 2
 
 
 # ------------------------------------------------------------------------------------------------ predictions

@@ -57,6 +57,10 @@ def compute_covariate_rates_by_group(
         yield evaluator, counts, confusion_counts.add_confusion_bounds_and_intervals(of_class, bounds, limits)
 
 
+#: A line through fewer claims says nothing: two of them gave a slope of -866 points.
+MIN_SLOPE_CLAIMS = 10
+
+
 @dataclass(frozen=True)
 class CovariateRateSlopes:
     """The slopes of one rate over a number x: of E evaluators in G groups.
@@ -87,7 +91,7 @@ def compute_covariate_rate_slopes(
     each = range(len(judgements.evaluators))
     is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
     sums = np.array([compute_slope_moments(x, is_right[at], codes, n_groups) for at in each]).reshape(-1, n_groups, 5)
-    slopes = least_squares_slope(sums)
+    slopes = np.where(sums[..., 0] < MIN_SLOPE_CLAIMS, np.nan, least_squares_slope(sums))
     n_unscored, n_unstated = (
         np.array([np.bincount(codes[(codes >= 0) & (one < 0)], minlength=n_groups) for one in said]).reshape(
             -1, n_groups
@@ -98,7 +102,7 @@ def compute_covariate_rate_slopes(
     bounds = [bound_slopes_over_missing(x, is_stated_right[at], codes, n_groups) for at in each]
     low, high = np.array(bounds).reshape(-1, 2, n_groups).swapaxes(0, 1)
     # Where nothing is missing there is one completion, whatever sums round off.
-    low, high = (np.where(n_unstated == 0, slopes, end) for end in (low, high))
+    low, high = (np.where((n_unstated == 0) | np.isnan(slopes), slopes, end) for end in (low, high))
     # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
     figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
     n_clusters = None

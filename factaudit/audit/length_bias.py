@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factaudit.arrays.covariate_rates import (
+    MIN_SLOPE_CLAIMS,
     RATE_CLASS_NAMES,
     RATE_LABELS,
     compute_covariate_rate_slopes,
@@ -130,7 +131,8 @@ def _explain_length_slope(row: Row) -> str | None:
         return f"no {RATE_CLASS_NAMES[row['rate']]} claim has the text of its {row['length']}"
     if row["n"] == 0:
         return f"no {RATE_CLASS_NAMES[row['rate']]} claim with the text of its {row['length']} is scored"
-    return "all texts are of the same length" if row["n"] > 1 else "a single claim has no slope"
+    few = f"fewer than {MIN_SLOPE_CLAIMS} claims have no slope"
+    return "all texts are of the same length" if row["n"] >= MIN_SLOPE_CLAIMS else few
 
 
 def _has_text_lengths(judgements: Judgements) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factaudit.arrays.covariate_rates import (
+    MIN_SLOPE_CLAIMS,
     RATE_CLASS_NAMES,
     RATE_LABELS,
     compute_covariate_rate_slopes,
@@ -205,7 +206,7 @@ def _explain_surface_bias_trend(row: Row) -> str | None:
         why = f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
         return join_reasons([why, explain_other_script(row)])
     alike = f"all {RATE_CLASS_NAMES[row['rate']]} claims have the same ROUGE-2 precision"
-    return alike if row["n"] > 1 else "a single claim has no slope"
+    return alike if row["n"] >= MIN_SLOPE_CLAIMS else f"fewer than {MIN_SLOPE_CLAIMS} claims have no slope"
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

@@ -7,24 +7,33 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from factaudit.arrays.judgements import name_documents
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.nominal_agreement import COEFFICIENTS, nominal_agreement
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 
-def compute_label_agreement(annotator_labels: pd.DataFrame, seed: int = 0) -> list[Row]:
+def compute_label_agreement(
+    annotator_labels: pd.DataFrame, claims: pd.DataFrame | None = None, seed: int = 0
+) -> list[Row]:
     """A row per pair of annotators, and one of all (annotator_a ``__all__``): n claims with two labels or more.
 
     annotator_labels: claim_id, annotator, label, of `factaudit.tables.annotations.list_annotator_judgements`.
     Each row: percent (the share of pairs of labels that agree), kappa (Cohen 1960; of pairs only), alpha (Krippendorff,
-    nominal; any number of annotators, with labels missing), with ``_low`` and ``_high`` from a bootstrap of claims;
-    null with a reason where nothing is labelled twice or nothing varies. An undecided label counts as missing.
+    nominal; any number of annotators, with labels missing), with ``_low`` and ``_high`` from a bootstrap of documents,
+    which ``claims`` has (without it every claim is its own); null with a reason where nothing is labelled twice or
+    nothing varies. An undecided label counts as missing.
     """
     table = annotator_labels.pivot(index="claim_id", columns="annotator", values="label")
     table = table[list(dict.fromkeys(annotator_labels["annotator"]))]
     values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     names = [str(name) for name in table.columns]
+    clusters = np.arange(len(values))
+    if claims is not None:
+        documents = name_documents(claims).fillna(claims["claim_id"])
+        of_claim = pd.Series((claims["dataset"].astype(str) + "\x1f" + documents).to_numpy(), claims["claim_id"])
+        clusters = pd.factorize(of_claim.reindex(table.index).fillna(pd.Series(table.index, table.index)))[0]
     random = np.random.default_rng([seed, len(values)])
     groups: list[tuple[str, str | None, np.ndarray]] = []
     if len(names) > 1:
@@ -32,7 +41,7 @@ def compute_label_agreement(annotator_labels: pd.DataFrame, seed: int = 0) -> li
     if len(names) > 2:
         groups += [(names[a], names[b], values[:, [a, b]]) for a, b in combinations(range(len(names)), 2)]
     return [
-        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, random)}
+        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, clusters, random)}
         for a, b, labels in groups
     ]
 
@@ -43,9 +52,9 @@ def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
     return labels.index[labels > 1]
 
 
-def _compute_label_agreement_figures(labels: np.ndarray, random: np.random.Generator) -> Row:
-    """labels: (claims, annotators), NaN where missing."""
-    n, coefficients = nominal_agreement(labels, random)
+def _compute_label_agreement_figures(labels: np.ndarray, clusters: np.ndarray, random: np.random.Generator) -> Row:
+    """labels: (claims, annotators), NaN where missing; clusters: (claims,), their documents."""
+    n, coefficients = nominal_agreement(labels, clusters, random)
     row: Row = {"n": n} | {f"{key}{end}": None for key in COEFFICIENTS for end in ("", "_low", "_high")}
     lacking = [] if n else ["no claim has two labels"]
     for key, found in coefficients.items():

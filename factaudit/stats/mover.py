@@ -73,8 +73,9 @@ def least_proportion_interval(proportions: ClusteredProportions, confidence: flo
 
     The least proportion is under no low end unless it is under its own: the low end is the least of the S low ends. It
     is over one of the S high ends only if some proportion is: the high end is the least of them. Of the error alpha
-    each high end gets alpha / (S + 1) and the low ends alpha S / (S + 1): where one proportion is clearly the least, it
-    alone can err (alpha in all); where all are equal, the low end hardly can.
+    each high end gets a = min(alpha / 2, 1.75 alpha / (S + 1)) and the low ends alpha − a. Where one proportion is
+    clearly the least, it alone can err, by alpha in all. Where all are equal, any high end can be too low (S a at most,
+    far less where systems share documents), and the low end hardly ever is too high: that allows the factor 1.75.
 
     >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
     >>> rows = np.array([[1, 2], [0, 3]])  # errors of two systems in each cluster of 10 claims a system
@@ -82,11 +83,12 @@ def least_proportion_interval(proportions: ClusteredProportions, confidence: flo
     >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
     >>> low, high = least_proportion_interval(found, 0.95)
     >>> found.point.min().item(), round(low.item(), 3), round(high.item(), 3)
-    (0.05, 0.033, 0.077)
+    (0.05, 0.032, 0.077)
     """
     alpha, width = 1 - confidence, proportions.point.shape[1]
-    low = proportions.wilson_intervals(1 - 2 * alpha * width / (width + 1))[0].min(1)
-    high = proportions.wilson_intervals(1 - 2 * min(alpha / 2, 1.75 * alpha / (width + 1)))[1].min(1)
+    above = min(alpha / 2, 1.75 * alpha / (width + 1))
+    low = proportions.wilson_intervals(1 - 2 * (alpha - above))[0].min(1)
+    high = proportions.wilson_intervals(1 - 2 * above)[1].min(1)
     point = proportions.point.min(1)
     return np.minimum(low, point), np.maximum(high, point)
 

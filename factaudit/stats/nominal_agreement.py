@@ -19,28 +19,39 @@ class AgreementCoefficient:
 
 
 def nominal_agreement(
-    labels: np.ndarray, random: np.random.Generator, n_replicates: int = 2000, confidence: float = 0.95
+    labels: np.ndarray,
+    clusters: np.ndarray,
+    random: np.random.Generator,
+    n_replicates: int = 2000,
+    confidence: float = 0.95,
 ) -> tuple[int, dict[str, AgreementCoefficient]]:
     """The number of claims with two labels or more, and on them each coefficient; none where there is no such claim.
 
-    labels: float64 (claims, annotators), 1, 0 or NaN where missing. percent: the share of pairs of labels that agree;
-    kappa: Cohen 1960, of two annotators only; alpha: Krippendorff 2011, nominal. Intervals are percentiles over
-    resampled claims.
+    labels: float64 (claims, annotators), 1, 0 or NaN where missing; clusters: (claims,), the document of each.
+    percent: the share of pairs of labels that agree; kappa: Cohen 1960, of two annotators only; alpha: Krippendorff
+    2011, nominal. Intervals are percentiles over resampled documents.
 
     >>> labels = np.array([[1.0, 1], [1, 0], [0, 0], [0, 0], [1, np.nan]])
-    >>> n, found = nominal_agreement(labels, np.random.default_rng(0))
+    >>> n, found = nominal_agreement(labels, np.arange(5), np.random.default_rng(0))
     >>> n, found["percent"].value, found["kappa"].value, round(found["alpha"].value, 3)
     (4, 0.75, 0.5, 0.533)
     """
     ones, total = np.nansum(labels, axis=1), (~np.isnan(labels)).sum(1)
     twice = total > 1
-    ones, total, labels = ones[twice], total[twice], labels[twice]
+    ones, total, labels, clusters = ones[twice], total[twice], labels[twice], clusters[twice]
     if not len(ones):
         return 0, {}
     is_pair = labels.shape[1] == 2
-    # Only how many of how many labels are 1 matters (and, for κ, whose): claims of one pattern are drawn together.
-    patterns, counts = np.unique(np.column_stack([ones, total, labels[:, 0]]), axis=0, return_counts=True)
-    drawn = random.multinomial(len(ones), counts / len(ones), size=n_replicates)
+    # Only how many of how many labels are 1 matters (and, for κ, whose): a document is its number of claims of each
+    # such pattern, and documents with the same numbers are drawn together.
+    patterns, pattern = np.unique(np.column_stack([ones, total, labels[:, 0]]), axis=0, return_inverse=True)
+    _, cluster = np.unique(clusters, return_inverse=True)
+    n_clusters = int(cluster.max()) + 1
+    by_cluster = np.zeros((n_clusters, len(patterns)), dtype=np.int64)
+    np.add.at(by_cluster, (cluster, pattern.ravel()), 1)
+    kinds, times = np.unique(by_cluster, axis=0, return_counts=True)
+    counts = by_cluster.sum(0)
+    drawn = random.multinomial(n_clusters, times / n_clusters, size=n_replicates) @ kinds
     observed = _nominal_agreement_coefficients(patterns, counts[None], is_pair)
     replicates = _nominal_agreement_coefficients(patterns, drawn, is_pair)
     tail = (1 - confidence) / 2
@@ -48,7 +59,7 @@ def nominal_agreement(
     for name, (value,) in observed.items():
         defined = replicates[name][~np.isnan(replicates[name])]
         low = high = np.nan
-        if not np.isnan(value) and len(patterns) > 1 and len(defined) >= n_replicates / 2:
+        if not np.isnan(value) and len(kinds) > 1 and len(defined) >= n_replicates / 2:
             low, high = np.quantile(defined, [tail, 1 - tail])
         found[name] = AgreementCoefficient(float(value), float(np.minimum(low, value)), float(np.maximum(high, value)))
     return len(ones), found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
+from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.stratified_sampling import StratifiedDraw, estimate_stratified_mean
 
 #: Labels' worth of the overall share in that of a stratum.
@@ -61,13 +61,11 @@ def _smooth_stratum_error_shares(draw: StratifiedDraw, error: np.ndarray) -> np.
 
 
 def wilson_share_interval(share: float, n: float, confidence: float) -> tuple[float, float]:
-    """Wilson's interval of a share of ``n`` labels, an effective number: any positive one.
+    """`wilson_interval` of a share of ``n`` independent labels, an effective number: any positive one.
 
     >>> low, high = wilson_share_interval(0.1, 50, 0.95)
     >>> f"{low:.3f} to {high:.3f}"
     '0.043 to 0.214'
     """
-    z = float(scipy.special.ndtri((1 + confidence) / 2))
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)
+    low, high = wilson_interval(np.array(share), np.array(n), np.array(np.inf), confidence)
+    return float(low), float(high)

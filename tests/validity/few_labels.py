@@ -134,7 +134,7 @@ def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> S
     def simulate(random: np.random.Generator) -> list[bool]:
         error = random.random(n) < rate
         labels = np.where(random.random((2, n)) < accuracy, error, ~error).astype(np.float64).T
-        found = nominal_agreement(labels, random, 1000, LEVEL)[1][coefficient]
+        found = nominal_agreement(labels, np.arange(len(labels)), random, 1000, LEVEL)[1][coefficient]
         return [] if np.isnan(found.low) else [holds(truth[coefficient], found.low, found.high)]
 
     return simulate

@@ -106,7 +106,9 @@ def _cover_bacc(has_ids: bool, documents: int, claims: int, replicates: int) -> 
         verdicts = pd.DataFrame({"claim_id": ids, "evaluator": "e", "prediction": said, "status": "ok"})
         known = validate_claims(pd.DataFrame(table))
         judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
-        (row,) = [each for each in compute_evaluator_rates(judged, intervals=ClusterBootstrap()) if each["dataset"] == "d"]
+        (row,) = [
+            each for each in compute_evaluator_rates(judged, intervals=ClusterBootstrap()) if each["dataset"] == "d"
+        ]
         held += row["bacc_low"] <= (0.5 + 0.95) / 2 <= row["bacc_high"]
     return held / replicates
 
