@@ -31,6 +31,7 @@ test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --num-workers 2
+	$(BIN)/lint-imports --no-logo
 	# A file's tests share what they make: one process runs them all.
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
@@ -39,9 +40,9 @@ bench: $(VENV)/.installed-$(DEV)
 	$(BIN)/python tests/benchmarks/table.py
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m factaudit.audit.docs docs/audits.md
-	$(BIN)/python -m factaudit.cli.reference docs/reference.md
-	$(BIN)/python -m factaudit.publications.docs docs/data.md
+	$(BIN)/python docs/generate/audits.py docs/audits.md
+	$(BIN)/python docs/generate/reference.py docs/reference.md
+	$(BIN)/python docs/generate/data.py docs/data.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html in a browser."
 

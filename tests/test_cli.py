@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from factaudit.cli import cli
-from factaudit.cli.reference import list_subcommands_and_flag_forms
+from factaudit.cli.options import list_subcommands_and_flag_forms
 from factaudit.tables import read_claims, read_verdicts
 
 

@@ -16,9 +16,9 @@ from conftest import run_command
 from estimate_data import World, annotated, tables
 from llm_server import FaultServer, Plan
 
-from factaudit.cli import cli, reference
+from factaudit.cli import cli
 from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_output_value
-from factaudit.cli.reference import list_subcommands_and_flag_forms
+from factaudit.cli.options import list_subcommands_and_flag_forms
 from factaudit.tables import write_table
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
@@ -35,7 +35,6 @@ CASES = {
     "run --dry-run": "asked.yaml",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
     "estimate --calibrate": "s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
-    "estimate --combine": "claims.parquet verdicts.parquet --out ensemble.json",
     "sample --plan": "claims.parquet verdicts.parquet --tpr 0.8 --tnr 0.8 --budget 60 --width 0.3",
     "sample --split": "claims.parquet --out split.parquet",
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
@@ -77,8 +76,6 @@ def test_every_verb_gives_json_and_is_tried_here():
         assert isinstance(verb, JsonOutputCommand)
         for told in (verb.json_keys or {}).values():
             assert set(told.partition(":")[0].split(" or ")) <= set(TYPES), f"{name}: {told}"
-        if verb.json_keys is not None:
-            assert f"`{name_of_document(name)}`" in reference.render_command_reference_page()
 
 
 @pytest.fixture(scope="module")

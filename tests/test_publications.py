@@ -22,11 +22,10 @@ from published_server import send_bytes
 from factaudit import convert
 from factaudit.cli.app import main
 from factaudit.datasets import FORMATS
-from factaudit.datasets.formats import LOG_OPTIONS
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import run
 from factaudit.files import TEMPORARY_PREFIX
-from factaudit.publications import docs, fetching, register
+from factaudit.publications import fetching, register
 from factaudit.publications.fetching import (
     fetch_missing_published_files,
     find_published_file_difference,
@@ -476,19 +475,6 @@ def test_an_empty_list_of_sources_fetches_nothing(published, folder):
     with pytest.raises(UsageError, match="expected at least one file or folder"):
         convert("tofueval", [])
     assert not published.asked
-
-
-# --------------------------------------------------------------------------------------------------------------- docs
-
-
-def test_the_page_of_published_data_is_what_the_register_says(root):
-    page = docs.render_published_data_page()
-    assert (root / "docs/data.md").read_text(encoding="utf-8") == page, (
-        "run: python -m factaudit.publications.docs docs/data.md"
-    )
-    read = {name for file in list_published_files() for name in file.formats} | {"aggrefact"}
-    logs = {name for name, one in FORMATS.items() if set(LOG_OPTIONS) <= set(one.options)}
-    assert set(FORMATS) == read | set(docs._OTHER_FORMATS) | logs
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from types import MappingProxyType
@@ -302,3 +302,14 @@ _COST_JSON_KEYS = {
 def format_help_example(command_line: str) -> str:
     """The line that ends a command's help."""
     return f"\b\nExample:\n  {command_line}"
+
+
+def list_subcommands_and_flag_forms(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command under one, and the forms that flags give it (``sample --plan``), each after what it is called."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from list_subcommands_and_flag_forms(inner, f"{path} {name}".lstrip())
+        return
+    yield path, command
+    for flag, mode in command.modes.items() if isinstance(command, FlagSwitchedCommand) else ():
+        yield from list_subcommands_and_flag_forms(mode, f"{path} {flag}")

@@ -1,6 +1,6 @@
 """docs/reference.md, made of what the code declares: commands, evaluators, formats, forms of export.
 
-``python -m factaudit.cli.reference docs/reference.md`` writes it.
+``make docs`` writes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import click
 from factaudit.cli.app import cli
 from factaudit.cli.export import RUN_EXPORT_FORMS
 from factaudit.cli.json_output import JSON_FLAG, JsonOutputCommand, make_json_schema_name
-from factaudit.cli.options import FlagSwitchedCommand
+from factaudit.cli.options import list_subcommands_and_flag_forms
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import list_builtin_evaluators
 from factaudit.export import EXPORT_FORMS
@@ -63,7 +63,7 @@ def render_command_reference_page() -> str:
     """The whole page."""
     parts = [
         "# Reference\n",
-        "<!-- Made by `python -m factaudit.cli.reference docs/reference.md`: change the declarations. -->\n",
+        "<!-- Made by `make docs` from the declarations. -->\n",
         "The audits are on [a page of their own](audits.md).\n",
         "## Commands\n",
         _JSON_FORMAT_NOTE,
@@ -107,17 +107,6 @@ def _render_command_sections(group: click.Group, command_path: str) -> Iterator[
                 kind, _, meaning = told.partition(":")
                 yield _render_markdown_row(f"`{key}`", kind, meaning.strip())
             yield ""
-
-
-def list_subcommands_and_flag_forms(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command under one, and the forms that flags give it (``sample --plan``), each after what it is called."""
-    if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from list_subcommands_and_flag_forms(inner, f"{path} {name}".lstrip())
-        return
-    yield path, command
-    for flag, mode in command.modes.items() if isinstance(command, FlagSwitchedCommand) else ():
-        yield from list_subcommands_and_flag_forms(mode, f"{path} {flag}")
 
 
 def _render_command_option_row(option: click.Option) -> str:

@@ -1,43 +1,22 @@
-"""The declarations of the audits against what the audits really give, and docs/audits.md against the declarations."""
+"""The declarations of the audits against what the audits really give."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from audit_tables import judged
 from test_audit_properties import EVALUATORS, of
 
-from factaudit.audit import docs, list_computable_audits, load_builtin_audits
+from factaudit.audit import list_computable_audits, load_builtin_audits
 from factaudit.audit.core.interval_methods import MOVER, WILSON, describe_interval_methods, is_random_interval_method
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import list_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 ENDS = {"bounds": ("_min", "_max"), "interval": ("_low", "_high")}
-
-
-def test_the_page_is_what_the_declarations_say(root: Path):
-    page = docs.render_audits_page(load_builtin_audits(), root / "docs/figures")
-    assert (root / "docs/audits.md").read_text(encoding="utf-8") == page, (
-        "run: python -m factaudit.audit.docs docs/audits.md"
-    )
-
-
-def test_the_home_page_lists_every_audit_with_a_source_that_it_declares(root: Path):
-    page = (root / "docs/index.md").read_text(encoding="utf-8").partition("## What is audited")[2]
-    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
-    named = [(re.findall(r"`(\w+)`", first), source) for first, _, source in lines]
-    audits = list_computable_audits()
-    assert Counter(name for names, _ in named for name in names) == Counter(list(audits))
-    for names, source in named:
-        declared = " ".join(audits[name].source for name in names)
-        for part in re.findall(r"§[\d.]+|App\. \w[.\d]*|\bA\.\d|Fig\. \d", source):
-            assert part in declared.replace("Figs. ", "Fig. "), (names, part)
 
 
 def facts():
@@ -183,9 +162,3 @@ def test_every_finding_has_an_id_of_its_own():
     assert ids["gap"] == 1
     assert set(ids.values()) == {1}
     assert all(check.title for check in list_checks())
-
-
-def test_each_audit_stands_after_one_other_and_no_two_after_the_same():
-    audits = load_builtin_audits()
-    assert [audit.after for audit in audits] == ["", *(audit.name for audit in audits[:-1])]
-    assert all(audit.place is None for audit in audits)

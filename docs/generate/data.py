@@ -1,4 +1,4 @@
-"""docs/data.md, made from the register of publications: ``python -m factaudit.publications.docs docs/data.md``."""
+"""docs/data.md, made from the register of publications: ``make docs``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from factaudit.text.display_text import format_count
 _PAGE_HEAD = """\
 # Published data by name
 
-<!-- Made by `python -m factaudit.publications.docs docs/data.md` from factaudit/publications/*.csv: change it there. -->
+<!-- Made by `make docs` from factaudit/publications/*.csv: change it there. -->
 
 `published:NAME` stands for what its authors published in a repository at one commit, `published:NAME/PATH` for a file or
 folder of it, wherever a path may stand: in an experiment YAML, after `factaudit convert FORMAT`, in `factaudit.convert`.

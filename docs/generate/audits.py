@@ -1,4 +1,4 @@
-"""docs/audits.md, made from what the audits declare: ``python -m factaudit.audit.docs docs/audits.md``."""
+"""docs/audits.md, made from what the audits declare: ``make docs``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from factaudit.files import write_text
 _PAGE_HEAD = """\
 # The audits
 
-<!-- Made by `python -m factaudit.audit.docs docs/audits.md` from factaudit/audit/*.py: change it there. -->
+<!-- Made by `make docs` from factaudit/audit/*.py: change it there. -->
 
 An audit answers one question about evaluators. Begin with `rates`. Each section says how to read the figures, what to
 do where they are bad, and what each key holds; [the glossary](glossary.md) explains words and papers.

@@ -1,0 +1,125 @@
+"""The pages of docs/: tutorials run, links lead somewhere, the site builds and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import factaudit
+
+ROOT = Path(__file__).resolve().parents[1]
+TUTORIALS = re.findall(r"^## (.+?)$(.*?)(?=^## |\Z)", (ROOT / "docs/tutorials.md").read_text("utf-8"), re.M | re.S)
+#: Pages that `make docs` writes.
+GENERATED = {"audits.md", "data.md", "reference.md"}
+LINKING_PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "data/**/*.md", "experiments/*.md", "factaudit/**/*.md", "tests/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+
+@pytest.mark.parametrize(("title", "text"), TUTORIALS, ids=[title for title, _ in TUTORIALS])
+def test_a_tutorial_runs_as_it_stands(title, text, tmp_path, monkeypatch, capsys):
+    for name in ("data", "factaudit"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    assert code, title
+    exec(compile(code, f"docs/tutorials.md: {title}", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) > 2
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | GENERATED
+    assert set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
+
+
+def list_anchors(page: Path) -> set[str]:
+    """What a link may name in a page: headings, as GitHub and mkdocs make anchors of them, and objects of api.md."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    anchors: set[str] = set(re.findall(r"^::: ([\w.]+)$", text, re.M))
+    for heading in re.findall(r"^#+ (.+?)\s*$", text, re.M):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+        slug = re.sub(r"[^\w\s-]", "", plain).strip().lower().replace(" ", "-")
+        anchors.add(slug if slug not in anchors else f"{slug}-1")
+    return anchors
+
+
+def find_broken_links(page: Path) -> list[str]:
+    """The links of a page to a file or a heading that is not there."""
+    broken = []
+    text = re.sub(r"^```.*?^```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        if Path(name).name in GENERATED:
+            continue
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in list_anchors(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", LINKING_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page):
+    assert find_broken_links(page) == []
+
+
+def test_a_broken_link_is_seen(tmp_path):
+    (tmp_path / "b.md").write_text("# One `two`: three\n\n::: factaudit.LLM\n", encoding="utf-8")
+    page = tmp_path / "a.md"
+    good = "[x](b.md) [x](b.md#one-two-three) [x](b.md#factaudit.LLM) [x](https://a.b/#c) [x](#title)"
+    page.write_text(f"# Title\n\n{good} [x](c.md) [x](b.md#two) [x](#other)\n", encoding="utf-8")
+    assert find_broken_links(page) == ["c.md", "b.md#two", "#other"]
+
+
+def test_the_page_on_python_has_all_that_the_package_gives():
+    shown = re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/api.md").read_text("utf-8"), re.M)
+    assert {name.rpartition(".")[2] for name in shown} >= set(factaudit.__all__) - {"__version__"}
+    for name in shown:
+        module, _, attribute = name.rpartition(".")
+        assert inspect.getdoc(getattr(import_module(module), attribute)), name
+
+
+def test_the_page_on_python_has_what_its_functions_return():
+    shown = re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/api.md").read_text("utf-8"), re.M)
+    found = [getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in shown]
+    returned = {str(one.__annotations__.get("return")) for one in found if inspect.isfunction(one)}
+    classes = {name for name in returned if re.fullmatch(r"[A-Z]\w+", name)} - {"None", "Path"}
+    assert len(classes) >= 3
+    assert classes <= {name.rpartition(".")[2] for name in shown}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (find_spec("material") and find_spec("mkdocstrings")),
+    reason="needs the [docs] extra (mkdocs-material, mkdocstrings)",
+)
+def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path):
+    docs = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs", docs)
+    for name in sorted(GENERATED):
+        script = docs / "generate" / name.replace(".md", ".py")
+        subprocess.run([sys.executable, str(script), str(docs / name)], check=True, cwd=ROOT)
+    config = (ROOT / "mkdocs.yml").read_text("utf-8").replace("docs_dir: docs", f"docs_dir: {docs}")
+    (tmp_path / "mkdocs.yml").write_text(config.replace("hooks: [docs/hooks.py]", f"hooks: [{docs / 'hooks.py'}]"))
+    for name in ("experiments", "notebooks", "data", "factaudit", "tests", *(path.name for path in ROOT.glob("*.md"))):
+        (tmp_path / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(tmp_path / "mkdocs.yml")]
+    done = subprocess.run([*command, "-d", str(tmp_path / "site")], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 9
+    assert "TPR" in (tmp_path / "site" / "audits.html").read_text(encoding="utf-8")
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text), page.name
