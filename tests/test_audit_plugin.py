@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from audit_tables import tables
 from click.testing import CliRunner
 
 import factaudit.audit
-from factaudit.audit import docs, list_computable_audits, load_all_audits
+from factaudit.audit import load_all_audits
 from factaudit.cli import cli
 from factaudit.results import Results, compare
 
@@ -103,7 +102,6 @@ def said_by(folder: Path) -> dict[str, str]:
         for path in folder.rglob("*")
         if path.suffix in (".html", ".md", ".csv", ".svg")
     }
-    found["docs"] = docs.render_audits_page(list_computable_audits().values(), Path("docs/figures"))
     found["list"] = CliRunner().invoke(cli, ["list", "audits"]).output
     return found
 
@@ -127,9 +125,6 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     assert found["tables/balance.csv"].splitlines()[1] == "d,e,40,0.25,False,"
     assert "<path" in found["figures/balance.svg"]
     assert results.figure("balance").axes
-    assert "## `balance`" in found["docs"]
-    assert "| `least` | the least share that is enough; default `0.4` |" in found["docs"]
-    assert "| `lopsided` | labels are mostly of one class |" in found["docs"]
     assert "balance: Are the labels of both classes?" in found["list"]
     (row,) = compare(*tables(rows(), ["e"]), audits=[{"balance": {"least": 0.1}}], replicates=0).rows("balance")
     assert row["enough"] is True
@@ -161,37 +156,3 @@ def test_a_package_whose_audits_do_not_load_is_left_out_with_a_warning(tmp_path,
         assert "rates" in load_all_audits()
     monkeypatch.undo()
     load_all_audits.cache_clear()
-
-
-#: Where audits are gone through.
-ROOMS = ("audit", "report", "results.py", "runfolder.py")
-
-
-def test_an_audit_is_named_in_its_own_file_only(root: Path):
-    """Nobody asks which one it is, and nobody keeps a table of them; ``audited.rows("rates")`` reads another's rows."""
-    files = {path.relative_to(root / "factaudit"): path for path in (root / "factaudit").rglob("*.py")}
-    # Engines, and estimates, have names of their own that are the same.
-    files = {short: path for short, path in files.items() if short.parts[0] in ROOMS}
-    homes = {
-        name: Path("audit") / f"{audit.compute.__module__.rpartition('.')[2]}.py"
-        for name, audit in list_computable_audits().items()
-    }
-    assert set(homes.values()) <= set(files)
-    # FActScore is the name of an audit, and of a figure of another; pairs are an audit, and an option of another.
-    others = {key for audit in load_all_audits().values() for key in (*audit.columns, *audit.options)}
-    homes = {name: home for name, home in homes.items() if name not in others}
-    for short, path in files.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            asked = ast.walk(node) if isinstance(node, ast.Compare) else node.keys if isinstance(node, ast.Dict) else ()
-            for each in asked:
-                if isinstance(each, ast.Constant):
-                    assert homes.get(each.value, short) == short, (
-                        f"{short}:{each.lineno} knows the audit {each.value!r}"
-                    )
-
-
-@pytest.mark.parametrize("name", ["surface_bias", "surface_trend", "chunking_rates", "stability"])
-def test_a_name_that_is_no_common_word_stands_in_one_file(root: Path, name: str):
-    texts = {path: path.read_text(encoding="utf-8") for path in (root / "factaudit").rglob("*.py")}
-    # Only the next one says that it stands after it.
-    assert len([path for path, text in texts.items() if name in text.replace(f'after="{name}"', "")]) == 1

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from doc_pages import NOT_RUN, NOT_RUN_PAGES, PAGES, ROOT, describe_difference, list_commands, run_page, shorten_output
-from test_docs_site import list_leaf_commands
 
-from factaudit.audit import load_builtin_audits
 from factaudit.cli import cli
-from factaudit.results import Results
+from factaudit.cli.options import list_subcommands_and_flag_forms
 
-COMMANDS = {tuple(path.split()): command for path, command in list_leaf_commands(cli)}
+COMMANDS = {tuple(path.split()): command for path, command in list_subcommands_and_flag_forms(cli, "")}
 RUN_PAGES = [
     page
     for page in PAGES
@@ -67,28 +64,6 @@ def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp
         assert code == 0, f"{command.line}\n{told}"
         difference = describe_difference(command, told)
         assert not difference, f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
-    check_tables_are_told_of(tmp_path)
-
-
-def check_tables_are_told_of(folder: Path) -> None:
-    """Every key of every table that was written is in docs/audits.md, or among the counts of docs/engines.md."""
-    audits = {audit.name: audit for audit in load_builtin_audits()}
-    engines = (ROOT / "docs/engines.md").read_text(encoding="utf-8").partition("## What a run writes besides")[2]
-    for path in folder.rglob("results.json"):
-        results = Results.load(path.parent)  # rows of products lie in tables of their own
-        for name in results.audits:
-            rows = results.rows(name)
-            keys = {key for row in rows for key in row}
-            ends = r"_(?:low|high|min|max)$"
-            untold = {re.sub(ends, "", key) for key in keys - set(audits[name].columns)} - set(audits[name].columns)
-            assert {key for key in untold if f"`{key}`" not in engines} == set(), f"{path}: {name}"
-
-
-def test_all_that_needs_no_network_is_run():
-    ran = {page.name for page in RUN_PAGES}
-    assert ran >= {"README.md", "estimates.md", "evaluators.md", "past-memory.md", "engines.md", "index.md", "faq.md"}
-    for part in NOT_RUN:
-        assert any(part in one.line for page in PAGES for one in list_commands(page)), f"{part}: nothing to leave out"
 
 
 def test_shown_output_is_read_and_compared(tmp_path):
