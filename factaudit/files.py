@@ -17,8 +17,6 @@ from factaudit.errors import FactauditError, InputError, Problem, UsageError
 
 #: Sets how many megabytes a compressed file may unpack to.
 UNPACK_LIMIT_VARIABLE = "FACTAUDIT_MAX_UNPACKED_MB"
-#: A line may be as long as an eighth of that.
-_LINE_SHARE = 8
 
 #: How the names of files begin that are being written, or were when a process was killed.
 TEMPORARY_PREFIX = ".factaudit-"
@@ -65,9 +63,7 @@ def check_no_pipe(path: str | Path) -> None:
 def open_input_file(path: str | Path) -> IO[bytes]:
     """Open a file of the user's, unpacked where its name ends in ``.gz``. Raises `InputError` where it is none.
 
-    Reading raises `InputError` at a line that is longer than an eighth of `read_unpacked_size_limit`, and where a
-    compressed file unpacks to more than all of it (a JSON document, which is read whole: half): so that memory does
-    not run out before anything is said.
+    Reading raises `InputError` where a compressed file unpacks to more than `read_unpacked_size_limit`.
     """
     path = Path(path)
     check_is_table_file(path)
@@ -81,9 +77,7 @@ class _SizeLimitedUnpackedStream(io.RawIOBase):
         self._path = str(path)
         self._is_packed = path.name.lower().endswith(".gz")
         self._file = cast(IO[bytes], gzip.GzipFile(path) if self._is_packed else path.open("rb"))
-        self._is_document = path.name.lower().removesuffix(".gz").endswith((".json", ".score"))
-        self._line_limit = read_unpacked_size_limit() // _LINE_SHARE
-        self._n_read = self._line_length = 0
+        self._n_read = 0
 
     def readable(self) -> bool:
         return True
@@ -92,7 +86,6 @@ class _SizeLimitedUnpackedStream(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._line_length = 0
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -101,14 +94,9 @@ class _SizeLimitedUnpackedStream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         piece = self._file.read(len(buffer))
         buffer[: len(piece)] = piece
-        last_end = piece.rfind(b"\n")
-        self._line_length = len(piece) - last_end - 1 + (self._line_length if last_end < 0 else 0)
-        if self._line_length > self._line_limit and not self._is_document:
-            message = f"a line is longer than {self._line_limit / 1e6:,.0f} MB, an eighth of {UNPACK_LIMIT_VARIABLE}"
-            raise InputError(self._path, [Problem(message)])
         self._n_read += len(piece)
         if self._is_packed:
-            check_unpacked_size(self._path, self._n_read, 0.5 if self._is_document else 1.0)
+            check_unpacked_size(self._path, self._n_read)
         return len(piece)
 
     def close(self) -> None:

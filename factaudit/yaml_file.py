@@ -34,7 +34,7 @@ class YamlFile:
             if node is None:
                 raise self.error("the file is empty")
             self._record_lines(node, (), set())
-            self.data: Any = parse_plain_yaml(text)
+            self.data: Any = yaml.safe_load(text)
         except FileNotFoundError:
             raise self.error("no such file") from None
         except OSError as error:

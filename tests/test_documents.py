@@ -1,4 +1,4 @@
-"""Documents that many claims share: held once, on disk where they are long, and the same in every figure and file."""
+"""Documents that many claims share: held once, and the same in every figure and file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from factaudit.errors import InputError
@@ -27,9 +26,8 @@ from factaudit.tables.digest import compute_table_digest
 
 
 def make_long(monkeypatch):
-    """Let a few bytes count as long: documents are on disk then, and read a few at a time."""
+    """Let a few bytes count as long: documents are encoded then, and read a few at a time."""
     monkeypatch.setattr(documents, "MIN_ENCODED_BYTES", 0)
-    monkeypatch.setattr(documents, "MAX_MEMORY_BYTES", 64)
     monkeypatch.setattr(documents, "BLOCK_BYTES", 50)
 
 
@@ -62,7 +60,6 @@ def test_files_are_read_the_same_however_long_the_documents(tmp_path, monkeypatc
     assert make_claim_ids_from_content(long).tolist() == make_claim_ids_from_content(plain).tolist()
     again = tmp_path / "again.parquet"
     write_table(long, again)
-    assert pq.ParquetFile(again).num_row_groups > 1
     pd.testing.assert_frame_equal(pd.read_parquet(again), plain)
     pd.testing.assert_frame_equal(read_claims(again).astype({"doc": plain["doc"].dtype}), plain)
 
@@ -79,7 +76,6 @@ def test_parts_of_any_kind_are_one_column(monkeypatch):
     numbers, texts = documents.encode_distinct_documents(column)
     assert numbers.tolist() == [0, 0, -1, -1, 1, 1, 2, -1, 3]
     assert len(texts) == 4
-    documents.release_memory_of_documents_on_disk()
     found = dict.fromkeys(range(len(wanted)))
     for rows, read in documents.iterate_document_blocks(column):
         found |= dict(zip(rows.tolist(), read, strict=True))

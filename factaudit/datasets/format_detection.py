@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from factaudit.datasets.formats import FORMATS, UNREAD_FILES
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
+from factaudit.tables.separated_values import read_file_text, read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
@@ -98,7 +99,7 @@ def list_format_detection_paths(path: Path) -> set[str]:
             if text_name.endswith(".csv"):
                 return set(next(csv.reader([file.readline().decode("utf-8-sig")]), []))
             if text_name.endswith((".json", ".score")):
-                return _list_json_detection_paths(file.read())
+                return _list_json_detection_paths(path)
     except (OSError, ValueError, EOFError, RecursionError, csv.Error, zipfile.BadZipFile, pa.ArrowException):
         pass  # whoever reads the file says what is wrong with it
     return set()
@@ -120,14 +121,13 @@ def _list_json_line_paths(lines: Any) -> set[str]:
     return set(_list_value_detection_paths(rows, "")) if all(isinstance(row, dict) for row in rows) else set()
 
 
-def _list_json_detection_paths(content: bytes) -> set[str]:
-    text = content.decode("utf-8-sig")
+def _list_json_detection_paths(path: Path) -> set[str]:
     try:
-        document = json.loads(text)
+        document = read_json_document(path)
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise
-        return _list_json_line_paths(text.splitlines())  # lines of JSON under another name
+        return _list_json_line_paths(re.split(r"\r?\n", read_file_text(path)))  # lines of JSON under another name
     if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
         return {str(column) for column in document["columns"]}
     if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):

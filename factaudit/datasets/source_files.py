@@ -23,9 +23,10 @@ from pydantic import (
 )
 
 from factaudit.errors import InputError, Problem
-from factaudit.files import check_is_table_file, list_folder_files, parse_json_file_text
+from factaudit.files import check_is_table_file, list_folder_files
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
+from factaudit.tables.separated_values import read_json_document
 from factaudit.tables.unread_judgements import find_columns_of_judgements
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
 from factaudit.text.display_text import format_count
@@ -201,9 +202,7 @@ def read_dataset_source_json(path: Path, value_type: type[T] | Any) -> T:
     """A JSON file that is one value of type ``value_type``; raises `InputError` with all that is wrong."""
     check_is_table_file(path)
     try:
-        value = parse_json_file_text(path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise InputError(str(path), [Problem("not UTF-8 text; save the file as UTF-8")]) from None
+        value = read_json_document(path)
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg} at character {error.colno}"
         raise InputError(str(path), [Problem(message, error.lineno, unit="line")]) from None

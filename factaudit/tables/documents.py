@@ -1,17 +1,11 @@
-"""Documents, of which many claims share one: each text is held once, and on disk where all together are large.
+"""Documents, of which many claims share one: each text is held once.
 
 A column of documents is plain text up to `MIN_ENCODED_BYTES`. Above that it is dictionary-encoded (an Arrow dictionary
-in pandas): a number per row, and the distinct texts. More of these than `MAX_MEMORY_BYTES` lie in an unnamed temporary
-file that is mapped: what is read of it takes memory, until `release_memory_of_documents_on_disk`.
+in pandas): a number per row, and the distinct texts.
 """
 
 from __future__ import annotations
 
-import hashlib
-import mmap
-import tempfile
-import weakref
-from array import array
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -25,96 +19,39 @@ import pyarrow.parquet as pq
 from factaudit.signature import hash_texts
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded, make_arrow_text
 
-#: Bytes of text in all the rows, from which a column is encoded, and of distinct texts, from which these are on disk.
-MIN_ENCODED_BYTES, MAX_MEMORY_BYTES = 32 << 20, 64 << 20
-#: Bytes of documents that are read at a time.
-BLOCK_BYTES = 16 << 20
-#: Short texts take more as Python's objects than their bytes: so many at once.
-BLOCK_TEXTS = 1 << 14
+#: Bytes of text in all the rows, from which a column is encoded.
+MIN_ENCODED_BYTES = 32 << 20
+#: Bytes of documents, and documents, that are made Python's texts at a time.
+BLOCK_BYTES, BLOCK_TEXTS = 16 << 20, 1 << 14
 _TEXT_TYPE = pa.large_string()
-_mapped_files: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_ENCODED_TYPE = pa.dictionary(pa.int32(), _TEXT_TYPE)
 
 
 class DocumentColumnBuilder:
     """A column of documents, put together from pieces."""
 
     def __init__(self) -> None:
-        self._numbers: list[np.ndarray] = []
-        #: Of each text its number, by a hash: the texts themselves may be on disk.
-        self._known: dict[bytes, int] = {}
-        self._ends = array("q", [0])
-        self._file = tempfile.SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES)  # noqa: SIM115 (mapped as long as it is used)
+        self._chunks: list[pa.DictionaryArray] = []
 
     def add(self, texts: pa.Array) -> None:
         """The documents of the next rows: strings, encoded or not; null for none."""
-        if isinstance(texts, pa.DictionaryArray):
-            self._numbers.append(self._number_texts(texts))
-        elif len(texts):
-            # Claims of one document mostly stand together: neighbours are compared before anything is looked up.
-            first = np.ones(len(texts), dtype=bool)
-            first[1:] = pc.fill_null(pc.not_equal(texts[1:], texts[:-1]), True).to_numpy(zero_copy_only=False)
-            heads = self._number_texts(texts.filter(pa.array(first)).dictionary_encode())
-            self._numbers.append(heads[np.cumsum(first) - 1])
-
-    def _number_texts(self, texts: pa.DictionaryArray) -> np.ndarray:
-        """int32: of each row the number of its text, -1 for none."""
-        used = pc.unique(texts.indices).drop_null()
-        found = np.full(len(texts.dictionary) + 1, -1, dtype=np.int32)  # the last one is for rows without a text
-        found[used.to_numpy()] = [
-            self._number_text(text) for text in _iterate_document_bytes(texts.dictionary.take(used))
-        ]
-        return found[pc.fill_null(texts.indices, -1).to_numpy()]
-
-    def _number_text(self, text: memoryview) -> int:
-        number = self._known.setdefault(hashlib.sha256(text).digest(), len(self._known))
-        if number == len(self._ends) - 1:
-            self._file.write(text)
-            self._ends.append(self._ends[-1] + len(text))
-        return number
+        encoded = texts if isinstance(texts, pa.DictionaryArray) else texts.cast(_TEXT_TYPE).dictionary_encode()
+        self._chunks.append(encoded.cast(_ENCODED_TYPE))
 
     def build_column(self) -> pd.Series:
         """The rows that were added; nothing can be added after that."""
-        numbers = np.concatenate([np.empty(0, dtype=np.int32), *self._numbers])
-        size = self._ends[-1]
-        data = self._read_text_buffer(size)
-        offsets = np.frombuffer(self._ends, dtype=np.int64)
-        distinct = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), data)
-        encoded = pa.DictionaryArray.from_arrays(pa.array(numbers, mask=numbers < 0), distinct)
-        if np.diff(offsets, append=offsets[-1])[numbers].sum() <= MIN_ENCODED_BYTES:
-            return pd.Series(encoded.dictionary_decode(), dtype=TEXT_DTYPE)
-        return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([encoded])))
-
-    def _read_text_buffer(self, size: int) -> pa.Buffer:
-        with self._file as file:
-            if size <= MAX_MEMORY_BYTES:
-                file.seek(0)
-                return pa.py_buffer(file.read())
-            file.flush()
-            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        _mapped_files.add(mapped)
-        return pa.py_buffer(mapped)
+        column = pa.chunked_array(self._chunks, _ENCODED_TYPE).unify_dictionaries()
+        lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+        if sum(pc.sum(each).as_py() or 0 for each in lengths) <= MIN_ENCODED_BYTES:
+            return pd.Series(column.cast(_TEXT_TYPE), dtype=TEXT_DTYPE)
+        return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column.combine_chunks()])))
 
 
 def read_document_column(path: Path, column_name: str) -> pd.Series:
-    """The documents in a column of text of a Parquet file, of which a piece at a time is in memory."""
-    plain = pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
-    encoded = pq.ParquetFile(path, read_dictionary=[column_name])
-    at = plain.schema_arrow.names.index(column_name)
+    """The documents in a column of text of a Parquet file."""
     found = DocumentColumnBuilder()
-    for group in range(plain.num_row_groups):
-        part = plain.metadata.row_group(group)
-        size = next(
-            column.total_uncompressed_size
-            for column in map(part.column, range(at, part.num_columns))
-            if column.path_in_schema == column_name
-        )
-        if size <= MAX_MEMORY_BYTES:  # a dictionary of the whole group is no larger than that
-            for chunk in encoded.read_row_group(group, [column_name]).column(column_name).chunks:
-                found.add(chunk)
-            continue
-        rows = max(1, BLOCK_BYTES // 4 * part.num_rows // size)
-        for batch in plain.iter_batches(rows, [group], [column_name], use_threads=False):
-            found.add(batch.column(column_name))
+    for chunk in pq.read_table(path, columns=[column_name], read_dictionary=[column_name]).column(0).chunks:
+        found.add(chunk)
     return found.build_column()
 
 
@@ -168,49 +105,17 @@ def iterate_document_blocks(values: pd.Series) -> Iterator[tuple[np.ndarray, lis
         if len(rows):
             read = texts[start:end].to_pylist()
             yield rows, [read[number - start] for number in numbers[rows].tolist()]
-    release_memory_of_documents_on_disk()
-
-
-def split_document_column(values: pd.Series) -> Iterator[tuple[int, pa.DictionaryArray]]:
-    """The parts of an encoded column, each with its first row's number and only the texts that its rows have.
-
-    A part brings at most about half of `MAX_MEMORY_BYTES` of texts that no earlier part has.
-    """
-    numbers, texts = encode_distinct_documents(values)
-    lengths = np.diff(_read_text_offsets(texts))
-    seen, first = np.unique(numbers, return_index=True)
-    new = np.zeros(len(numbers), dtype=np.int64)
-    new[first[seen >= 0]] = lengths[seen[seen >= 0]]
-    part = np.cumsum(new) // (MAX_MEMORY_BYTES // 2)
-    starts = np.flatnonzero(np.diff(part, prepend=-1))
-    for start, end in pairwise([*starts.tolist(), len(numbers)]):
-        used, places = np.unique(numbers[start:end], return_inverse=True)
-        places = (places - (used[0] < 0)).astype(np.int32)
-        own = texts.take(pa.array(used[used >= 0]))
-        yield start, pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), own)
-        release_memory_of_documents_on_disk()
 
 
 def iterate_document_text_blocks(texts: pa.Array) -> Iterator[tuple[int, int]]:
-    """Start and end of blocks of about `BLOCK_BYTES` bytes, with at least one text each and at most `BLOCK_TEXTS`.
-
-    After each block the memory of texts on disk is given back.
-    """
+    """Start and end of blocks of about `BLOCK_BYTES` bytes, with at least one text each and at most `BLOCK_TEXTS`."""
     ends = _read_text_offsets(texts)
     start = 0
     while start < len(texts):
         end = max(start + 1, int(np.searchsorted(ends, ends[start] + BLOCK_BYTES, side="right")) - 1)
         end = min(end, start + BLOCK_TEXTS)
         yield start, end
-        release_memory_of_documents_on_disk()
         start = end
-
-
-def release_memory_of_documents_on_disk() -> None:
-    """Give back the memory of documents that are on disk; who reads them again, reads them from there."""
-    for each in list(_mapped_files):
-        if hasattr(each, "madvise"):
-            each.madvise(mmap.MADV_DONTNEED)
 
 
 def _read_text_offsets(texts: pa.Array) -> np.ndarray:

@@ -25,7 +25,6 @@ from factaudit.tables.class_labels import (
     read_huggingface_viewer_rows,
     replace_class_codes_by_names,
 )
-from factaudit.tables.code_books import CODE_BOOK, find_code_book_of_document
 from factaudit.tables.header_rows import (
     ALL_SHEETS,
     build_table_from_cell_grid,
@@ -35,9 +34,9 @@ from factaudit.tables.header_rows import (
 from factaudit.tables.header_rows import READING_NOTE as READING_NOTE
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.separated_values import read_file_text, read_separated_values
+from factaudit.tables.separated_values import read_file_text, read_json_document, read_separated_values
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
-from factaudit.tables.vocabulary import parse_label_word
+from factaudit.tables.vocabulary import normalise_vocabulary_words, parse_label_word
 
 #: What a name may end in; ``.gz`` may follow the text formats.
 FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet", ".xlsx", ".xls")
@@ -49,6 +48,9 @@ _CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30}|,[^\W\d][^;|,]{0,29})+|[01](?:,[01]){2,}")
 #: Fewer keys of an object may be names of fields that few rows have.
 _MIN_IDS = 4
+#: Names under which JSON documents say what codes mean.
+_CODE_BOOK_NAMES = {"label map", "labels map", "label mapping", "label names", "label classes", "id2label", "label2id"}
+_CODE_BOOK_NAMES |= {"classes", "class names", "codebook", "code book", "legend"}
 #: How deep in a JSON document its rows are looked for.
 _MAX_DEPTH = 6
 
@@ -60,8 +62,8 @@ def read_foreign_tables(
     if sheet != ALL_SHEETS:
         return [(str(path), read_foreign_file(path, sheet, header))]
     return [
-        (f"{path}/{name}", build_table_from_cell_grid(str(path), grid, book, header))
-        for name, (grid, book) in read_excel_grids_of_tables(Path(path)).items()
+        (f"{path}/{name}", build_table_from_cell_grid(str(path), grid, None, header))
+        for name, grid in read_excel_grids_of_tables(Path(path)).items()
     ]
 
 
@@ -84,7 +86,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
         raise InputError(str(path), [Problem(message)])
     if name.endswith((".xlsx", ".xls")):
-        return build_table_from_cell_grid(str(path), *read_excel_grid(path, sheet), header)
+        return build_table_from_cell_grid(str(path), read_excel_grid(path, sheet), None, header)
     if start.startswith(b"PK\x03\x04") and (files := _list_files_of_archive(path)):
         raise InputError(str(path), [Problem(f"an archive that holds {', '.join(files)}: unpack it and name the file")])
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -173,9 +175,7 @@ def _parse_foreign_object_cell(text: str) -> Any:
 
 def _read_foreign_json_document(path: Path) -> pd.DataFrame:
     try:
-        data = json.loads(read_file_text(path))
-    except RecursionError:
-        raise InputError(str(path), [Problem("the JSON is nested too deep to be a table")]) from None
+        data = read_json_document(path)
     except json.JSONDecodeError as error:
         if "\n" in read_file_text(path).strip() and error.msg == "Extra data":
             return _read_foreign_json_lines(path)  # a line of JSON each, under another name
@@ -185,10 +185,17 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
     rows = _find_foreign_json_rows(data, _MAX_DEPTH, str(path))
     if rows is None:
         raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
-    table = pd.DataFrame(rows, dtype="object")
-    if (book := find_code_book_of_document(data)) is not None:
-        table.attrs |= {CODE_BOOK: book, READING_NOTE: f"codes  {book}"}
-    return table
+    _check_has_no_code_book(data, str(path))
+    return pd.DataFrame(rows, dtype="object")
+
+
+def _check_has_no_code_book(document: Any, source_name: str) -> None:
+    """Raise `InputError` where a JSON document says beside its rows what their codes mean."""
+    parts = [document, *document.values()] if isinstance(document, dict) else []
+    for name in (name for part in parts if isinstance(part, dict) for name in part):
+        if normalise_vocabulary_words(name) in _CODE_BOOK_NAMES:
+            message = f"{name!r} says what codes mean, and is not read: write the words into the rows, and delete it"
+            raise InputError(source_name, [Problem(message)])
 
 
 def _read_foreign_json_lines(path: Path) -> pd.DataFrame:

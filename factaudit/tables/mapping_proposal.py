@@ -10,7 +10,6 @@ from itertools import zip_longest
 import pandas as pd
 
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
-from factaudit.tables.code_books import apply_code_book_directions
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_whether_scores_are_of_support
@@ -96,8 +95,6 @@ def propose_column_mapping(
             chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
         elif {*named} - {*chosen.scales}:
             one.questions.append(_ask_about_direction_of_halueval_results(named))
-    chosen, asked = apply_code_book_directions(readings, chosen)
-    readings[0].questions += asked
     if not any(one.questions for one in readings):
         ask_about_columns_left_out(readings, chosen)
     return _build_proposal(readings, chosen, several)

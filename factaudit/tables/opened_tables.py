@@ -19,7 +19,6 @@ from factaudit.tables.class_labels import (
     list_class_names_of_huggingface_schema,
     replace_class_codes_by_names,
 )
-from factaudit.tables.code_books import CODE_BOOK
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.foreign_files import (
     READING_NOTE,
@@ -58,10 +57,6 @@ class OpenedTable:
             return [cls(str(source), columns, source)]
         tables = read_foreign_tables(source, mapping.sheet, mapping.header)
         return [cls(name, [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE)) for name, rows in tables]
-
-    @property
-    def has_code_book(self) -> bool:
-        return self._rows is not None and CODE_BOOK in self._rows.attrs
 
     @property
     def rows(self) -> pd.DataFrame:

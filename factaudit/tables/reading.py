@@ -39,6 +39,8 @@ from factaudit.text.spreadsheet_cells import ESCAPED_CELL_START, unescape_spread
 
 #: So many rows that are left out have their reasons kept.
 _MAX_LEFT_OUT = 10_000
+#: What text in the languages of Western Europe has beyond ASCII.
+_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
 #: Characters of a CSV file that are read at a time, about.
 _BLOCK_CHARACTERS = 16 << 20
 
@@ -120,7 +122,7 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
             if document_column in names and is_arrow_text_type(file.schema_arrow.field(document_column).type)
             else None
         )
-        check_parquet_unpacked_size(path, file, apart)
+        check_parquet_unpacked_size(path, file)
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
         # Each column is let go as soon as pandas has it: two copies of millions of rows are too many.
         table = file.read([name for name in names if name != apart]).to_pandas(
@@ -135,13 +137,15 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
     return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
 
 
-def _read_csv_table(path: Path, suffix: str, document_column: str | None, is_counted: bool) -> pd.DataFrame:
+def _read_csv_table(
+    path: Path, suffix: str, document_column: str | None, is_counted: bool, encoding: str = "utf-8-sig"
+) -> pd.DataFrame:
     problems = TableProblemCollector(str(path), "row", n_kept=_MAX_LEFT_OUT)
     positions: list[int] = []
     texts = DocumentColumnBuilder()
     blocks: list[list[pa.Array]] = []
     with open_input_file(path) as file, lift_csv_field_limit():
-        rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
+        rows = csv.reader(io.TextIOWrapper(file, encoding=encoding, newline=""), strict=True)
         try:
             header = next(filter(None, rows), None)
             if header is None:
@@ -167,6 +171,10 @@ def _read_csv_table(path: Path, suffix: str, document_column: str | None, is_cou
                         cells[apart] = pa.nulls(0, pa.large_string())
                     blocks.append(cells)
         except UnicodeDecodeError:
+            with open_input_file(path) as whole:
+                is_windows = encoding == "utf-8-sig" and is_windows_1252_text(whole.read())
+            if is_windows:  # as Excel saves it
+                return _read_csv_table(path, suffix, document_column, is_counted, "cp1252")
             raise InputError(str(path), [_find_undecodable_table_line(path, suffix)]) from None
         except csv.Error as error:
             message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
@@ -185,6 +193,16 @@ def _read_csv_table(path: Path, suffix: str, document_column: str | None, is_cou
     if problems.total:
         table.attrs[POSITIONS_KEY] = positions
     return table
+
+
+def is_windows_1252_text(content: bytes) -> bool:
+    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    beyond = [one for one in text if not one.isascii()]
+    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
 
 
 def _parse_csv_cells(cells: Sequence[str]) -> pa.Array:

@@ -6,31 +6,21 @@ import csv
 import io
 import re
 import zlib
-from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.files import open_input_file
+from factaudit.files import open_input_file, parse_json_file_text
 from factaudit.tables.header_rows import build_table_from_cell_grid
-from factaudit.tables.reading import lift_csv_field_limit
-from factaudit.tables.vocabulary import (
-    COLUMN_NAMES,
-    has_vocabulary_word_in_column_name,
-    normalise_vocabulary_words,
-)
+from factaudit.tables.reading import is_windows_1252_text, lift_csv_field_limit
 from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
 
 _SEPARATORS = ",;\t|"
 #: The start of a file that tells its separator.
 _HEAD_CHARACTERS = 1 << 16
-#: Of other encodings those that spreadsheets write in China and Taiwan, Japan, Korea, Russia and Greece.
-_FURTHER_ENCODINGS = ("gb18030", "big5", "cp932", "cp949", "cp1251", "cp1253")
-#: A first line has fewer known names in a wrong encoding.
-_MIN_KNOWN_NAMES = 2
-#: What text in the languages of Western Europe has beyond ASCII.
-_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
 #: A value as NumPy and PyTorch print it: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``, ``(0.62,)``.
 _PRINTED_VALUE = re.compile(
     r"(?:(?:np|numpy|torch)\.\w+|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?|True|False)(?:, ?\w+=[^()]*)?\)"
@@ -39,8 +29,22 @@ _PRINTED_VALUE = re.compile(
 
 
 def read_file_text(path: Path) -> str:
-    """A file's text, of UTF-8, UTF-16, Windows-1252 or the encoding of its header's words. Raises `InputError`."""
+    """A file's text, of UTF-8, UTF-16 or Windows-1252. Raises `InputError`."""
     return _decode_file_text(path)[0]
+
+
+def read_json_document(path: Path) -> Any:
+    """A JSON file's value, parsed once however often it is asked for: nothing may change it.
+
+    Raises `json.JSONDecodeError`, and `InputError` where the file is no text.
+    """
+    state = path.stat()
+    return _parse_json_document(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _parse_json_document(path: Path, n_bytes: int, modified: int) -> Any:
+    return parse_json_file_text(read_file_text(path))
 
 
 def _decode_file_text(path: Path) -> tuple[str, str | None]:
@@ -58,42 +62,12 @@ def _decode_file_text(path: Path) -> tuple[str, str | None]:
     try:
         return content.decode(encoding), None
     except UnicodeDecodeError as error:
-        if encoding == "utf-8-sig" and (found := _find_encoding_of_known_header(content)):
-            return content.decode(found), f"encoding  {found.upper()}, by its first line's words: the file is not UTF-8"
-        if encoding == "utf-8-sig" and _is_windows_1252_text(content):
+        if encoding == "utf-8-sig" and is_windows_1252_text(content):
             return content.decode("cp1252"), "encoding  Windows-1252: the file is not UTF-8"
         line = content[: error.start].count(b"\n") + 1
         command = f"iconv -f ENCODING -t UTF-8 {path} > utf8.csv"
         said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8 (`{command}`)"
         raise InputError(str(path), [Problem(said, line)]) from None
-
-
-def _find_encoding_of_known_header(content: bytes) -> str | None:
-    """The one encoding of Asia or Eastern Europe in which bytes are text whose first line has names of columns that
-    are known, and not in ASCII alone."""
-    found = dict[str, int]()
-    for encoding in _FURTHER_ENCODINGS:
-        with suppress(UnicodeDecodeError):
-            cells = re.split(r'[,;\t|:"]+', content.decode(encoding).strip().partition("\n")[0])
-            found[encoding] = len({one for one in cells if not one.isascii() and _is_known_column_name(one)})
-    best = max(found, key=found.__getitem__, default=None)
-    is_sure = best is not None and found[best] >= _MIN_KNOWN_NAMES and [*found.values()].count(found[best]) == 1
-    return best if is_sure else None
-
-
-def _is_known_column_name(name: str) -> bool:
-    known = any(normalise_vocabulary_words(name) in names for names in COLUMN_NAMES.values())
-    return known or any(has_vocabulary_word_in_column_name(kind, name) for kind in ("people", "judges", "labels"))
-
-
-def _is_windows_1252_text(content: bytes) -> bool:
-    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
-    try:
-        text = content.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    beyond = [one for one in text if not one.isascii()]
-    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
 
 
 def _detect_separator(text: str) -> str:
@@ -120,7 +94,6 @@ def _detect_separator(text: str) -> str:
 def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
     """The rows of a text file whose cells any separator parts. header: the row of the names, from 1."""
     text, note = _decode_file_text(path)
-    text = re.sub(r"\n[-+| ]*-[-+| ]*-[-+| ]*(?=\n)|\n\(\d+ rows?\)\s*$", "", text)  # psql's rulers and footer
     said = re.match(r"sep=(.)\r?\n", text)  # Excel's first line
     text = text[said.end() :] if said else text
     separator = said[1] if said else _detect_separator(text)

@@ -22,7 +22,6 @@ from factaudit.tables.annotations import merge_annotation_tables, read_annotatio
 from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.batch_replies import name_batch_replies_by_model
 from factaudit.tables.cell_values import drop_checks_of_outputs
-from factaudit.tables.code_books import spell_out_codes
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_about_directions
@@ -95,8 +94,7 @@ def load_tables(
         raise _offer_all_sheets(error, sources, given, needs_verdicts) from None
     kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
     kinds = [
-        None if one.has_code_book or (kind == "annotations" and _names_models(one)) else kind
-        for one, kind in zip(inputs, kinds, strict=True)
+        None if kind == "annotations" and _names_models(one) else kind for one, kind in zip(inputs, kinds, strict=True)
     ]
     if needs_verdicts and {*kinds} == {"claims"} and any(list_further_columns_of_scores(one.rows) for one in inputs):
         kinds = [None] * len(inputs)
@@ -221,8 +219,7 @@ def _list_tables_to_load(
     inputs: Sequence[OpenedTable], kinds: Sequence[str | None], given: ColumnMapping
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
-    rows = [one.rows if kind else spell_out_codes(one.rows, given) for one, kind in zip(inputs, kinds, strict=True)]
-    tables = [(one.name, drop_checks_of_outputs(clear_blank_cells(its))) for one, its in zip(inputs, rows, strict=True)]
+    tables = [(one.name, drop_checks_of_outputs(clear_blank_cells(one.rows))) for one in inputs]
     own = [
         None
         if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(table)

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 from factaudit.files import replace_file_atomically
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded
-from factaudit.tables.documents import split_document_column
 from factaudit.tables.plain_values import dump_json_line, is_missing_value, list_plain_rows
 from factaudit.tables.schema import parse_table_suffix
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
@@ -78,9 +77,8 @@ def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
         dictionary_pagesize_limit=1 << 30,
     ) as writer:
         writer.add_key_value_metadata(as_text.metadata)
-        for start, texts in split_document_column(table[name]):
-            part = frame.slice(start, len(texts)).add_column(at, pa.field(name, kind), texts)
-            writer.write_table(part, row_group_size=len(texts))
+        texts = table[name].array.__arrow_array__().unify_dictionaries().combine_chunks()
+        writer.write_table(frame.add_column(at, pa.field(name, kind), texts))
 
 
 def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
