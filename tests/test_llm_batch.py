@@ -212,6 +212,65 @@ def test_a_batch_refused_as_a_whole_is_said_and_can_be_tried_again(
             run(server, tmp_path, count=30)
 
 
+def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultServer(plan=answer, batch_polls=10**9) as server:
+        with monkeypatch.context() as patch:
+            kill_at("while polling", patch)
+            with pytest.raises(Killed):
+                run(server, tmp_path)  # never ends
+        server.batch_polls = 1
+        other = [(n, ChatRequest(({"role": "user", "content": f"number {n}"},), {"max_tokens": 1})) for n in (91, 92)]
+        client = client_of(server, tmp_path)
+        asked = batch_api.ask_through_batch_api(client, other, poll_seconds=0.001, show_progress=False)
+        assert [reply.text for _, reply in asked] == ["Yes", "Yes"]
+        # Where lines are wanted that stand in it, it is waited for; once it has failed they are submitted again.
+        first, *_ = server.batches.values()
+        first["status"] = "failed"
+        first["errors"] = {"object": "list", "data": [{"code": "invalid", "message": "token limit exceeded"}]}
+        check(run(server, tmp_path))
+        assert len(server.batches) == 3
+        assert set(server.paid.values()) == {1}
+
+
+def test_lines_of_another_runs_batch_are_bought_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaultServer(plan=answer, batch_polls=2) as server:
+        with monkeypatch.context() as patch:
+            kill_at("while polling", patch)
+            with pytest.raises(Killed):
+                run(server, tmp_path)
+        client = client_of(server, tmp_path)  # with a ledger of its own
+        found = batch_api.ask_through_batch_api(client, pairs(25), poll_seconds=0.001, show_progress=False)
+        check(dict(sorted(found)))
+        assert set(server.paid.values()) == {1}
+        assert (client.usage.calls, client.usage.cached_calls) == (5, 20)
+
+
+def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultServer() as server:
+        respond = server.respond
+
+        def cut(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+            if "max_tokens" in body:
+                return _error(400, "Unsupported parameter: 'max_tokens'", "unsupported_parameter")
+            status, headers, data = respond(plan, body)
+            return status, headers, json.dumps(json.loads(data) | {"usage": {"prompt_tokens": 2050}}).encode()
+
+        monkeypatch.setattr(server, "respond", cut)
+        texts = {"short": "number 1", "long": "number 1 " * 5000}
+        asked = [
+            (name, ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1})) for name, text in texts.items()
+        ]
+        client = client_of(server, tmp_path)
+        found = dict(batch_api.ask_through_batch_api(client, asked, poll_seconds=0.001, show_progress=False))
+        assert (found["short"].status, found["long"].status) == ("ok", "error")
+        assert "the server cut the prompt" in (found["long"].error or "")
+        assert len(server.batches) == 2
+
+
 def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
     with FaultServer(plan=answer) as server:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.

@@ -7,6 +7,10 @@ import base64
 import json
 import logging
 import math
+import subprocess
+import sys
+import time
+import uuid
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +23,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import MALFORMED_RETRIES, LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
+from factaudit.llm.prompt_cuts import count_least_prompt_tokens, fail_cut_prompt
 from factaudit.llm.server_errors import ServerAttemptFailure
 
 KEY = "sk-secret-0123456789"
@@ -113,7 +118,8 @@ def times_sent(answers: Callable[[int], ChatReply | ServerAttemptFailure], count
             return answers(len(sent) - 1)
 
     async def run() -> None:
-        async with Scripted("m", base_url="http://x/v1", seed=0, **options) as client:
+        # An account of its own: others' limits and pauses hold for all processes.
+        async with Scripted("m", base_url=f"http://{uuid.uuid4().hex}/v1", seed=0, **options) as client:
             # 3 + 3 + 2 tokens of prompt ("number 0"), 5 of reply: 13 each.
             asked = [client.ask(request(f"number {i}", max_tokens=5)) for i in range(count)]
             assert {reply.status for reply in await asyncio.gather(*asked)} == {"ok"}
@@ -147,6 +153,152 @@ def test_those_that_waited_for_a_pause_keep_their_distance() -> None:
     assert sent[1] >= 45.0
     for start in sent:
         assert sum(start <= other < start + 60 for other in sent) <= 60
+
+
+def test_a_pause_charges_no_request_twice() -> None:
+    sent = times_sent(
+        lambda n: ChatReply("ok") if n else ServerAttemptFailure("HTTP 429", retry_after=30.0),
+        5,
+        concurrency=5,
+        requests_per_minute=6,
+    )
+    # Four had their turns at 10 to 40 seconds when the pause began; the repeated one takes the next.
+    assert sent == pytest.approx([0.0, 40.0, 50.0, 60.0, 70.0, 80.0])
+
+
+def test_all_that_ask_with_one_key_keep_one_limit() -> None:
+    url = f"http://{uuid.uuid4().hex}/v1"
+    sent: list[float] = []
+
+    class Scripted(LLMClient):
+        async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+            sent.append(asyncio.get_running_loop().time())
+            return ChatReply("ok", "Yes")
+
+    async def run() -> None:
+        limit = {"base_url": url, "requests_per_minute": 60, "api_key": "k"}
+        async with Scripted("judge", **limit) as judge, Scripted("decomposer", **limit) as decomposer:
+            await asyncio.gather(*(one.ask(request(str(n))) for one in (judge, decomposer) for n in range(2)))
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(run())
+    assert sent == pytest.approx([0.0, 1.0, 2.0, 3.0], abs=0.2)
+    # Another process goes on where this one is.
+    program = (
+        "import sys, time; from factaudit.llm.rate_limits import *;"
+        "now = time.time(); account = hash_account(sys.argv[1], 'k');"
+        "print(open_pace_store().reserve_turn(account, now, 1.0, 0.0)[0] - now)"
+    )
+    started = time.time()
+    told = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True).stdout
+    assert float(told) + time.time() - started > 1.0
+
+
+REFUSALS: list[tuple[str, tuple[str, ...]]] = [
+    ('{"error": {"message": "Unsupported parameter: \'max_tokens\' is not supported with this model. Use'
+     ' \'max_completion_tokens\' instead.", "param": "max_tokens", "code": "unsupported_parameter"}}', ("max_tokens",)),
+    ('{"error": {"message": "Unsupported value: \'temperature\' does not support 0 with this model. Only the default'
+     ' (1) value is supported.", "param": "temperature", "code": "unsupported_value"}}', ("temperature",)),
+    ('{"error": {"message": "This model does not support logprobs", "code": null}}', ("logprobs", "top_logprobs")),
+    ('{"error": {"message": "`temperature` is deprecated for this model."}}', ("temperature",)),
+    ('{"error": {"message": "Unrecognized request argument supplied: top_logprobs"}}', ("top_logprobs",)),
+    ('{"error": "Invalid JSON payload received. Unknown name \\"logprobs\\": Cannot find field."}',
+     ("logprobs", "top_logprobs")),
+    ('{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}', ("seed",)),
+    ('{"message": "property \'stop\' is unsupported"}', ("stop",)),
+    ('{"error": {"message": "top_logprobs must be at most 5", "param": null}}', ("top_logprobs",)),
+    ("response_format.json_schema is not supported by this model", ("response_format",)),
+    ('{"error": {"message": "logprobs: Extra inputs are not permitted"}}', ("logprobs", "top_logprobs")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "refused"), REFUSALS)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(
+    said: str, refused: tuple[str, ...], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = {"max_tokens": 9, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "seed": 1, "stop": ["x"]}
+    params["response_format"] = {"type": "json_object"}
+    with FaultServer() as server:
+        respond = server.respond
+
+        def refuse(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+            return (status, {}, said.encode()) if set(refused) & set(body) else respond(plan, body)
+
+        monkeypatch.setattr(server, "respond", refuse)
+        first = ask(server, request("one", **params), cache=tmp_path / "c.sqlite")
+        again = ask(server, request("two", **params), cache=tmp_path / "c.sqlite")
+        assert [reply.status for reply in (*first, *again)] == ["ok", "ok"]
+        *_, sent, last = server.bodies
+        left = {name for name in params if name not in refused}
+        assert set(sent) - {"model", "messages", "max_completion_tokens"} == left
+        assert set(last) == set(sent)
+        assert ("max_completion_tokens" in sent) == ("max_tokens" in refused)
+        assert len(server.bodies) <= 2 + len(refused)
+
+
+def test_a_model_that_refuses_everything_is_asked_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = {"max_tokens": 9, "temperature": 0.0, "logprobs": True, "top_logprobs": 20}
+    with FaultServer() as server:
+        respond = server.respond
+
+        def refuse(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+            name = next((name for name in body if name not in ("model", "messages")), None)
+            return respond(plan, body) if name is None else (400, {}, f"'{name}' is not supported".encode())
+
+        monkeypatch.setattr(server, "respond", refuse)
+        replies = ask(server, *(request(str(n), **params) for n in range(20)))
+        assert {reply.status for reply in replies} == {"ok"}
+        # An error that names nothing that was sent is that call's.
+        monkeypatch.setattr(server, "respond", lambda plan, body: (400, {}, b"the seed is not supported"))
+        (reply,) = ask(server, request("x", **params))
+        assert (reply.status, reply.error) == ("error", "HTTP 400: the seed is not supported")
+
+
+LONG_TEXTS = {
+    "English": "The ferry runs daily except Monday. " * 2000,
+    "Chinese": "渡轮每天都有，星期一除外。" * 2000,
+    "Thai": "เรือข้ามฟากให้บริการทุกวันยกเว้นวันจันทร์" * 1000,
+    "Russian": "Паром ходит каждый день, кроме понедельника. " * 2000,
+    "code": "def ferry(day):\n    return day != 'Monday'\n\n" * 2000,
+}
+
+
+@pytest.mark.parametrize("language", LONG_TEXTS)
+@pytest.mark.parametrize(("n_tokens", "status"), [(2050, "error"), (0, "ok"), (None, "ok"), (10, "ok"), (60_000, "ok")])
+def test_a_prompt_that_the_server_cut_has_failed(
+    language: str, n_tokens: int | None, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultServer() as server:
+
+        def cut(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+            answer = {"choices": [{"message": {"content": "Yes"}}], "usage": {"prompt_tokens": n_tokens}}
+            return 200, {}, json.dumps(answer).encode()
+
+        monkeypatch.setattr(server, "respond", cut)
+        (reply,) = ask(server, request(LONG_TEXTS[language]))
+        assert reply.status == status
+        assert status == "ok" or "the server cut the prompt: it read 2,050 tokens" in (reply.error or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "n_tokens"),
+    [
+        ("word\n" * 3000, 3000),  # the fewest tokens that a tokenizer makes of words
+        (" " * 100_000 + "end", 300),
+        ("=" * 100_000, 300),
+        ("a" * 100_000, 300),
+        ("的" * 8000, 2100),
+        ("0 " * 3000, 2900),
+        ('{"a":1,"b":2},' * 3000, 300),
+        ("Donaudampfschifffahrtsgesellschaft " * 500, 500),
+    ],
+)
+def test_a_prompt_of_few_tokens_is_not_taken_for_cut(text: str, n_tokens: int) -> None:
+    asked = ChatRequest(({"role": "user", "content": text},))
+    assert (
+        fail_cut_prompt(ChatReply("ok", "Yes", prompt_tokens=n_tokens), count_least_prompt_tokens(asked)).status == "ok"
+    )
 
 
 def test_backoff_grows_to_its_cap() -> None:

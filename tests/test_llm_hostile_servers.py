@@ -17,12 +17,10 @@ from llm_server import FaultServer, Plan, completion
 
 from factaudit.cli.result_display import display_cached_calls
 from factaudit.errors import FactauditError
-from factaudit.evaluators.base import Claim
-from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCallUsage
-from factaudit.llm.reply_cache import hash_cached_request, summarise_reply_cache
+from factaudit.llm.reply_cache import summarise_reply_cache
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 
 REQUEST = ChatRequest(({"role": "user", "content": "hello"},), {"logprobs": True})
@@ -88,24 +86,6 @@ def test_choices_out_of_order_are_read_by_their_index() -> None:
         choices = [{"index": n, "message": {"content": text}} for n, text in ((1, "No"), (0, "Yes"))]
         answer_with(server, json.dumps({"choices": choices}))
         assert ask(server.url).text == "Yes"
-
-
-@pytest.mark.parametrize("poison", ['[["Yes", 1e5, {"No": -1}]]', '[["Yes", -0.1, {"No": 3}]]', '[["Yes"]]', "half"])
-def test_a_kept_reply_that_cannot_be_used_is_set_aside_and_asked_again(poison: str, tmp_path: Path) -> None:
-    path = tmp_path / "cache.sqlite"
-    with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75)) as server:
-        judge = LLMJudge(model="m", base_url=server.url, cache=str(path))
-        claim = Claim("c", "x", "y")
-        assert next(iter(judge.judge([claim]))).score == pytest.approx(0.75)
-        with sqlite3.connect(path) as connection:
-            connection.execute("UPDATE replies SET tokens = ?", (poison,))
-        connection.close()
-        for n_sent in (2, 2):
-            assert next(iter(judge.judge([claim]))).score == pytest.approx(0.75)
-            assert sum(server.seen.values()) == n_sent
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT tokens FROM unusable").fetchall() == [(poison,)]
-    connection.close()
 
 
 def test_an_errors_body_with_a_byte_order_mark_or_nested_deeply_is_read_or_shown() -> None:
@@ -194,7 +174,7 @@ def test_the_address_in_the_key_has_no_password(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     claims = "".join(json.dumps({"dataset": "d", "claim": f"c{n}", "doc": "x", "label": 1}) + "\n" for n in range(3))
@@ -204,29 +184,21 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
         judge = ("judge", "claims.jsonl", "--evaluator", spec, "--out")
         assert run_command(*judge, "first.csv") == 0
         assert "from the cache" not in capsys.readouterr().out
-        # As an earlier version would have kept two of the three, in 2024.
         with sqlite3.connect("cache.sqlite") as connection:
-            requests = [*LLMJudge(model="m").requests(Claim(str(n), f"c{n}", "x") for n in range(2))]
-            for request in requests:
-                keys = hash_cached_request("m", request), hash_cached_request("m", request, "", server.url)
-                sql = "UPDATE replies SET key = ?, server = NULL, created = 1704153600 WHERE key = ?"
-                assert connection.execute(sql, keys).rowcount == 1
+            connection.execute("UPDATE replies SET created = 1704153600 WHERE rowid < 3")
         connection.close()
         assert run_command(*judge, "again.csv") == 0
         today = datetime.now(UTC).date().isoformat()
         said = capsys.readouterr().out
-        assert (
-            f"replies   3 from the cache (kept from 2024-01-02 to {today}; of 2 replies the server is not known" in said
-        )
-        assert sum("without their server" in message for message in caplog.messages) == 1
+        assert f"replies   3 from the cache (kept from 2024-01-02 to {today})" in said
         assert len(server.bodies) == 3
         Path("e.yaml").write_text(f"claims: claims.jsonl\nreplicates: 0\nevaluators: ['{spec}']\n")
         assert run_command("run", "e.yaml", "--dry-run") == 0
         assert "0 calls (3 more are cached)" in capsys.readouterr().out
         assert run_command("run", "e.yaml", "--out", "run") == 0
-        assert f"replies   3 from the cache (kept from 2024-01-02 to {today}; of 2" in capsys.readouterr().out
+        assert f"replies   3 from the cache (kept from 2024-01-02 to {today})" in capsys.readouterr().out
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
-    assert (row["cached_from"], row["cached_until"], row["unknown_server_calls"]) == ("2024-01-02", today, 2)
+    assert (row["cached_from"], row["cached_until"]) == ("2024-01-02", today)
     assert "3 answered from the cache (kept from 2024-01-02" in Path("run/report.md").read_text()
 
 

@@ -295,23 +295,3 @@ def test_who_answered_is_kept_and_another_model_is_said(tmp_path: Path, caplog: 
         "ok", "Yes", "stop", None, 7, 1, cached=True, model="m", fingerprint="fp_1"
     )
     assert client.usage.served == {"m (fp_1)": 1}
-
-
-def test_a_cache_of_the_version_before_is_read_and_written(tmp_path: Path) -> None:
-    import sqlite3
-
-    path = tmp_path / "c.sqlite"
-    old = sqlite3.connect(path)
-    old.executescript(
-        "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT"
-        " NULL, status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT, prompt_tokens INTEGER NOT"
-        " NULL, completion_tokens INTEGER NOT NULL); CREATE TABLE batches (digest TEXT PRIMARY KEY, server TEXT NOT"
-        " NULL, model TEXT NOT NULL, batch_id TEXT, created INTEGER NOT NULL); PRAGMA user_version = 1;"
-        "INSERT INTO replies VALUES (x'6b', 'm', '', 0, 'ok', 'Yes', 'stop', NULL, 3, 1);"
-    )
-    old.close()
-    with ReplyCache(path) as cache:
-        assert cache.get(b"k") == ChatReply("ok", "Yes", "stop", None, 3, 1, cached=True)
-        assert cache.put(b"l", "m", "", ChatReply("ok", "No", model="m-1"))
-        assert cache.take_lease(b"n")
-        assert cache.get(b"l") == ChatReply("ok", "No", None, None, 0, 0, cached=True, model="m-1")

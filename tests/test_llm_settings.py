@@ -110,28 +110,6 @@ def test_every_caller_can_set_any_parameter() -> None:
         assert body == {**kept, "max_completion_tokens": 2000, "reasoning_effort": "low", "seed": 3}
 
 
-@pytest.mark.parametrize("model", ["o1", "o3-mini", "openai/o4-mini-2025-04-16", "gpt-5", "gpt-5-mini", "gpt-5.1"])
-def test_what_reasoning_models_refuse_is_sent_only_when_asked_for(model: str) -> None:
-    assert sent_by(model, {}) == [{}, {}, {}]
-    asked = {"temperature": 1, "max_completion_tokens": 900}
-    assert sent_by(model, asked) == [asked] * 3
-    assert next(LLMJudge(model=model, max_tokens=70).requests([Claim("a", "b", "c")])).params == {
-        "max_completion_tokens": 70
-    }
-
-
-@pytest.mark.parametrize("model", ["gpt-4o", "gpt-50", "o11", "gpt-5-chat-latest", "foo1", "qwen3"])
-def test_other_models_are_sent_the_published_parameters(model: str) -> None:
-    assert LLMSettings(model=model).request_params({"temperature": 0.0}) == {"temperature": 0.0}
-
-
-def test_a_parameter_the_model_refuses_is_told_with_the_way_out() -> None:
-    with pytest.raises(Exception, match="a parameter set to null under 'params' is not sent"):
-        LLMClient("m", base_url="http://x").parse_http_answer(
-            400, {}, '{"error": {"message": "no", "code": "unsupported_parameter"}}'
-        )
-
-
 def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
     table = tmp_path / "prices.csv"
     table.write_text("model,input,output\nmine,1,2\n")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     json_keys={
         "out": "string: the verdicts' file",
         "evaluators": "array: evaluator, n_verdicts, and statuses: how many of each",
-        "n_errors": "integer: the same command again retries them",
+        "n_errors": "integer: verdicts whose call failed",
     },
     short_help="Judge claims with evaluators.",
     epilog=format_help_example(
@@ -69,7 +69,7 @@ def judge_command(
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
-    from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
+    from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts, list_lasting_errors
     from factaudit.files import delete_unheld_folder
     from factaudit.tables import parse_table_suffix, write_table
 
@@ -91,7 +91,11 @@ def judge_command(
     display_cached_calls([part.usage.row() | part.usage.cached_row() for part in members if hasattr(part, "usage")])
     failed = int((verdicts["status"] == "error").sum())
     if failed:
-        print_line(f"{out} (run the same command again to retry the {failed:,} errors)")
+        lasting = list_lasting_errors(verdicts)
+        if len(lasting):
+            print_line(f"{len(lasting):,} verdicts failed for good: {lasting.iloc[0]}")
+        again = f" (run the same command again to retry {failed - len(lasting):,} errors)"
+        print_line(f"{out}{again if failed > len(lasting) else ''}")
     else:
         delete_unheld_folder(journal)
         print_line(str(out))

@@ -161,10 +161,7 @@ class _BaseLLMJudge(LLMSettings):
         wanted["max_tokens"] = self._prompt.max_tokens if self.max_tokens is None else self.max_tokens
         if self.logprobs:
             wanted |= {"logprobs": True, "top_logprobs": self.top_logprobs}
-        params = self.request_params(wanted)
-        if self.max_tokens is not None and not {"max_tokens", "max_completion_tokens"} & {*params, *self.params}:
-            params["max_completion_tokens"] = self.max_tokens  # asked for, of a model that takes no max_tokens
-        return params
+        return self.request_params(wanted)
 
     def _make_verdict(self, claim_id: str, replies: Sequence[ChatReply]) -> Verdict:
         answers = [extract_llm_answer(reply, self._has_whole_answer) for reply in replies]

@@ -10,6 +10,17 @@ from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
 MAX_SILENT_GUESS_SHARE = 0.01
 
 
+#: How the errors begin that the same call would meet again: what the server refuses, and a prompt that it cut.
+_LASTING_ERRORS = ("HTTP 4", "the server cut the prompt")
+
+
+def list_lasting_errors(verdicts: pd.DataFrame) -> pd.Series:
+    """The errors among verdicts that would come again, as they were told."""
+    told = verdicts.loc[verdicts["status"] == "error", "raw"].dropna().astype(str)
+    # Several samples' replies are in one text.
+    return told[told.str.lstrip('["').str.startswith(_LASTING_ERRORS)]
+
+
 def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
     """A line for each evaluator and each of: replies that were cut off, others that could not be read, guesses."""
     lines = []

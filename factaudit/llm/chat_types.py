@@ -34,8 +34,7 @@ class ChatReplyToken:
 class ChatReply:
     """What became of one request. ``model`` and ``fingerprint``: what answered it, as the server says.
 
-    ``created``: of a cached reply, when the cache got it (Unix seconds). ``is_server_known``: False of a cached reply
-    that an earlier version kept without its server.
+    ``created``: of a cached reply, when the cache got it (Unix seconds).
 
     ``status`` is one of `factaudit.tables.STATUSES`: ok (``text`` is the model's), refused (a refusal or a content
     filter), error (gave up; ``error`` says why), skipped (never sent: the money limit was reached, or the prompt is
@@ -53,7 +52,6 @@ class ChatReply:
     model: str | None = None
     fingerprint: str | None = None
     created: int | None = field(default=None, compare=False)
-    is_server_known: bool = field(default=True, compare=False)
 
 
 def check_chat_logprobs(tokens: Iterable[ChatReplyToken]) -> None:

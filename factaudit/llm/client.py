@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +25,9 @@ from factaudit.llm.cost import (
 )
 from factaudit.llm.http_transport import HTTPTransport
 from factaudit.llm.ledger import NOT_BILLED, POSSIBLY_BILLED
-from factaudit.llm.rate_limits import ConcurrencyLimiter, ServerRateLimits
+from factaudit.llm.prompt_cuts import count_least_prompt_tokens, fail_cut_prompt
+from factaudit.llm.rate_limits import AccountPace, ConcurrencyLimiter, hash_account
+from factaudit.llm.refused_params import RefusedParams
 from factaudit.llm.reply_cache import KEPT_STATUSES, ReplyCache, hash_cached_request
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 from factaudit.llm.settings import LLMSettings
@@ -58,8 +60,11 @@ class LLMClient:
     exponential backoff and jitter between ``backoff`` and ``max_backoff`` seconds, or when the server says. A reply is
     kept as its server's: another server is asked itself, though its model has the same name.
 
-    `ask` raises `FactauditError` only for what would befall every request: no key, a key refused, no such model, a
-    parameter that the model does not take, an account without credit, no server at the address.
+    A parameter that the model refuses is left out from then on. A prompt of which the server has read only a part is an
+    error. The limits of the account hold for all clients of all processes.
+
+    `ask` raises `FactauditError` only for what would befall every request: no key, a key refused, no such model, an
+    account without credit, no server at the address.
     """
 
     #: Whether what is asked at the same time is sent together (`factaudit.llm.batch_client`).
@@ -93,11 +98,8 @@ class LLMClient:
         self.cache = cache if isinstance(cache, ReplyCache) or cache is None else ReplyCache(cache)
         self._own_price = settings.price()
         self._transport = make_transport(settings, api_key)
-        self._pacing = ServerRateLimits(
-            settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed
-        )
+        self._pacing = AccountPace(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
         self._answered = False
-        self._has_told_unknown_server = False
         self._others: set[str] = set()
         self._bind_event_loop()
 
@@ -133,6 +135,15 @@ class LLMClient:
         """The server as cache keys have it."""
         return find_server_of_cached_llm_replies(self.settings, self._transport)
 
+    @cached_property
+    def refused_params(self) -> RefusedParams:
+        """What the model does not take."""
+        return RefusedParams(self.cache_server, self.model, self.cache)
+
+    @cached_property
+    def _account(self) -> str:
+        return hash_account(self.cache_server, self._transport.find_account_key())
+
     def request_key(self, request: ChatRequest) -> bytes:
         """The cache's key of a request."""
         return self._hash_full_request(self._fill_request_params(request))
@@ -144,8 +155,7 @@ class LLMClient:
         """What the cache has for each request, read many at a time; needs no event loop."""
         if self.cache is None:
             return [None] * len(requests)
-        full_requests = [self._fill_request_params(request) for request in requests]
-        replies = self.cache.find_replies(self.model, full_requests, self.revision, self.cache_server)
+        replies = self.cache.get_many([self.request_key(request) for request in requests])
         return [None if reply is None else self._count_cached_reply(reply) for reply in replies]
 
     async def ask(self, request: ChatRequest) -> ChatReply:
@@ -168,32 +178,23 @@ class LLMClient:
 
     def _count_cached_reply(self, reply: ChatReply) -> ChatReply:
         self.usage.count_cached_calls(reply=reply)
-        if not reply.is_server_known and not self._has_told_unknown_server:
-            self._has_told_unknown_server = True
-            _log.warning(
-                "the cache has replies of %s that an earlier version kept without their server: they are taken as %s's",
-                self.model,
-                self.cache_server,
-            )
         self._count_serving_model(reply)
         return reply
 
     def request_body(self, request: ChatRequest) -> dict[str, Any]:
-        """The body of the chat request, as the API has it."""
-        return self._make_request_body(self._fill_request_params(request))
+        """The body of the chat request, as the API has it, without what the model is known to refuse."""
+        return self.refused_params.adapt_body(self._make_request_body(self._fill_request_params(request)))
 
     def model_price(self) -> LLMModelPrice | None:
         """The model's price: the settings', else the price table's."""
         return self._own_price or self.budget.model_price(self.model)
 
-    def keep_paid_reply(
-        self, key: bytes, send_number: int, reply: ChatReply, discount: float = 1.0, *, is_server_in_key: bool = True
-    ) -> None:
-        """Put a reply that was paid for into the cache, and settle its send."""
+    def keep_paid_reply(self, key: bytes, send_number: int | None, reply: ChatReply, discount: float = 1.0) -> None:
+        """Put a reply that was paid for into the cache, and settle its send, if it is ours."""
         if self.cache is not None:
-            server = self.cache_server if is_server_in_key else None
-            self.cache.put(key, self.model, self.revision, reply, server)
-        self._settle_paid_send(send_number, reply, discount)
+            self.cache.put(key, self.model, self.revision, reply, self.cache_server)
+        if send_number is not None:
+            self._settle_paid_send(send_number, reply, discount)
 
     def _settle_paid_send(self, send_number: int, reply: ChatReply, discount: float = 1.0) -> None:
         price = self.model_price()
@@ -217,13 +218,20 @@ class LLMClient:
         assert isinstance(self._transport, HTTPTransport), "settings refuse batches through a client object"
         return self._transport.make_sync_client()
 
-    def parse_http_answer(self, status: int, headers: Mapping[str, str], body: str) -> ChatReply | ServerAttemptFailure:
-        """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past."""
+    def parse_http_answer(
+        self, status: int, headers: Mapping[str, str], body: str, *, sent_params: Iterable[str] = ()
+    ) -> ChatReply | ServerAttemptFailure:
+        """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past.
+
+        sent_params: what the request's body had.
+        """
         self._answered = True
         if status == 200:
             return self._redact_failure(parse_chat_completion(body))
         try:
-            answer = parse_server_error_response(status, headers, body, has_answered=self.usage.calls > 0)
+            answer = parse_server_error_response(
+                status, headers, body, has_answered=self.usage.calls > 0, sent_params=sent_params
+            )
         except PermanentServerError as error:
             said = self._redact_keys(str(error))
             if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
@@ -265,8 +273,7 @@ class LLMClient:
         try:
             # What another process is asking for is awaited: its reply is ours, too.
             def find_or_lease() -> ChatReply | bool:
-                (kept,) = cache.find_replies(self.model, [request], self.revision, self.cache_server)
-                return kept or cache.take_lease(key)
+                return cache.get(key) or cache.take_lease(key)
 
             while not (found := await self._in_cache(find_or_lease)):
                 if is_stopping():
@@ -284,28 +291,35 @@ class LLMClient:
                 cache.release_lease(key)
 
     async def _send_with_retries(self, key: bytes, request: ChatRequest) -> ChatReply:
-        body = self._make_request_body(request)
-        expected = count_prompt_tokens(request)
-        most = self.budget.most_cost(self.model_price(), request)
+        full_body = self._make_request_body(request)
+        expected, least = count_prompt_tokens(request), count_least_prompt_tokens(request)
         malformed, attempt = 0, 0
         while True:
-            answer = await self._send_once(key, body, request, expected, most)
+            body = self.refused_params.adapt_body(full_body)
+            answer = await self._send_once(key, body, request, expected, least)
             if isinstance(answer, ChatReply):
                 return answer
+            if answer.refused_params:
+                # Each refusal makes the body smaller, so this ends.
+                self.refused_params.add(answer.refused_params)
+                continue
             malformed += answer.malformed
             if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
                 raise FactauditError(f"no server answers at {self.server_address()}: {answer.reason}")
             attempt += 1
             if attempt > self.max_retries or malformed > MALFORMED_RETRIES or is_stopping():
                 return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
-            await self._pacing.wait_after_failure(attempt - 1, answer.retry_after)
+            await self._pacing.wait_after_failure(self._account, attempt - 1, answer.retry_after)
 
     async def _send_once(
-        self, key: bytes, body: dict[str, Any], request: ChatRequest, expected_tokens: int, most_cost: float | None
+        self, key: bytes, body: dict[str, Any], request: ChatRequest, expected_tokens: int, least_tokens: int
     ) -> ChatReply | ServerAttemptFailure:
         """One send, written into the ledger before it is made and settled by whatever comes of it."""
         async with self._slots:
-            await self._pacing.wait_before_request(expected_tokens + (find_reply_token_limit(request.params) or 0))
+            # What is sent decides what it can cost: a limit that the model refuses is none.
+            most_cost = self.budget.most_cost(self.model_price(), ChatRequest(request.messages, body))
+            tokens = expected_tokens + (find_reply_token_limit(body) or 0)
+            await self._pacing.wait_before_request(self._account, tokens)
             if is_stopping():
                 return _STOPPED_REPLY
             if not (send := await self._reserve_cost(expected_tokens, most_cost)):
@@ -313,11 +327,16 @@ class LLMClient:
             status = "dropped"  # of a send that is cancelled nobody knows what it cost
             try:
                 answer = await self._post_body(body)
+                if isinstance(answer, ChatReply):
+                    answer = fail_cut_prompt(answer, least_tokens)
                 if isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES:
                     answer = _fill_llm_client_token_counts(answer, expected_tokens)
                     status = answer.status
+                elif isinstance(answer, ChatReply):
+                    # An answer to a part of the prompt was paid for like any other.
+                    status = "malformed" if answer.prompt_tokens else NOT_BILLED
                 else:
-                    status = answer.status if isinstance(answer, ServerAttemptFailure) else NOT_BILLED
+                    status = answer.status
             except BlockingClientError:
                 raise
             except FactauditError:
@@ -328,7 +347,7 @@ class LLMClient:
                     self.usage.count_paid_call(expected_tokens, 0, most_cost)
                 if status in POSSIBLY_BILLED or status == NOT_BILLED:
                     self.budget.ledger.settle_send(send, status)
-            if isinstance(answer, ServerAttemptFailure) and answer.malformed:
+            if status == "malformed":
                 self._settle_malformed_send(send, answer, expected_tokens, most_cost)
             if isinstance(answer, ServerAttemptFailure) or answer.status not in KEPT_STATUSES:
                 return answer
@@ -349,17 +368,20 @@ class LLMClient:
         return send
 
     def _settle_malformed_send(
-        self, send_number: int, failure: ServerAttemptFailure, expected_tokens: int, most_cost: float | None
+        self, send_number: int, answer: ChatReply | ServerAttemptFailure, expected_tokens: int, most_cost: float | None
     ) -> None:
         price = self.model_price()
-        tokens = failure.billed_tokens or (expected_tokens, 0)
-        cost = most_cost if failure.billed_tokens is None or price is None else price.cost(*tokens)
+        billed = (
+            (answer.prompt_tokens, answer.completion_tokens) if isinstance(answer, ChatReply) else answer.billed_tokens
+        )
+        tokens = billed or (expected_tokens, 0)
+        cost = most_cost if billed is None or price is None else price.cost(*tokens)
         self.budget.ledger.settle_send(send_number, "malformed", *tokens, cost)
         self.usage.count_paid_call(*tokens, cost)
 
     async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
         answer = await self._transport.post(body)
-        return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer)
+        return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer, sent_params=body)
 
     def _count_serving_model(self, reply: ChatReply) -> None:
         """Count who answered, and say it once where that is another model than was asked for."""

@@ -95,7 +95,6 @@ class LLMCallUsage:
     known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
     (cached ones too) came from which model, as the server named it. ``started``: when the counting began, and
     ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds).
-    ``unknown_server_calls``: how many of that had been kept without a server.
     """
 
     calls: int = 0
@@ -106,7 +105,6 @@ class LLMCallUsage:
     started: int = field(default_factory=lambda: int(time.time()), compare=False)
     oldest_cached: int | None = None
     newest_cached: int | None = None
-    unknown_server_calls: int = 0
     account: str = field(default="", compare=False)
     served: Counter[str] = field(default_factory=Counter, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -127,22 +125,19 @@ class LLMCallUsage:
             if reply is not None and (created := reply.created) is not None and created <= self.started:
                 self.oldest_cached = min(created, self.oldest_cached or created)
                 self.newest_cached = max(created, self.newest_cached or created)
-                self.unknown_server_calls += not reply.is_server_known
 
     def forget_cached_replies(self) -> None:
         """Begin anew with what `cached_row` says."""
         with self._lock:
             self.started, self.oldest_cached, self.newest_cached = int(time.time()), None, None
-            self.unknown_server_calls = 0
 
     def cached_row(self) -> dict[str, Any]:
-        """From when the cached replies are (ISO dates, or None), and of how many no server is known."""
+        """From when the cached replies are (ISO dates, or None)."""
         ends = {"cached_from": self.oldest_cached, "cached_until": self.newest_cached}
-        dates = {
+        return {
             name: None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
             for name, seconds in ends.items()
         }
-        return {**dates, "unknown_server_calls": self.unknown_server_calls}
 
     def count_serving_model(self, reply: ChatReply) -> str | None:
         """Count which model a reply is from; its name where it is the first from there."""
@@ -299,7 +294,7 @@ def estimate_llm_judging_cost(
         seen: set[bytes] = set()
         for request in evaluator.requests(claims):
             key = hash_cached_request(model, request, revision, server)
-            if key in seen or (store is not None and store.find_replies(model, [request], revision, server)[0]):
+            if key in seen or (store is not None and store.get(key)):
                 row["cached_calls"] += 1
                 row["repeated_calls"] += key in seen
                 continue

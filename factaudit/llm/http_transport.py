@@ -152,6 +152,10 @@ class HTTPTransport:
             f" of this server's key with api_key_env (api_key_env={variable} sends this one)"
         )
 
+    def find_account_key(self) -> str:
+        """What tells this account from others at the same server."""
+        return "none" if self._local is not None else self.find_api_key()
+
     def server_address(self) -> str:
         """The server's address without user, password or query."""
         if self.base_url is None:

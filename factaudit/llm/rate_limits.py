@@ -1,30 +1,175 @@
-"""How fast requests go out: so many a minute, and not before the server wants them again."""
+"""How fast requests go out: so many a minute for an account, and not before its server wants them again.
+
+An account is a server with a key. All clients of all processes keep one pace for it: the times at which the next
+request may go out stand in a small SQLite file for the user, in the system's temporary folder. Nothing in it is worth
+keeping, and neither keys nor addresses are written there.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
+import hashlib
 import random
+import sqlite3
+import tempfile
+import threading
+import time
 from collections import deque
+from functools import cache
+from pathlib import Path
 
-from factaudit.llm.stop_signals import is_stopping
-from factaudit.llm.stop_signals import sleep_until_signal as wait
+from factaudit.llm.stop_signals import is_stopping, sleep_until_signal
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS accounts (
+  account TEXT PRIMARY KEY, next_request REAL NOT NULL, next_token REAL NOT NULL, paused_until REAL NOT NULL,
+  paused_seconds REAL NOT NULL
+)
+"""
 
 
-class MinuteRateLimiter:
-    """So many units per minute, evenly spaced: no window of a minute ever holds more."""
+class PaceStore:
+    """When an account's next request may go out. Times are Unix seconds.
 
-    def __init__(self, per_minute: float | None) -> None:
-        self._interval = None if per_minute is None else 60.0 / per_minute
-        self._next = 0.0
+    A pause that a server asks for moves everything behind it: what has waited for its turn keeps its place, its
+    distance to the others, and what it was counted for.
+    """
 
-    async def wait(self, units: float) -> None:
-        """Wait until ``units`` more may be used; who asks first goes first."""
-        if self._interval is not None:
-            now = asyncio.get_running_loop().time()
-            start = max(now, self._next)
-            self._next = start + units * self._interval
-            if start > now:
-                await wait(start - now)
+    def __init__(self, path: Path | None) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            path or ":memory:", timeout=30, isolation_level=None, check_same_thread=False
+        )
+        for _ in range(100):  # two processes that make the file at once: SQLite does not wait for this one
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError:
+                time.sleep(0.02)
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.execute(_SCHEMA)
+
+    def reserve_turn(
+        self, account: str, now: float, request_seconds: float, token_seconds: float
+    ) -> tuple[float, float]:
+        """When a request may go out that is ready now, and how long the account has been paused in all until now.
+
+        request_seconds, token_seconds: how long it takes of the account's time, 0 without a limit.
+        """
+        with self._lock:
+            if request_seconds == token_seconds == 0:
+                paused_until, paused = self._read_pause(account)
+                return max(now, paused_until), paused
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.execute("INSERT OR IGNORE INTO accounts VALUES (?, 0, 0, 0, 0)", (account,))
+                sql = "SELECT next_request, next_token, paused_until, paused_seconds FROM accounts WHERE account = ?"
+                request, token, paused_until, paused = self._connection.execute(sql, (account,)).fetchone()
+                turn = max(
+                    now,
+                    paused_until,
+                    request if request_seconds else 0.0,
+                    token if token_seconds else 0.0,
+                )
+                sql = "UPDATE accounts SET next_request = ?, next_token = ? WHERE account = ?"
+                after = (
+                    turn + request_seconds if request_seconds else request,
+                    turn + token_seconds if token_seconds else token,
+                )
+                self._connection.execute(sql, (*after, account))
+            finally:
+                self._connection.execute("COMMIT")
+            return turn, paused
+
+    def read_paused_seconds(self, account: str) -> float:
+        """How long the account has been paused in all."""
+        with self._lock:
+            return self._read_pause(account)[1]
+
+    def pause(self, account: str, now: float, seconds: float) -> None:
+        """Let nothing go out for so long from now on."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.execute("INSERT OR IGNORE INTO accounts VALUES (?, 0, 0, 0, 0)", (account,))
+                until = now + seconds
+                added = max(0.0, until - max(now, self._read_pause(account)[0]))
+                self._connection.execute(
+                    "UPDATE accounts SET next_request = next_request + ?1, next_token = next_token + ?1,"
+                    " paused_seconds = paused_seconds + ?1, paused_until = MAX(paused_until, ?2) WHERE account = ?3",
+                    (added, until, account),
+                )
+            finally:
+                self._connection.execute("COMMIT")
+
+    def _read_pause(self, account: str) -> tuple[float, float]:
+        sql = "SELECT paused_until, paused_seconds FROM accounts WHERE account = ?"
+        found = self._connection.execute(sql, (account,)).fetchone()
+        return (0.0, 0.0) if found is None else found
+
+
+@cache
+def open_pace_store() -> PaceStore:
+    """The store of this user; of this process alone where the temporary folder cannot be written."""
+    folder = Path(tempfile.gettempdir()) / f"factaudit-{getpass.getuser()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return PaceStore(folder / "pace.sqlite")
+    except (OSError, KeyError, sqlite3.Error):
+        return PaceStore(None)
+
+
+def hash_account(server: str, key: str) -> str:
+    """The name of an account in the store, from which neither can be read."""
+    return hashlib.sha256(f"{server}\n{key}".encode()).hexdigest()
+
+
+class AccountPace:
+    """The limits that one client keeps for an account, beside all others that ask it.
+
+    Attempts are repeated after an exponential backoff with jitter, between ``backoff`` and ``max_backoff`` seconds.
+    """
+
+    def __init__(
+        self,
+        requests_per_minute: float | None,
+        tokens_per_minute: float | None,
+        backoff: float,
+        max_backoff: float,
+        seed: int | None,
+    ) -> None:
+        self._request_seconds = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._token_seconds = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
+        self._backoff, self._max_backoff = backoff, max_backoff
+        self._random = random.Random(seed)
+        self._clock_offsets: dict[asyncio.AbstractEventLoop, float] = {}
+
+    def _now(self) -> float:
+        """Unix seconds by the event loop's clock, which nobody sets."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._clock_offsets:
+            self._clock_offsets = {loop: time.time() - loop.time()}  # a client is in one loop at a time
+        return self._clock_offsets[loop] + loop.time()
+
+    async def wait_before_request(self, account: str, tokens: int) -> None:
+        """Wait until a request of so many tokens may be sent. It is counted once, whatever pauses begin meanwhile."""
+        store = open_pace_store()
+        turn, paused = store.reserve_turn(account, self._now(), self._request_seconds, tokens * self._token_seconds)
+        while not is_stopping():
+            due = turn + store.read_paused_seconds(account) - paused
+            if (left := due - self._now()) <= 0:
+                return
+            await sleep_until_signal(left)
+
+    async def wait_after_failure(self, account: str, attempt: int, retry_after: float | None) -> None:
+        """Wait after a failed attempt (counted from 0), ``retry_after`` seconds where the server says so."""
+        delay = min(self._max_backoff, self._backoff * 2**attempt) * self._random.uniform(0.5, 1.0)
+        if retry_after is not None:
+            # Every request to this account must wait, not only the one that was told so.
+            open_pace_store().pause(account, self._now(), retry_after)
+            delay = retry_after + delay * 0.1
+        await sleep_until_signal(delay)
 
 
 class ConcurrencyLimiter:
@@ -56,45 +201,3 @@ class ConcurrencyLimiter:
                 next_one.set_result(None)
                 return
         self._free += 1
-
-
-class ServerRateLimits:
-    """The limits of one account at one server, and the pauses that the server asks for.
-
-    Attempts are repeated after an exponential backoff with jitter, between ``backoff`` and ``max_backoff`` seconds.
-    """
-
-    def __init__(
-        self,
-        requests_per_minute: float | None,
-        tokens_per_minute: float | None,
-        backoff: float,
-        max_backoff: float,
-        seed: int | None,
-    ) -> None:
-        self._requests = MinuteRateLimiter(requests_per_minute)
-        self._tokens = MinuteRateLimiter(tokens_per_minute)
-        self._backoff, self._max_backoff = backoff, max_backoff
-        self._random = random.Random(seed)
-        self._paused_until = 0.0
-
-    async def wait_before_request(self, tokens: int) -> None:
-        """Wait until a request of so many tokens may be sent."""
-        clock = asyncio.get_running_loop().time
-        while True:
-            while (pause := self._paused_until - clock()) > 0 and not is_stopping():
-                await wait(pause)
-            await self._requests.wait(1)
-            await self._tokens.wait(tokens)
-            # A pause that began meanwhile: when it ends, those that waited for it keep their distance too.
-            if self._paused_until <= clock() or is_stopping():
-                return
-
-    async def wait_after_failure(self, attempt: int, retry_after: float | None) -> None:
-        """Wait after a failed attempt (counted from 0), ``retry_after`` seconds where the server says so."""
-        delay = min(self._max_backoff, self._backoff * 2**attempt) * self._random.uniform(0.5, 1.0)
-        if retry_after is not None:
-            # Every request to this server must wait, not only the one that was told so.
-            self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + retry_after)
-            delay = retry_after + delay * 0.1
-        await wait(delay)

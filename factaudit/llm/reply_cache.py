@@ -2,21 +2,18 @@
 
 The key is the SHA-256 of everything that can change a reply: the server, the model, every sampling parameter, the
 messages, and a revision that the user sets. The value is the whole reply. Errors are never kept, and neither are keys.
-Replies that an earlier version kept are found without their server, which it did not keep.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -25,17 +22,27 @@ from pydantic_core import from_json, to_json
 
 from factaudit.errors import FactauditError
 from factaudit.files import replace_file_atomically
-from factaudit.llm.cache_salvage import is_reply_cache_file, salvage_reply_cache
-from factaudit.llm.cache_schema import (
-    READ_ONLY_UPGRADES,
-    SCHEMA_VERSION,
-    create_cache_tables,
-    migrate_reply_cache_tables,
-)
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest, check_chat_logprobs
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.process_identity import has_process_ended, identify_this_process
 from factaudit.llm.sqlite_transactions import hold_sqlite_transaction
 
+_SCHEMA_VERSION = 4
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+  key BLOB PRIMARY KEY, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT NULL,
+  status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT,
+  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, served TEXT, fingerprint TEXT,
+  server TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS refused_params (
+  server TEXT NOT NULL, model TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (server, model, name)
+);
+CREATE TABLE IF NOT EXISTS batches (digest TEXT PRIMARY KEY, batch_id TEXT, owner TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS batch_lines (
+  key BLOB NOT NULL, digest TEXT NOT NULL, least_tokens INTEGER NOT NULL, PRIMARY KEY (key, digest)
+);
+"""
 _REPLY_COLUMNS = (
     "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint, created"
 )
@@ -45,10 +52,8 @@ _LEASE_SECONDS = 900.0
 KEPT_STATUSES = ("ok", "refused")
 _KEYS_PER_QUERY = 500
 _HEADER_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
-_DAMAGE_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 _T = TypeVar("_T")
-_log = logging.getLogger("factaudit.llm")
 
 
 def default_cache_path() -> Path:
@@ -57,8 +62,8 @@ def default_cache_path() -> Path:
 
 
 def hash_cached_request(model: str, request: ChatRequest, revision: str = "", server: str = "") -> bytes:
-    """The 32 bytes under which a reply is kept; without a server, those under which earlier versions kept it."""
-    header = _HEADER_ENCODER.encode([model, revision, dict(request.params), *([server] if server else [])])
+    """The 32 bytes under which a reply is kept."""
+    header = _HEADER_ENCODER.encode([model, revision, dict(request.params), server])
     hashed = hashlib.sha256(header.encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for name in sorted(message):
@@ -72,10 +77,8 @@ def hash_cached_request(model: str, request: ChatRequest, revision: str = "", se
 class ReplyCache:
     """Replies by key. A write is its own transaction, or part of `together`: what was answered survives a kill.
 
-    A damaged file is renamed to ``NAME.damaged-TIME``, and what can be read of it is put into a new one; that is a
-    `FactauditError`, since what is lost would be paid for again: who uses the cache once more agrees to it. Safe to use
-    from several threads and processes. Raises `FactauditError` where the file is no cache, cannot be made, or is of
-    another version. ``read_only``: nothing is written, not even to mend.
+    Safe to use from several threads and processes. Raises `FactauditError` where the file is no cache, is damaged,
+    cannot be made, or is of another version. ``read_only``: nothing is written.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -83,7 +86,6 @@ class ReplyCache:
         self.read_only = read_only
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._inode: int | None = None
         # Two clients of one process are two, as those of two processes are.
         self._owner = f"{identify_this_process()}/{secrets.token_hex(4)}"
         self._run_guarded(lambda connection: None)
@@ -101,37 +103,14 @@ class ReplyCache:
                 part = keys[start : start + _KEYS_PER_QUERY]
                 marks = ",".join("?" * len(part))
                 rows = connection.execute(f"SELECT {_REPLY_COLUMNS} FROM replies WHERE key IN ({marks})", part)
-                for row in rows:
-                    found[row[0]] = _parse_cached_reply(row)
-            if not self.read_only and (unusable := [key for key, reply in found.items() if reply is None]):
-                _move_unusable_replies_out_of_cache(connection, unusable)
-                _log.warning("cache %s: %d replies cannot be used and are set aside", self.path, len(unusable))
+                found |= {row[0]: _parse_cached_reply(row) for row in rows}
             return found
 
         found = self._run_guarded(read)
         return [found.get(key) for key in keys]
 
-    def find_replies(
-        self, model: str, requests: Sequence[ChatRequest], revision: str = "", server: str = ""
-    ) -> list[ChatReply | None]:
-        """The replies of one server to many requests; where it has none, those whose server is not known."""
-        replies = self.get_many([hash_cached_request(model, request, revision, server) for request in requests])
-        missing = [place for place, reply in enumerate(replies) if reply is None]
-        if server and missing and self._has_unknown_servers():
-            older = self.get_many([hash_cached_request(model, requests[place], revision) for place in missing])
-            for place, reply in zip(missing, older, strict=True):
-                replies[place] = None if reply is None else replace(reply, is_server_known=False)
-        return replies
-
-    def _has_unknown_servers(self) -> bool:
-        sql = "SELECT EXISTS (SELECT 1 FROM replies WHERE server IS NULL)"
-        return bool(self._run_guarded(lambda connection: connection.execute(sql).fetchone()[0]))
-
-    def put(self, key: bytes, model: str, revision: str, reply: ChatReply, server: str | None = None) -> bool:
-        """Keep a reply where its status is ok or refused; True where it is new. The first reply to a key stays.
-
-        server: as it stands in the key; None where that is not known.
-        """
+    def put(self, key: bytes, model: str, revision: str, reply: ChatReply, server: str = "") -> bool:
+        """Keep a reply where its status is ok or refused; True where it is new. The first reply to a key stays."""
         if reply.status not in KEPT_STATUSES:
             return False
         tokens = None if reply.tokens is None else _dump_reply_tokens(reply.tokens)
@@ -185,12 +164,21 @@ class ReplyCache:
         sql = "DELETE FROM leases WHERE key = ? AND owner = ?"
         self._run_guarded(lambda connection: connection.execute(sql, (key, self._owner)))
 
-    # Batches that were submitted and not yet collected: their state must survive a kill as the replies do.
+    # Batches that were submitted and not yet collected: their state must survive a kill as the replies do. A line's key
+    # tells whose it is: runs that share a cache wait for one another's batches only where these hold lines of theirs.
 
-    def add_batch(self, digest: str, server: str, model: str) -> None:
-        """Note, before it is submitted, that a batch of this digest is about to be."""
-        row = (digest, server, model, None, int(time.time()))
-        self._run_guarded(lambda c: c.execute("INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?)", row))
+    def add_batch(self, digest: str, lines: Sequence[tuple[bytes, int]]) -> None:
+        """Note, before it is submitted, that a batch of this digest is about to be, with its lines' keys and the least
+        number of tokens that each prompt has."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            with hold_sqlite_transaction(connection):
+                owner = identify_this_process()
+                connection.execute("INSERT OR REPLACE INTO batches VALUES (?, NULL, ?)", (digest, owner))
+                rows = [(key, digest, least_tokens) for key, least_tokens in lines]
+                connection.executemany("INSERT OR REPLACE INTO batch_lines VALUES (?, ?, ?)", rows)
+
+        self._run_guarded(write)
 
     def name_batch(self, digest: str, batch_id: str) -> None:
         """Note the server's id of a batch."""
@@ -198,12 +186,43 @@ class ReplyCache:
 
     def drop_batch(self, digest: str) -> None:
         """Forget a batch: its results are in the cache, or it will never have any."""
-        self._run_guarded(lambda c: c.execute("DELETE FROM batches WHERE digest = ?", (digest,)))
 
-    def list_open_batches(self, server: str, model: str) -> dict[str, str | None]:
-        """Digest to id (None where the submission was cut off) of what was submitted to ``server`` for ``model``."""
-        sql = "SELECT digest, batch_id FROM batches WHERE server = ? AND model = ? ORDER BY created, digest"
-        return self._run_guarded(lambda c: dict(c.execute(sql, (server, model)).fetchall()))
+        def write(connection: sqlite3.Connection) -> None:
+            with hold_sqlite_transaction(connection):
+                connection.execute("DELETE FROM batches WHERE digest = ?", (digest,))
+                connection.execute("DELETE FROM batch_lines WHERE digest = ?", (digest,))
+
+        self._run_guarded(write)
+
+    def find_open_batch(self, key: bytes) -> str | None:
+        """The digest of a batch that holds the line of this key and is not collected yet."""
+        sql = "SELECT digest FROM batch_lines WHERE key = ?"
+        row = self._run_guarded(lambda c: c.execute(sql, (key,)).fetchone())
+        return None if row is None else row[0]
+
+    def find_batch_id(self, digest: str) -> tuple[str | None, bool] | None:
+        """The server's id of a batch (None: it is not submitted yet) and whether who submits it has ended; None of a
+        batch that somebody has collected."""
+        sql = "SELECT batch_id, owner FROM batches WHERE digest = ?"
+        row = self._run_guarded(lambda c: c.execute(sql, (digest,)).fetchone())
+        return None if row is None else (row[0], row[1] == identify_this_process() or has_process_ended(row[1]))
+
+    def find_batch_line_tokens(self, digest: str) -> dict[bytes, int]:
+        """By key of a batch's lines: the least number of tokens that the prompt has."""
+        sql = "SELECT key, least_tokens FROM batch_lines WHERE digest = ?"
+        return self._run_guarded(lambda c: dict(c.execute(sql, (digest,)).fetchall()))
+
+    # Parameters that models refuse: one refusal is enough for all runs.
+
+    def add_refused_param(self, server: str, model: str, name: str) -> None:
+        """Remember that a model of a server does not take a parameter."""
+        row = (server, model, name)
+        self._run_guarded(lambda c: c.execute("INSERT OR IGNORE INTO refused_params VALUES (?,?,?)", row))
+
+    def list_refused_params(self, server: str, model: str) -> list[str]:
+        """The parameters that a model of a server does not take."""
+        sql = "SELECT name FROM refused_params WHERE server = ? AND model = ?"
+        return self._run_guarded(lambda c: [name for (name,) in c.execute(sql, (server, model))])
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -219,42 +238,46 @@ class ReplyCache:
         self.close()
 
     def _run_guarded(self, query: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Run ``work(connection)``; where the file proves damaged, mend it and raise `FactauditError` that says so."""
+        """``query(connection)``; what SQLite reports is a `FactauditError` that says what to do."""
         with self._lock:
             try:
                 return query(self._open_connection())
             except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", None) not in _DAMAGE_CODES:
-                    raise FactauditError(f"cache {self.path}: {error}") from error
-                if self.read_only:
-                    raise FactauditError(f"cache {self.path}: damaged ({error}); a run mends it") from error
-                self._mend_file(error)
-                return query(self._open_connection())
+                said = f"cache {self.path}: {error}"
+                if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    said += (
+                        f". The file is damaged: move it away, and save what can be read with"
+                        f" `sqlite3 DAMAGED .recover | sqlite3 {self.path}`, or start with another cache=PATH"
+                    )
+                raise FactauditError(said) from error
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = self._connect_file()
-            self._inode = self.path.stat().st_ino
-            self._connection = connection
+            connection.execute("BEGIN")  # one state of the file, which another process may be making now
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in range(SCHEMA_VERSION + 1):
-                self.close()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            connection.execute("COMMIT")
+            is_cache = "replies" in tables
+            if tables and not is_cache:
+                connection.close()
+                raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
+            if version != _SCHEMA_VERSION and (is_cache or version):
+                connection.close()
                 raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
-            if self.read_only:
-                if version < SCHEMA_VERSION:
-                    connection.executescript(READ_ONLY_UPGRADES[version])
-                return connection
-            connection.execute("PRAGMA journal_mode = WAL")
-            # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
-            connection.execute("PRAGMA synchronous = NORMAL")
-            if version == 0:
-                create_cache_tables(connection)
-            elif version < SCHEMA_VERSION:
-                migrate_reply_cache_tables(connection)
+            if self.read_only and not is_cache:  # an empty file stays empty
+                connection.close()
+                connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                connection.executescript(_SCHEMA)
+            if not self.read_only:
+                _set_write_ahead_log(connection)
+            if not self.read_only and not is_cache:
+                connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
+            self._connection = connection
         return self._connection
 
     def _connect_file(self) -> sqlite3.Connection:
-        if self.path.exists() and not (self.path.is_file() and is_reply_cache_file(self.path)):
+        if self.path.exists() and not _may_be_database(self.path):
             raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
         if self.read_only:
             # Without a log beside it nobody is writing to it, and it can be read without making one.
@@ -267,25 +290,34 @@ class ReplyCache:
             raise FactauditError(f"cache {self.path}: cannot make its folder: {error.strerror}") from error
         return sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
 
-    def _mend_file(self, error: sqlite3.DatabaseError) -> None:
-        """Set the file aside and begin a new one of what can be read; where another process has, use that."""
-        self.close()
-        if self.path.exists() and self.path.stat().st_ino == self._inode:
-            aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-            for part in _list_database_files(self.path):
-                part.rename(aside.with_name(aside.name + part.name.removeprefix(self.path.name)))
-            saved = salvage_reply_cache(aside, self._open_connection())
-            raise FactauditError(
-                f"cache {self.path}: damaged ({error}). It is set aside as {aside.name}, and {saved:,} replies that "
-                "could be read are in a new one. Run the same command again to ask for what was lost, too"
-            ) from error
+
+def _may_be_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(16)
+    return not head or head == b"SQLite format 3\0"
+
+
+def _set_write_ahead_log(connection: sqlite3.Connection) -> None:
+    # Of two processes that make the file at once SQLite lets one fail rather than wait.
+    for attempt in range(100):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
+                raise
+            time.sleep(0.02)
+    # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def summarise_reply_cache(path: str | Path) -> dict[str, Any]:
     """What a cache holds: ``{"path", "bytes", "replies", "open_batches", "models": [row]}``.
 
     A row is ``{"model", "revision", "server", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest"}``:
-    the server is None where it is not known, the last two are ISO dates. Raises `FactauditError` without a file.
+    the last two are ISO dates. Raises `FactauditError` without a file.
     """
     with _open_existing_cache(path) as cache:
         rows = cache._run_guarded(
@@ -329,6 +361,9 @@ def prune_cached_replies(path: str | Path, *, older_than: float | None = None, m
     with _open_existing_cache(path, read_only=False) as cache:
         sql = f"DELETE FROM replies WHERE {' AND '.join(conditions)}"
         removed = cache._run_guarded(lambda c: c.execute(sql, values).rowcount)
+        if older_than is None:
+            refused = "DELETE FROM refused_params" + ("" if model is None else " WHERE model = ?")
+            cache._run_guarded(lambda c: c.execute(refused, [] if model is None else [model]))
         cache._run_guarded(lambda c: c.execute("VACUUM"))
         return removed
 
@@ -360,36 +395,15 @@ def _iterate_cached_replies(cache: ReplyCache) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def _move_unusable_replies_out_of_cache(connection: sqlite3.Connection, keys: Sequence[bytes]) -> None:
-    with hold_sqlite_transaction(connection):
-        connection.execute("CREATE TABLE IF NOT EXISTS unusable AS SELECT * FROM replies WHERE 0")
-        names = ", ".join(row[1] for row in connection.execute("PRAGMA table_info(unusable)"))
-        for key in keys:
-            connection.execute(f"INSERT INTO unusable SELECT {names} FROM replies WHERE key = ?", (key,))
-            connection.execute("DELETE FROM replies WHERE key = ?", (key,))
-
-
-def _parse_cached_reply(row: tuple[Any, ...]) -> ChatReply | None:
-    """The reply in a row; None where it is damaged, or no reply: earlier versions kept what nobody had checked."""
+def _parse_cached_reply(row: tuple[Any, ...]) -> ChatReply:
     _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint, created = row
-    try:
-        parsed = None if tokens is None else tuple(ChatReplyToken(*token) for token in from_json(tokens))
-        check_chat_logprobs(parsed or ())
-    except (ValueError, TypeError, AttributeError):
-        return None
-    counts = (prompt_tokens, completion_tokens)
-    if (
-        status not in KEPT_STATUSES
-        or not isinstance(text, str)
-        or not all(isinstance(n, int) and n >= 0 for n in counts)
-    ):
-        return None
+    parsed = None if tokens is None else tuple(ChatReplyToken(*token) for token in from_json(tokens))
     return ChatReply(
-        *(status, text, finish_reason, parsed, *counts),
+        *(status, text, finish_reason, parsed, prompt_tokens, completion_tokens),
         cached=True,
         model=served,
         fingerprint=fingerprint,
-        created=created if isinstance(created, int) else None,
+        created=created,
     )
 
 

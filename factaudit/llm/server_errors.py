@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from factaudit.errors import FactauditError
 from factaudit.files import parse_json_file_text
 from factaudit.llm.chat_types import ChatReply
+from factaudit.llm.refused_params import find_refused_params
 
 _CONTEXT_LENGTH_PATTERN = re.compile(
     r"context.?(length|size|window)|maximum context|exceeds? .{0,30}context|prompt is too long"
@@ -29,7 +30,8 @@ class ServerAttemptFailure:
     """One attempt that may be worth repeating, ``retry_after`` so many seconds where the server says so.
 
     malformed: an answer came that is none, and was paid for; ``billed_tokens`` has its tokens where they could be read.
-    unreached: no server. timed_out, dropped: it was sent, and nobody knows what became of it.
+    unreached: no server. timed_out, dropped: it was sent, and nobody knows what became of it. refused_params: the model
+    does not take these parameters.
     """
 
     reason: str
@@ -39,6 +41,7 @@ class ServerAttemptFailure:
     timed_out: bool = False
     dropped: bool = False
     billed_tokens: tuple[int, int] | None = None
+    refused_params: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -52,14 +55,14 @@ class PermanentServerError(FactauditError):
 
 
 def parse_server_error_response(
-    status: int, headers: Mapping[str, str], body: str, *, has_answered: bool
+    status: int, headers: Mapping[str, str], body: str, *, has_answered: bool, sent_params: Iterable[str] = ()
 ) -> ChatReply | ServerAttemptFailure:
     """What an HTTP error means: a reply that says so, or a failure that may pass.
 
-    ``has_answered``: the server has answered other requests. Raises `PermanentServerError` for what no request will get
-    past; the caller adds which server and model.
+    ``has_answered``: the server has answered other requests. ``sent_params``: what the request's body had. Raises
+    `PermanentServerError` for what no request will get past; the caller adds which server and model.
     """
-    message, code = _parse_server_error_body(body)
+    message, code, param = _parse_server_error_body(body)
     named = f"{code} {message}"
     said = f"HTTP {status}: {message}"
     if "insufficient_quota" in code:
@@ -72,10 +75,10 @@ def parse_server_error_response(
         return ServerAttemptFailure(said, _parse_server_retry_after(headers))
     if _CONTENT_FILTER_PATTERN.search(named):
         return ChatReply("refused", said, finish_reason="content_filter")
-    if code in ("unsupported_parameter", "unsupported_value"):
-        raise PermanentServerError(
-            f"refuses every request: {said} (a parameter set to null under 'params' is not sent)"
-        )
+    if refused := find_refused_params(status, message, param, sent_params):
+        return ServerAttemptFailure(said, refused_params=refused)
+    if code in ("unsupported_parameter", "unsupported_value"):  # of nothing that could be left out
+        raise PermanentServerError(f"refuses every request: {said}")
     # Where others were answered, a 403 is this request's: a gateway that does not like a document.
     if status in (401, 404) or (status == 403 and not has_answered):
         raise PermanentServerError(f"refuses every request: {said}")
@@ -90,19 +93,24 @@ def redact_keys_in_server_error(text: str, *keys: str | None) -> str:
     return _API_KEY_PATTERN.sub("[key]", text)
 
 
-def _parse_server_error_body(body: str) -> tuple[str, str]:
-    """The message and the code(s) of an error body in any of the shapes that servers use."""
+def _parse_server_error_body(body: str) -> tuple[str, str, object]:
+    """The message, the code(s) and the parameter that an error body names, in any of the shapes that servers use."""
     try:
         data = parse_json_file_text(body.removeprefix("\ufeff"))
     except ValueError:
-        return body.strip()[:300] or "no message", ""
+        return body.strip()[:300] or "no message", "", None
     error = data.get("error", data) if isinstance(data, dict) else data
+    detail = error.get("detail") if isinstance(error, dict) else error
+    if isinstance(detail, list) and detail and isinstance(detail[0], dict):
+        # FastAPI's: [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]
+        place = [part for part in detail[0].get("loc") or () if isinstance(part, str) and part != "body"]
+        return str(detail[0].get("msg") or body)[:300], "", place[0] if place else None
     if not isinstance(error, dict):
-        return str(error)[:300], ""
+        return str(error)[:300], "", None
     inner = error.get("innererror")
     codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
     code = next((str(c) for c in codes[:1] if isinstance(c, str)), "") or " ".join(str(c) for c in codes[1:] if c)
-    return str(error.get("message") or error.get("detail") or body)[:300], code
+    return str(error.get("message") or error.get("detail") or body)[:300], code, error.get("param")
 
 
 def _parse_server_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -29,11 +29,7 @@ SECRET_NAME_PATTERN = re.compile(
     r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE
 )
 _SECRET_VALUE_PATTERN = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
-#: OpenAI's reasoning models answer 400 to ``max_tokens``, to any temperature but 1 and to log-probabilities
-#: (platform.openai.com/docs/guides/reasoning).
-_REASONING_MODEL_PATTERN = re.compile(r"(?:^|/)(?:o[134]|gpt-5)(?![0-9])(?!.*chat)", re.IGNORECASE)
 _CLIENT_NAME_PATTERN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_REASONING_REFUSED_PARAMS = ("temperature", "top_p", "max_tokens", "logprobs", "top_logprobs")
 
 
 @dataclass(kw_only=True)
@@ -48,15 +44,15 @@ class LLMSettings:
         api_key_env: the variable that holds the key; by default ``OPENAI_API_KEY``, which goes to OpenAI's server (or
             that of ``OPENAI_BASE_URL``) alone. The key itself is written nowhere.
         params: any parameters of the request. They go before what a caller asks for by default, and a null takes that
-            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of ``max_tokens``. A model that
-            refuses ``max_tokens``, temperatures and log-probabilities (OpenAI's o1 to gpt-5) is sent none of them
-            unless they stand here.
+            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of ``max_tokens``. A parameter that
+            the model refuses is left out from then on (``max_tokens`` becomes ``max_completion_tokens``).
         revision: tells apart models that have the same name and give other replies; part of every cache key.
         server_name: stands in cache keys in the place of the server's address. Give it where one server moves (to
             another port, say), so that its replies are found again; two servers with one name share their replies.
         batch: use the Batch API: half the price, within a day. The same command again goes on with what was submitted.
         concurrency: requests under way at a time.
-        requests_per_minute, tokens_per_minute: limits of the account.
+        requests_per_minute, tokens_per_minute: limits of the account, which all that ask the same server with the same
+            key keep together, in this process and others.
         timeout: seconds, of each attempt.
         max_retries: further attempts after one that failed in a way that may pass.
         prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per million tokens.
@@ -178,8 +174,6 @@ class LLMSettings:
         {'seed': 1, 'max_completion_tokens': 9}
         """
         sent = dict(default_params)
-        if self.base_url != LOCAL_BASE_URL and _REASONING_MODEL_PATTERN.search(self.model):
-            sent = {key: value for key, value in sent.items() if key not in _REASONING_REFUSED_PARAMS}
         if "max_completion_tokens" in self.params:
             sent.pop("max_tokens", None)
         return {key: value for key, value in {**sent, **self.params}.items() if value is not None}

@@ -98,6 +98,11 @@ class UserClientTransport:
             return f"client {self._name}"
         return urlunsplit((address.scheme, address.netloc.rpartition("@")[2], address.path.rstrip("/"), "", ""))
 
+    def find_account_key(self) -> str:
+        """What tells this account from others at the same server."""
+        key = getattr(self._find_client(), "api_key", "")
+        return key if isinstance(key, str) else ""
+
     def server_address(self) -> str:
         """The client's address without user, password or query; the client's name where it tells none."""
         return self._address

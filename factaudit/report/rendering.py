@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
 _CALL_COLUMNS = (
     *("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost"),
-    *("possible_calls", "possible_cost", "served", "cached_from", "cached_until", "unknown_server_calls"),
+    *("possible_calls", "possible_cost", "served", "cached_from", "cached_until"),
 )
 
 

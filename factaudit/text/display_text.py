@@ -44,21 +44,16 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def format_cached_reply_dates(call_rows: Iterable[Mapping[str, Any]]) -> str:
-    """From when cached replies are, and of how many no server is known; "" where none is dated.
+    """From when cached replies are; "" where none is dated.
 
-    >>> dates = {"cached_from": "2026-01-02", "cached_until": "2026-01-05"}
-    >>> format_cached_reply_dates([dates | {"unknown_server_calls": 2}])
-    'kept from 2026-01-02 to 2026-01-05; of 2 replies the server is not known, an earlier version did not keep it'
+    >>> format_cached_reply_dates([{"cached_from": "2026-01-02", "cached_until": "2026-01-05"}])
+    'kept from 2026-01-02 to 2026-01-05'
     """
     rows = [row for row in call_rows if row.get("cached_from")]
     if not rows:
         return ""
     first, last = min(row["cached_from"] for row in rows), max(row["cached_until"] for row in rows)
-    text = f"kept on {first}" if first == last else f"kept from {first} to {last}"
-    if unknown := sum(row.get("unknown_server_calls") or 0 for row in rows):
-        replies = format_count(unknown, "reply", "replies")
-        text += f"; of {replies} the server is not known, an earlier version did not keep it"
-    return text
+    return f"kept on {first}" if first == last else f"kept from {first} to {last}"
 
 
 def join_reasons(single_reasons: Iterable[str]) -> str | None:
