@@ -31,7 +31,6 @@ def compare_claims_of_runs(before: pd.DataFrame, after: pd.DataFrame) -> dict[st
         "n_labels_changed": int(((labels[0] != labels[1]) & (is_known[0] | is_known[1])).sum()),
         "n_labels_added": int((~is_known[0] & is_known[1]).sum()),
         "n_labels_removed": int((is_known[0] & ~is_known[1]).sum()),
-        "n_systems": int(old.groupby("dataset")["system"].nunique().max()),
         "n_texts_changed": int((_has_other_text(old, new, "claim") | _has_other_text(old, new, "doc")).sum()),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +17,16 @@ from factaudit.arrays.paired_changes import (
 )
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row
-from factaudit.run_claims import compare_claims_of_runs, describe_label_changes_of_runs
-from factaudit.run_finding_changes import explain_finding_changes_of_runs
+from factaudit.run_claims import compare_claims_of_runs
 from factaudit.run_folder import sum_run_call_costs
-from factaudit.run_gate import RunGateVerdict, format_points, judge_run_gate_changes
+from factaudit.run_gate import RunGateVerdict, judge_run_gate_changes
 from factaudit.run_matching import (
     check_runs_share_evaluators,
     compare_findings_of_runs,
     list_floor_names,
     match_evaluators_of_runs,
     parse_run_matching_pairs,
-)
-from factaudit.run_system_orders import (
-    diff_system_orders_of_runs,
-    list_system_order_sentences,
 )
 from factaudit.stats.mover import mover_weighted_sum
 from factaudit.stats.undefined_values import none_if_undefined
@@ -57,19 +51,15 @@ class RunDiff:
     figure ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and ``KEY_high``, of the paired
     difference; abs_bias: the mean of |bias|. All but unscored are of the claims judged in both runs, rates of the
     labelled ones. Rates are means over repeats, counts are of the first one (n_repeats says how many there are).
-    systems: where an evaluator's order of systems by predicted error rate, over the same claims as rates, changed, with
-    the pairs of systems of which a significant order came, went or turned round, and how their difference changed
-    (`factaudit.run_system_orders.diff_system_orders_of_runs`). findings: those that are new, gone, changed in severity,
-    at another place, or restated (with another statement or other figures), with a test of their figures
-    (`factaudit.run_finding_changes.explain_finding_changes_of_runs`). findings_not_compared: how many findings are of
-    an audit or an evaluator without a partner in the other run (findings_not_compared_before: of the run before).
-    costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
-    n_labelled: shared claims with a label before; where a data set (of orders: a system) has none, PPR and orders are
-    of all. n_labels_changed: shared claims whose label differs, with those that have one only after (n_labels_added) or
-    before (n_labels_removed); rates use those before, findings those of each run. n_texts_changed: shared claims with
-    another text or document. n_systems: the most that one data set has, of shared claims. only_datasets_before,
-    only_datasets_after: data sets of one run alone. examples: some claims whose prediction changed, those that became
-    wrong first.
+    findings: those that are new, gone, changed in severity, at another place, or restated (with another statement or
+    other figures). findings_not_compared: how many findings are of an audit or an evaluator without a partner in the
+    other run (findings_not_compared_before: of the run before).
+    costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a
+    partner. n_labelled: shared claims with a label before; where a data set has none, PPR is of all.
+    n_labels_changed: shared claims whose label differs, with those that have one only after (n_labels_added) or
+    before (n_labels_removed); rates use those before, findings those of each run. n_texts_changed: shared claims
+    with another text or document. only_datasets_before, only_datasets_after: data sets of one run alone. examples:
+    some claims whose prediction changed, those that became wrong first.
     """
 
     before: str
@@ -78,7 +68,6 @@ class RunDiff:
     only_before: int
     only_after: int
     changes: list[Row]
-    systems: list[Row]
     findings: list[Row]
     costs: Row
     pairs: list[Row] = field(default_factory=list)
@@ -91,7 +80,6 @@ class RunDiff:
     n_labels_added: int = 0
     n_labels_removed: int = 0
     n_texts_changed: int = 0
-    n_systems: int = 0
     only_datasets_before: list[str] = field(default_factory=list)
     only_datasets_after: list[str] = field(default_factory=list)
     n_repeats: Row = field(default_factory=dict)
@@ -142,18 +130,12 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     for row in changes:
         row["evaluator_before"] = old_names[row["evaluator"]]
     of_claims = compare_claims_of_runs(claims, other)
-    are_same = not any(of_claims[key] for key in ("only_before", "only_after", "n_labels_changed"))
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
-    unchanged = _list_evaluators_of_equal_verdicts(*judged) if are_same else []
-    findings = explain_finding_changes_of_runs(findings, (first, second), judged, new_names, unchanged)
     return RunDiff(
         before=str(before),
         after=str(after),
         **of_claims,
         changes=changes,
-        systems=diff_system_orders_of_runs(
-            [Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]
-        ),
         findings=findings,
         costs={
             name: sum_run_call_costs(run.calls) if run.calls else None
@@ -176,51 +158,6 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
 
 def _list_lone_evaluators(results: Results, paired: Mapping[str, str]) -> list[str]:
     return [name for name in results.evaluators if name not in paired and name not in list_floor_names(results)]
-
-
-def _select_verdicts_of_both_runs(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """The verdicts on claims that the evaluator judged in both runs: what one of them lost is no change of an order."""
-    keys = [
-        pd.MultiIndex.from_frame(table.loc[table["prediction"].notna(), ["claim_id", "evaluator"]]) for table in tables
-    ]
-    both = keys[0].intersection(keys[1])
-    return [table[pd.MultiIndex.from_frame(table[["claim_id", "evaluator"]]).isin(both)] for table in tables]
-
-
-def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> None:
-    """Write a diff as a page (``.html``) or as JSON."""
-    if path.suffix != ".html":
-        write_json(path, asdict(run_diff) | verdict.json_keys)
-        return
-    from factaudit.report.html import make_html_template_environment, read_style_sheet
-
-    keys = ("bacc", "tpr", "tnr", "ppr", "bias", "unscored")
-    made = make_html_template_environment().get_template("diff.html.j2")
-    write_text(
-        path,
-        made.render(
-            found=run_diff,
-            verdict=verdict,
-            keys=keys,
-            list_system_order_sentences=list_system_order_sentences,
-            points=format_points,
-            describe_labels=describe_label_changes_of_runs,
-            style=read_style_sheet(),
-        ),
-    )
-
-
-def _list_evaluators_of_equal_verdicts(before: Judgements, after: Judgements) -> list[str]:
-    """The evaluators whose predictions and scores of the same claims are the same; none where one was asked again."""
-    if before.repeat_predictions is not None or after.repeat_predictions is not None:
-        return []
-    places = [(name, before.evaluators.index(name), after.evaluators.index(name)) for name in after.evaluators]
-    return [
-        name
-        for name, first, second in places
-        if np.array_equal(before.prediction[first], after.prediction[second])
-        and np.array_equal(before.score[first], after.score[second], equal_nan=True)
-    ]
 
 
 def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:

@@ -80,25 +80,6 @@ def compute_paired_changes(
     return found
 
 
-def compute_paired_change_of_difference(
-    step: np.ndarray, is_in_a: np.ndarray, is_in_b: np.ndarray, clusters: np.ndarray, confidence: float
-) -> tuple[float, float, float]:
-    """The mean step of the claims of a minus that of the claims of b, and its interval: how a difference changed.
-
-    step: float64 (n,), each claim's value after minus its value before. is_in_a, is_in_b: bool (n,), claims with a
-    step. clusters: int (n,), which a and b may share. The interval is as in `discordant_difference_interval`.
-
-    >>> step = np.repeat([0.0, 1.0, 0.0], [90, 10, 100])  # 10 of 100 claims of a rose, none of 100 of b
-    >>> is_in_a = np.arange(200) < 100
-    >>> found = compute_paired_change_of_difference(step, is_in_a, ~is_in_a, np.arange(200), 0.95)
-    >>> [round(each, 3) for each in found]
-    [0.1, 0.031, 0.169]
-    """
-    pairs = GroupClusterPairs.of(np.zeros(len(step), dtype=np.int64), clusters, 1)
-    point, (low, high) = _sum_paired_discordant_means([(1.0, is_in_a, step), (-1.0, is_in_b, step)], pairs, confidence)
-    return float(point[0]), float(low[0]), float(high[0])
-
-
 def compute_paired_flip_shares(
     before: np.ndarray,
     after: np.ndarray,

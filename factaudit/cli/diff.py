@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli import options
-from factaudit.cli.drift import diff_drift_command
-from factaudit.cli.json_output import is_answer_format, print_json_output
+from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print_json_output
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
@@ -22,15 +21,13 @@ if TYPE_CHECKING:
 
 @click.command(
     "diff",
-    cls=options.FlagSwitchedCommand,
+    cls=JsonOutputCommand,
     json_keys={
         "before": "string: a run folder",
         "after": "string: a run folder",
         "n_claims": "integer: in both",
-        "n_labelled": "integer: of these, with a label before; rates and orders of systems are of these (PPR and orders"
-        " of all where there is none)",
+        "n_labelled": "integer: of these, with a label before; rates are of these (PPR of all where there is none)",
         "n_texts_changed": "integer: claims in both with another text or document",
-        "n_systems": "integer: the most that one data set has, with claims in both",
         "only_before": "integer: claims",
         "only_after": "integer: claims",
         "only_datasets_before": "array: data sets without a claim after",
@@ -39,12 +36,8 @@ if TYPE_CHECKING:
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
         " to_wrong, unlabelled_flips, and per figure its change, _low, _high, _before and _after; abs_bias: of its"
         " size",
-        "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant"
-        " order; change: of the rate of system_a minus that of system_b, with an interval that is simultaneous over"
-        " n_pairs pairs; n_untested_pairs: those with a system of one document",
         "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
-        " restated (with another statement or other figures); all but new and gone have a statement_before;"
-        " n_significant: changes of its figures that are significant, null where none was tested",
+        " restated (with another statement or other figures); all but new and gone have a statement_before",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
@@ -63,8 +56,6 @@ if TYPE_CHECKING:
         "warnings": "array: the conditions of --warn-on that hold or cannot be checked, and those of --fail-on that"
         " hold, but not for sure",
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
-        "versions": "array: of more than two runs, per run and evaluator: run, place, evaluator_before, bacc, bacc_low,"
-        " bacc_high, and change from the run before with _low and _high; else empty",
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",
@@ -74,7 +65,6 @@ if TYPE_CHECKING:
 )
 @click.argument("before", type=options.PATH_TYPE)
 @click.argument("after", type=options.PATH_TYPE)
-@click.argument("further", type=options.PATH_TYPE, nargs=-1)
 @click.option(
     "--fail-on",
     "fail_on",
@@ -92,18 +82,12 @@ if TYPE_CHECKING:
 @click.option(
     "--pair", "pairs", multiple=True, metavar="OLD=NEW", help="An evaluator's name before and after, where it changed."
 )
-@click.option(
-    "--out", type=options.PATH_TYPE, help="Also write it: a page (.html), a figure of BAcc by run (.svg), or JSON."
-)
+@click.option("--out", type=options.PATH_TYPE, help="Also write it: Markdown for a pull request (.md), else JSON.")
 @click.option("--link", metavar="URL", help="Of the whole report, for --format github.  [default: the workflow's run]")
-@click.option(
-    "--replicates", type=options.REPLICATES_TYPE, expose_value=False, hidden=True
-)  # intervals need none any more
 @options.add_mapping_options
 def diff_command(
     before: Path,
     after: Path,
-    further: tuple[Path, ...],
     fail_on: Sequence[str],
     warn_on: Sequence[str],
     pairs: Sequence[str],
@@ -111,10 +95,9 @@ def diff_command(
     link: str | None,
     mapping: ColumnMapping,
 ) -> None:
-    """Compare two runs on the claims that both have: verdicts, rates, order of systems, findings, costs.
+    """Compare two runs on the claims that both have: verdicts, rates, findings, costs.
 
-    A run is a folder, or a file of judged claims, which is audited first. Of more than two run folders, the versions of
-    a judge in their order, the last two are compared, and all are listed with their change from the one before.
+    A run is a folder, or a file of judged claims, which is audited first.
 
     Evaluators are paired by --pair, then by name; where one is left on either side, these two are compared, and a line
     says so. Changes are after − before, over all datasets and the claims judged in both, rates over those of them that
@@ -126,28 +109,23 @@ def diff_command(
     from dataclasses import asdict
 
     from factaudit.errors import FactauditError, UsageError
-    from factaudit.run_diff import write_run_diff
+    from factaudit.files import write_json, write_text
     from factaudit.run_diff_markdown import render_run_diff_markdown
-    from factaudit.run_versions import compare_run_versions, write_run_versions_figure
 
     with exit_command_with_two_on_errors():
-        runs = [before, after, *further]
-        found = _diff_runs_or_files_for_command(runs[-2], runs[-1], pairs, out, mapping)
+        found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
-        versions = compare_run_versions(runs, pairs) if further else []
-        if out is not None and out.suffix == ".svg":
-            write_run_versions_figure(versions or compare_run_versions(runs, pairs), out)
+        answer = {**asdict(found), **verdict.json_keys}
+        markdown = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
+        if out is not None and out.suffix == ".md":
+            write_text(out, markdown)
         elif out is not None:
-            write_run_diff(found, out, verdict)
-        if further:
-            print_line(f"compares  {runs[-2]} → {runs[-1]}, the last two of {len(runs)} runs")
+            write_json(out, answer)
         _display_diff_verdict(verdict)
         _display_run_diff(found)
-        _display_run_versions(versions)
-        print_json_output({**asdict(found), **verdict.json_keys, "versions": versions})
+        print_json_output(answer)
         if is_answer_format("github"):
-            text = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
-            click.echo(format_terminal_text(text), nl=False)
+            click.echo(format_terminal_text(markdown), nl=False)
     if verdict.failing:
         raise FactauditError("; ".join(verdict.failing))
     if verdict.undecided:
@@ -208,7 +186,6 @@ def _display_diff_verdict(verdict: RunGateVerdict) -> None:
 
 def _display_run_diff(run_diff: RunDiff) -> None:
     from factaudit.run_claims import describe_label_changes_of_runs
-    from factaudit.run_system_orders import list_system_order_sentences
     from factaudit.text.display_text import format_count
 
     print_line(
@@ -221,10 +198,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     if run_diff.n_texts_changed:
         print_line(f"texts     {format_count(run_diff.n_texts_changed, 'claim')} in both with another text or document")
     if 0 < run_diff.n_labelled < run_diff.n_claims:
-        print_line(
-            f"labelled  {run_diff.n_labelled:,} of {run_diff.n_claims:,} before: rates and orders of systems are of "
-            "these, where there are any"
-        )
+        print_line(f"labelled  {run_diff.n_labelled:,} of {run_diff.n_claims:,} before: rates are of these")
     if run_diff.n_labels_changed:
         told = describe_label_changes_of_runs(
             run_diff.n_labels_changed, run_diff.n_labels_added, run_diff.n_labels_removed
@@ -251,9 +225,6 @@ def _display_run_diff(run_diff: RunDiff) -> None:
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     if any(row[key] and row[f"{key}_low"] is not None for row in run_diff.changes for key in (*_RATES_OF_LINE, "bias")):
         print_line("brackets  95 % CIs of the paired difference, each of one change alone")
-    for row in run_diff.systems:
-        for sentence in list_system_order_sentences(row):
-            print_line(sentence)
     for row in run_diff.findings:
         if row["change"] != "restated":
             before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
@@ -311,30 +282,6 @@ _CHANGE_KINDS = {
 }
 
 
-def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
-    from factaudit.run_gate import format_points
-
-    if versions:
-        print_line(
-            "levels    of each run by its own claims and labels; changes on the claims of both, by the labels before"
-        )
-    for row in versions:
-        told = f"{100 * row['bacc']:.1f} %" if row["bacc"] is not None else "no BAcc"
-        if row["change"] is not None:
-            told += f", {format_points(row['change'])} points{_format_diff_change_interval(row, 'change')}"
-        print_line(f"version   {row['run']}, {row['evaluator']}: {told}")
-    for name in dict.fromkeys(row["evaluator"] for row in versions):
-        mine = [row for row in versions if row["evaluator"] == name and row["bacc"] is not None]
-        best = max(mine, key=lambda row: row["bacc"], default=None)
-        # Of those that are shown alike none is chosen, nor of those that other claims or labels alone tell apart.
-        is_tie = best is None or sum(f"{row['bacc']:.3f}" == f"{best['bacc']:.3f}" for row in mine) > 1
-        if best is not None and not is_tie and any(row["change"] for row in mine):
-            print_line(
-                f"best      {best['run']}, {name}: chosen by these figures, it likely looks better than it is; a test "
-                "that nothing was chosen by says how good"
-            )
-
-
 def _format_severity(finding: dict[str, Any]) -> str:
     before = finding.get("severity_before", finding["severity"])
     return finding["severity"] if before == finding["severity"] else f"{before} → {finding['severity']}"
@@ -354,5 +301,4 @@ def _format_diff_change_in_points(change_row: dict[str, Any], figure: str) -> st
     return f"{words} {format_points(change_row[figure])} points{_format_diff_change_interval(change_row, figure)}"
 
 
-diff_command.add_mode("--drift", diff_drift_command)
 COMMANDS = (diff_command,)

@@ -37,7 +37,6 @@ _NAMES = {
         "LabelLookBlock ConfidenceSequence confidence_sequence log_betting_capital log_directional_capital"
     ),
     "cross_fitting": "cross_fit_error_probabilities",
-    "date_exchangeability": "DirectedPValues repeated_units_p_value fresh_units_p_value change_capital",
     "difference_estimator": "difference_estimate",
     "distinct_rows": (
         "count_distinct_rows rank_distinct_rows count_distinct_clusters rank_distinct_integers "
