@@ -9,6 +9,7 @@ import pytest
 from estimate_data import World, tables
 
 from factaudit.errors import InputError, UsageError
+from factaudit.input_tables import load_input_tables
 from factaudit.tables import write_table
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,
@@ -81,6 +82,20 @@ def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"1\.csv, row 1.*'ann' has another on 'c000000'"):
         read_annotations(tmp_path / "0.csv", tmp_path / "1.csv")
     assert len(read_annotations(tmp_path / "0.csv", tmp_path / "0.csv")) == 1, "the same twice is once"
+
+
+def test_files_without_annotators_are_named_after_their_annotators(tmp_path: Path) -> None:
+    for name, second in (("ann", 1), ("ben", 0)):
+        (tmp_path / f"{name}.csv").write_text(f"claim_id,label\na,1\nb,{second}\n")
+    found = read_annotations(tmp_path / "ann.csv", tmp_path / "ben.csv")
+    assert found["annotator"].tolist() == ["ann", "ann", "ben", "ben"]
+    assert read_annotations(tmp_path / "ann.csv")["annotator"].unique().tolist() == ["annotator"]
+
+
+def test_frames_of_one_annotator_that_contradict_each_other_are_refused_as_files_are() -> None:
+    claims = pd.DataFrame({"claim_id": ["a", "b"], "dataset": "d", "claim": ["x", "y"]})
+    with pytest.raises(InputError, match="'ann' has another on 'a'"):
+        load_input_tables([claims, table(("a", "ann", 1)), table(("a", "ann", 0))])
 
 
 def test_rules() -> None:

@@ -173,6 +173,21 @@ def test_unknown_labels_of_a_log_are_listed_and_can_be_told(tmp_path: Path) -> N
     assert [None if pd.isna(label) else label for label in claims["label"]] == [1, 0, None]
 
 
+def test_filters_of_lm_eval_are_an_evaluator_each(tmp_path: Path) -> None:
+    rows = [
+        {"doc_id": at, "doc": {"claim": claim}, "target": "yes", "filtered_resps": [answer], "filter": name}
+        for name, answers in (("strict-match", ["yes", "[invalid]"]), ("flexible-extract", ["yes", "no"]))
+        for at, (claim, answer) in enumerate(zip(CLAIMS, answers, strict=False))
+    ]
+    (tmp_path / "samples_support.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = convert("lm-eval", [tmp_path / "samples_support.jsonl"], evaluator="m")
+    assert len(found.claims) == 2
+    assert found.verdicts is not None
+    said = found.verdicts.groupby("evaluator")["prediction"].agg(list)
+    assert said["m (flexible-extract)"] == [1, 0]
+    assert said["m (strict-match)"] == [1, pd.NA]
+
+
 def test_unknown_targets_of_lm_eval_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "samples_mine.jsonl"
     rows = [{"doc_id": at, "doc": {"claim": "c"}, "target": target} for at, target in enumerate("AB")]

@@ -3,7 +3,7 @@ that reads it rightly, or refused with the reason; none is read wrongly.
 
 A line is a file, its content (``<claim 3>`` and ``<doc 3>`` stand for those of `town_tables`), what people and the
 judges say of its claims (a digit or ``-`` each), and how it ends where it is not read: ``asked``, or what the refusal
-says.
+says. ``doc``: the first document, where it matters.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def has_right_reading(path: Path, shape: dict[str, Any], mapping: object = None)
         "labels": shape["labels"],
         "people": shape.get("people", 0),
         "evaluators": shape.get("judges", {}),
+        "doc": shape.get("doc", found["doc"]),
     }
     return {key: found[key] for key in expected} == expected
 

@@ -427,3 +427,34 @@ def test_what_tables_say_of_a_logs_claims_is_joined_or_refused(tmp_path: Path) -
         InputError, match=r"expected the ids of the log's claims \(ragas:0, ...\), one claim each, found '0'"
     ):
         load_input_tables([ragas, strange])
+
+
+@pytest.mark.parametrize("columns", [{"claim": CLAIMS, "context": DOCS}, {}])
+def test_claims_of_differently_named_files_have_the_same_ids(columns: dict[str, Any], tmp_path: Path) -> None:
+    for name, scores in (("monday.csv", FIRST_SCORES), ("tuesday.csv", SECOND_SCORES)):
+        (tmp_path / name).write_bytes(make_csv({**columns, "human": [int(x) for x in L], "gpt4_score": scores}))
+    monday, tuesday = (load_input_tables([tmp_path / name]).claims for name in ("monday.csv", "tuesday.csv"))
+    assert monday is not None
+    assert tuesday is not None
+    assert monday["claim_id"].tolist() == tuesday["claim_id"].tolist()
+    assert monday["claim_id"].is_unique
+
+
+def test_equal_claims_of_two_files_are_two_claims(tmp_path: Path) -> None:
+    for name in ("bart.csv", "pegasus.csv"):
+        scores = FIRST_SCORES if name == "bart.csv" else SECOND_SCORES
+        columns = {"claim": CLAIMS, "context": DOCS, "system": [name] * N, "human": [int(x) for x in L]}
+        (tmp_path / name).write_bytes(make_csv({**columns, "gpt4_score": scores}))
+    claims = load_input_tables([tmp_path / "bart.csv", tmp_path / "pegasus.csv"]).claims
+    assert claims is not None
+    assert (len(claims), claims["claim_id"].is_unique) == (2 * N, True)
+
+
+def test_a_json_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pd.DataFrame({**CLAIMS_TABLE, "gpt4_score": FIRST_SCORES}).to_dict("records")
+    (tmp_path / "rows.json").write_text(json.dumps({"results": rows}))
+    parsed: list[int] = []
+    parse = json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **options: (parsed.append(len(text)), parse(text, **options))[1])
+    assert load_input_tables([tmp_path / "rows.json"]).claims is not None
+    assert sum(size > 1000 for size in parsed) == 1
