@@ -30,7 +30,7 @@ def find_claim_ids(
             return ids, None
     if claims is None or not has_texts:
         expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
-        message = f"cannot tell which claims the verdicts are of: {expected} (--map claim=COLUMN)"
+        message = f"cannot tell which claims the verdicts are of: {expected} (--map claim_id=COLUMN)"
         raise InputError(name, [Problem(message)])
     keys = [key for key in list_claim_key_columns(source_columns) if claims[key].notna().any()]
     known = join_claim_key_cells(claims, keys)

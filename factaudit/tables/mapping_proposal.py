@@ -33,21 +33,11 @@ from factaudit.tables.nested_lists import list_keys_of_nested_objects
 from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import (
-    BARE_WORDS,
     COLUMN_NAMES,
+    has_name_of_error,
     has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
     normalise_vocabulary_words,
 )
-
-#: The texts in results of HaluEval's ``evaluate.py``.
-_HALUEVAL_TEXTS = (
-    {"knowledge", "question", "answer"},
-    {"knowledge", "dialogue_history", "response"},
-    {"document", "summary"},
-)
-#: How its columns of judgements begin, and those of further judges.
-_HALUEVAL_JUDGEMENTS = ("ground truth", "judgement", "judgment")
 
 
 @dataclass(frozen=True)
@@ -86,77 +76,24 @@ def propose_column_mapping(
         else:
             labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
             readings.append(read_foreign_table(name, rows, chosen, several, labelled))
-    _find_id_columns_for_joining(readings)
     for one in readings:
-        named = _list_columns_of_halueval_results(one)
-        is_alike = all(normalise_vocabulary_words(name).startswith(_HALUEVAL_JUDGEMENTS) for name in named)
-        if is_alike and one.profiles.keys() - {*named} in _HALUEVAL_TEXTS:
-            said = dict.fromkeys(named, (1.0, 0.0))
-            chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
-        elif {*named} - {*chosen.scales}:
-            one.questions.append(_ask_about_direction_of_halueval_results(named))
+        if {"ground_truth", "judgement"} <= one.profiles.keys() and "ground_truth" not in chosen.scales:
+            one.questions.append(_ask_about_direction_of_halueval_results(one))
     if not any(one.questions for one in readings):
         ask_about_columns_left_out(readings, chosen)
     return _build_proposal(readings, chosen, several)
 
 
-def _list_columns_of_halueval_results(reading: TableReading) -> list[str]:
-    """The columns of judgements of a table that HaluEval's ``evaluate.py`` wrote, or that further columns came to: Yes
-    says that an answer has a hallucination. Those of the same words, unless the name says what yes means."""
-    own = ["ground_truth", "judgement"]
-    if not {*own} <= {*reading.profiles} or not any(texts <= {*reading.profiles} for texts in _HALUEVAL_TEXTS):
-        return []
-    words = {word for name in own for word in reading.profiles[name].words}
-    if not {*map(normalise_vocabulary_words, words)} <= BARE_WORDS:
-        return []
-    further = [one for name, one in reading.profiles.items() if name not in own and one.kind == "binary"]
-    further = [one for one in further if {*one.words} <= words and not is_reversed_column_name(one.name)]
-    return [*own, *(one.name for one in further if not has_vocabulary_word_in_column_name("labels", one.name))]
-
-
-def _ask_about_direction_of_halueval_results(names: Sequence[str]) -> OpenQuestion:
-    listed = ", ".join(names)
+def _ask_about_direction_of_halueval_results(reading: TableReading) -> OpenQuestion:
+    """Asks what yes means in these two columns, and in others of the same words."""
+    words = {*reading.profiles["ground_truth"].words, *reading.profiles["judgement"].words}
+    alike = [name for name, one in reading.profiles.items() if one.kind == "binary" and {*one.words} <= words]
+    names = [*dict.fromkeys(["ground_truth", "judgement", *(one for one in alike if not has_name_of_error(one))])]
     readings = [
-        PossibleColumnReading(f"yes in {listed} means {said}", {"scales": dict.fromkeys(names, scale)})
+        PossibleColumnReading(f"yes in {', '.join(names)} means {said}", {"scales": dict.fromkeys(names, scale)})
         for said, scale in (("a hallucination, as HaluEval's does", [1.0, 0.0]), ("attributable", [0.0, 1.0]))
     ]
-    return OpenQuestion("'ground_truth' and 'judgement' are HaluEval's columns, beside others", readings)
-
-
-def _find_id_columns_for_joining(readings: Sequence[TableReading]) -> None:
-    """Join tables without an id in common by a column of one that has another value in each row, where all others have
-    a column of the same name, or of the same texts, with no other values."""
-    without = [one for one in readings if "claim_id" not in one.roles]
-    if len(readings) < 2 or not without:
-        return
-    for owner in [one for one in readings if "claim_id" in one.roles or "claim" in one.roles]:
-        others = [one for name, one in owner.profiles.items() if owner.is_free(name) or name in owner.unread]
-        others += [owner.roles["fact_id"]] if "fact_id" in owner.roles else []
-        own = [owner.roles["claim_id"]] if "claim_id" in owner.roles else others
-        for key in [one for one in own if one.n_different == one.n_present == len(owner.rows)]:
-            further = [one for one in without if one is not owner]
-            found = [_find_column_of_same_ids(owner, key, one) for one in further]
-            # Texts tell claims apart better than a column that nobody calls an id.
-            is_needed = "claim_id" in owner.roles or not all("claim" in one.roles for one in further)
-            if further and is_needed and all(found):
-                for one, column in zip([owner, *further], [key, *found], strict=True):
-                    assert column is not None
-                    one.roles = {ours: its for ours, its in one.roles.items() if its.name != column.name}
-                    one.roles["claim_id"] = column
-                    one.unread.pop(column.name, None)
-                return
-
-
-def _find_column_of_same_ids(owner: TableReading, key: ColumnProfile, other: TableReading) -> ColumnProfile | None:
-    """The column of another table that has an id's name, or texts that are all ids, and no value that is no id."""
-    ids = {str(value) for value in owner.rows[key.name]}
-    name = normalise_vocabulary_words(key.name)
-    for column in other.profiles.values():
-        values = {str(value) for value in other.rows[column.name] if not is_missing_value(value)}
-        is_named = normalise_vocabulary_words(column.name) == name
-        if values and values <= ids and (is_named or (key.low is None and not column.is_judgement)):
-            return column
-    return None
+    return OpenQuestion("'ground_truth' and 'judgement' are the columns of HaluEval's results", readings)
 
 
 def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has_several: bool) -> MappingProposal:

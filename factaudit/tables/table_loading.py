@@ -20,7 +20,6 @@ from factaudit.tables import (
 )
 from factaudit.tables.annotations import merge_annotation_tables, read_annotations, validate_annotations
 from factaudit.tables.annotator_columns import list_annotators_like_models
-from factaudit.tables.batch_replies import name_batch_replies_by_model
 from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import profile_column_for_mapping
@@ -109,8 +108,6 @@ def load_tables(
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds, given)
-    if len(tables) > 1:
-        tables = [(name, name_batch_replies_by_model(rows)) for name, rows in tables]
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
         kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
         tables, lines = join_document_tables(tables, own)

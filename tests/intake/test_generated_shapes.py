@@ -22,7 +22,7 @@ from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
 from factaudit.tables.open_questions import AmbiguousReadingError
 
-SHAPES = [json.loads(line) for line in Path(__file__).with_name("shapes.jsonl").read_text("utf-8").splitlines()]
+SHAPES = [json.loads(line) for line in Path(__file__).with_name("shapes.jsonl").read_text("utf-8").strip().split("\n")]
 
 
 def write_shape(shape: dict[str, Any], folder: Path) -> Path:

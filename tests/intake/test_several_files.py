@@ -108,22 +108,6 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         {"gpt4": A},
         0,
     ),
-    "a key that neither calls an id, and a sheet of people who call it otherwise": (
-        {
-            "claims.csv": {"record_id": IDS, "claim": CLAIMS, "context": DOCS, "gpt4_score": FIRST_SCORES},
-            "reviews.csv": {"Record": IDS[::-1], "Grounded?": spell(L[::-1], "yes", "no"), "Reviewer": ["kim"] * N},
-        },
-        {"gpt4": A},
-        1,
-    ),
-    "a key that nobody knows": (
-        {
-            "claims.csv": {"sid": [k + 7 for k in range(N)], **CLAIMS_TABLE} | {"id": [None] * N},
-            "gpt4.csv": {"sid": [k + 7 for k in range(N)][::-1], "score": FIRST_SCORES[::-1]},
-        },
-        {"gpt4": A},
-        0,
-    ),
     "replies keyed by custom_id": (
         {"claims.csv": CLAIMS_TABLE, "gpt4.csv": {"custom_id": IDS, "verdict": spell(A, "yes", "no")}},
         {"gpt4": A},
@@ -298,29 +282,6 @@ def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
     assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
 
 
-@pytest.mark.parametrize("api", ["chat", "reasoning", "anthropic", "gemini"])
-def test_replies_of_a_batch_are_the_models_verdicts(api: str, tmp_path: Path) -> None:
-    """They were refused, or a column called like a path was asked about."""
-
-    def reply(text: str) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text}
-        said = {"type": "message", "content": [{"type": "output_text", "text": text}]}
-        return {
-            "chat": {"response": {"body": {"model": "gpt-4o", "choices": [{"message": message}]}}, "error": None},
-            "reasoning": {"response": {"body": {"model": "gpt-4o", "output": [{"type": "reasoning"}, said]}}},
-            "anthropic": {"result": {"message": {"model": "gpt-4o", "content": [{"type": "text", "text": text}]}}},
-            "gemini": {
-                "response": {"modelVersion": "gpt-4o", "candidates": [{"content": {"parts": [{"text": text}]}}]}
-            },
-        }[api]
-
-    rows = [{"custom_id": key, **reply("Yes" if one == "1" else "No")} for key, one in zip(IDS, A, strict=True)]
-    (tmp_path / "output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
-    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE})
-    described = describe_tables(load_input_tables([*paths, tmp_path / "output.jsonl"]))
-    assert (described["labels"], described["evaluators"]) == (L, {"gpt-4o": A})
-
-
 def test_what_verdicts_alone_say_of_claims_is_the_claims(tmp_path: Path) -> None:
     """The systems and data sets of a table of scores were lost, without a word."""
     scores = {
@@ -386,14 +347,6 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
     described = describe_tables(load_input_tables(paths))
     assert (described["labels"], described["evaluators"]) == (L, {"Faithfulness": A})
     assert reads.count("l.csv") == 1
-
-
-def test_facts_and_verdicts_are_joined_by_the_id_of_the_fact(tmp_path: Path) -> None:
-    facts = {"fact_id": IDS, "response_id": ["r1", "r2"] * (N // 2), "fact": CLAIMS, "annotator": spell(L, "yes", "no")}
-    verdicts = {"fact_id": IDS[::-1], "verdict": spell(A, "supported", "not supported")[::-1]}
-    described = describe_tables(load_input_tables(write_files(tmp_path, {"facts.csv": facts, "safe.csv": verdicts})))
-    assert described["labels"] == L
-    assert [*described["evaluators"].values()] == [A]
 
 
 def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
