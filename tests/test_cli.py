@@ -75,7 +75,6 @@ def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, 
     _, out, _ = call(*line, "--dry-run")
     assert "24 calls" in out
     assert call(*line, "--dry-run", "--repeats", "2")[1].count("24 calls") == 2
-    assert "12 calls" in call(*line, "--dry-run", "--shard", "1/2")[1]
     assert not (tmp_path / "v.parquet").exists()
 
 

@@ -18,12 +18,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from factaudit.cli import cli
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import ray_cluster
-from factaudit.evaluators.claim_shards import parse_claim_shard, select_claim_shard
 from factaudit.evaluators.judging import (
     NamedEvaluator,
     iterate_table_claims,
@@ -33,8 +30,7 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.user_evaluators import FromFunction
-from factaudit.signature import hash_texts
-from factaudit.tables import read_claims, read_verdicts, validate_claims, write_table
+from factaudit.tables import validate_claims
 
 CLAIMS = validate_claims(
     pd.DataFrame(
@@ -275,59 +271,3 @@ def test_a_node_whose_evaluator_is_another_is_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ shards
-
-
-def test_the_union_of_shards_is_a_run_without(tmp_path: Path) -> None:
-    claims = tmp_path / "claims.jsonl"
-    write_table(CLAIMS, claims)
-
-    def run(out: str, *more: str) -> pd.DataFrame:
-        arguments = [
-            "judge",
-            str(claims),
-            "--evaluator",
-            "rouge2",
-            "--evaluator",
-            "tfidf",
-            "--out",
-            str(tmp_path / out),
-        ]
-        assert CliRunner().invoke(cli, [*arguments, *more], catch_exceptions=False).exit_code == 0
-        return read_verdicts(tmp_path / out)
-
-    whole = run("all.parquet")
-    shards = [run(f"{i}.parquet", "--shard", f"{i}/3") for i in (1, 2, 3)]
-    assert sum(map(len, shards)) == len(whole)
-    order = ["evaluator", "claim_id"]
-    union = read_verdicts(*(tmp_path / f"{i}.parquet" for i in (1, 2, 3)), claims=read_claims(claims))
-    expected = whole.sort_values(order, ignore_index=True)
-    pd.testing.assert_frame_equal(union.sort_values(order, ignore_index=True), expected)
-
-
-def test_shards_keep_documents_together_and_move_no_claim_when_others_come() -> None:
-    parts_of = [set(select_claim_shard(CLAIMS, i, 4)["claim_id"]) for i in (1, 2, 3, 4)]
-    assert sorted(claim_id for part in parts_of for claim_id in part) == sorted(CLAIMS["claim_id"])
-    for part in parts_of:
-        assert all(
-            len(CLAIMS[CLAIMS["claim_id"].isin(part) & (CLAIMS["doc"] == doc)]) in (0, 10) for doc in CLAIMS["doc"]
-        )
-    fewer = CLAIMS.iloc[::3].reset_index(drop=True)
-    for i, part in enumerate(parts_of, 1):
-        assert set(select_claim_shard(fewer, i, 4)["claim_id"]) == part & set(fewer["claim_id"])
-    # Without a document a claim stands for itself.
-    bare = CLAIMS.assign(doc=None)
-    assert sum(len(select_claim_shard(bare, i, 4)) for i in (1, 2, 3, 4)) == len(bare)
-
-
-@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/0", "a/b", "-1/2"])
-def test_a_shard_that_is_none(text: str) -> None:
-    with pytest.raises(UsageError, match="expected i/n with i from 1 to n"):
-        parse_claim_shard(text)
-
-
-def test_a_shard_without_documents_says_so() -> None:
-    one = CLAIMS.iloc[:10]
-    full = int(hash_texts("shard", one["doc"].iloc[0]), 16) % 2 + 1
-    assert len(select_claim_shard(one, full, 2)) == 10
-    with pytest.raises(UsageError, match=f"shard {3 - full}/2: no document falls to it"):
-        select_claim_shard(one, 3 - full, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,6 @@ from factaudit.evaluators import judging_progress
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.files import hold_folder_lock
-from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 from factaudit.text import progress_lines
 
@@ -115,16 +113,6 @@ def test_a_journals_verdicts_are_their_servers(claims, tmp_path, caplog):
         assert judge_at(two) == ([0] * 4, 1)
         assert judge_at(one) == ([1] * 4, 0)
         assert not caplog.messages
-        # An earlier version's journal has no server: it becomes that of the server that is asked first.
-        header = json.loads(next(tmp_path.glob("*.jsonl")).read_text(encoding="utf-8").splitlines()[0])
-        first, *others = sorted(tmp_path.glob("*.jsonl"), key=lambda path: '"Yes"' not in path.read_text("utf-8"))
-        first.rename(tmp_path / f"{hash_texts(header['evaluator'])}.jsonl")
-        for path in others:
-            path.unlink()
-        assert judge_at(two) == ([1] * 4, 0)
-        (told,) = caplog.messages
-        assert f"without the server: what is in it is taken as {two.url}'s" in told
-        assert judge_at(one) == ([1] * 4, 1)
 
 
 def test_two_processes_do_not_write_one_journal(claims, tmp_path):

@@ -15,7 +15,7 @@ from factaudit.cli import cli
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
-from factaudit.evaluators.judging import judge, make_named_evaluator, walk_evaluator_members
+from factaudit.evaluators.judging import judge, make_named_evaluator
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.results import compare
 from factaudit.tables import read_verdicts, validate_claims, write_table
@@ -108,54 +108,3 @@ def test_prompts_are_several_on_the_command_line_too() -> None:
     assert [one._prompt.digest for one in named.evaluator_and_repeats] == [  # type: ignore[attr-defined]
         JudgePromptTemplate.load(name).digest for name in ("default", "short", "reason")
     ]
-
-
-@dataclass
-class First:
-    """Says 1 where the document begins with the claim."""
-
-    signature = "first"
-
-    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        for claim in claims:
-            yield Verdict(claim.claim_id, prediction=int((claim.doc or "").startswith(claim.claim)))
-
-
-def test_the_passages_of_documents_in_another_order_are_repeats() -> None:
-    docs = ["one\n\ntwo\n\nthree", "two\n \none", "one"]
-    table = validate_claims(
-        pd.DataFrame({"claim_id": ["a", "b", "c"], "dataset": "d", "claim": "one", "doc": docs, "label": 1})
-    )
-    verdicts = judge(table, [First()], orders=2)
-    said = verdicts.pivot(index="claim_id", columns="repeat", values="prediction")
-    assert said[0].tolist() == [1, 0, 1]
-    assert said[1].tolist()[:2] == [0, 1]  # turned round
-    assert said[2].tolist()[1] == 1  # two passages have no third order
-    assert said.loc["c", [1, 2]].isna().all()
-    assert set(verdicts[verdicts["prediction"].isna()]["status"]) == {"skipped"}
-    (row,) = compare(table, verdicts, audits=["stability"]).audits["stability"]
-    assert (row["n"], row["n_unscored"]) == (2, 1)  # what has one passage tells nothing of their order
-    asked = make_named_evaluator({"rouge2": {"orders": 1}}).evaluator_and_repeats
-    claim = Claim("1", "x", docs[0])
-    assert [piece.doc for piece in asked[1].pieces([claim])] == ["three\n\ntwo\n\none"]  # type: ignore[attr-defined]
-    assert asked[0].signature in asked[1].signature
-    with pytest.raises(UsageError, match="orders: expected 0 or more"):
-        make_named_evaluator({"rouge2": {"orders": "some"}})
-
-
-def test_orders_of_a_judge_are_told_to_its_budget_and_stand_on_the_command_line(tmp_path: Path) -> None:
-    named = make_named_evaluator("llm:model=m,orders=2")
-    claim = Claim("1", "x", "one\n\ntwo")
-    inner = [
-        part
-        for asked in named.evaluator_and_repeats
-        for part, _ in walk_evaluator_members(asked, [claim])
-        if isinstance(part, LLMJudge)
-    ]
-    assert len(inner) == 3
-    write_table(claims(20).assign(doc="one\n\ntwo"), tmp_path / "claims.csv")
-    out = tmp_path / "verdicts.parquet"
-    arguments = ["judge", tmp_path / "claims.csv", "--evaluator", "unigram", "--orders", "1", "--out", out]
-    result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    assert read_verdicts(out)["repeat"].value_counts().to_dict() == {0: 20, 1: 20}

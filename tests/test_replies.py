@@ -207,23 +207,6 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     assert format_unscored_verdicts(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
 
 
-def test_a_reply_without_end_is_cut_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    reply = parse_chat_completion(json.dumps({"choices": [{"message": {"content": "True " * 3_000_000}}]}))
-    assert isinstance(reply, ChatReply)
-    assert (len(reply.text), reply.finish_reason) == (10_000_000, "length")
-    assert caplog.messages == ["a reply of 15,000,000 characters is cut after 10,000,000"]
-    for parser in fact_verification.REPLY_PARSERS:
-        assert (
-            fact_verification.parse_verification_reply(reply, parser).prediction,
-            fact_verification.parse_verification_reply(reply, parser).status,
-        ) == (None, "unparsed")
-    refusal = parse_chat_completion(
-        json.dumps({"choices": [{"message": {"content": "", "refusal": "No " * 4_000_000}}]})
-    )
-    assert isinstance(refusal, ChatReply)
-    assert (refusal.status, len(refusal.text)) == ("refused", 10_000_000)
-
-
 # Any reply at all ----------------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(

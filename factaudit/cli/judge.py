@@ -46,13 +46,9 @@ if TYPE_CHECKING:
 )
 @click.option("--split", help="Only the claims of this split: train, dev or test.")
 @click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
-@click.option("--orders", type=click.IntRange(1), help="And so often with documents' passages in another order.")
 @click.option("--out", type=PATH_TYPE, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
 @click.option(
     "--on", metavar="ray[://HOST:PORT]", help="Judge on a Ray cluster (extra [ray]); LLMs are asked from here."
-)
-@click.option(
-    "--shard", "share", metavar="I/N", help="Only the I-th of N parts: one command a machine, then audit all N files."
 )
 @add_mapping_options
 def judge_command(
@@ -60,10 +56,8 @@ def judge_command(
     evaluators: Sequence[str],
     split: str | None,
     repeats: int | None,
-    orders: int | None,
     out: Path,
     on: str | None,
-    share: str | None,
     mapping: ColumnMapping,
 ) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
@@ -74,7 +68,7 @@ def judge_command(
     from factaudit.tables import parse_table_suffix, write_table
 
     parse_table_suffix(out)  # a wrong name is said before the work, not after
-    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, orders, share, mapping, out)
+    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
@@ -111,12 +105,9 @@ def _read_claims_for_judge_command(
     evaluators: Sequence[str],
     split: str | None,
     repeats: int | None,
-    orders: int | None,
-    share: str | None,
     mapping: ColumnMapping,
     out: Path | None = None,
 ) -> tuple[pd.DataFrame, list[NamedEvaluator]]:
-    from factaudit.evaluators.claim_shards import parse_claim_shard, select_claim_shard
     from factaudit.evaluators.judging import (
         check_unique_evaluator_names,
         list_files_named_by_evaluator_options,
@@ -128,8 +119,7 @@ def _read_claims_for_judge_command(
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims
 
-    parsed = None if share is None else parse_claim_shard(share)
-    named = [make_named_evaluator(spec, repeats, orders) for spec in evaluators]
+    named = [make_named_evaluator(spec, repeats) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
         check_outputs_do_not_replace_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
@@ -138,9 +128,6 @@ def _read_claims_for_judge_command(
         parts = [part for one in named for part, _ in walk_evaluator_members(one.evaluator)]
         check_prompts_spare_claims(parts, table)
         table = select_claims_of_split(table, split)
-    if parsed is not None:
-        whole, table = len(table), select_claim_shard(table, *parsed)
-        print_line(f"shard {share}: {len(table):,} of {whole:,} claims")
     return table, named
 
 
@@ -150,15 +137,13 @@ def _display_judging_cost(
     evaluators: Sequence[str],
     split: str | None,
     repeats: int | None,
-    orders: int | None,
-    share: str | None,
     prices: Path | None,
     mapping: ColumnMapping,
     **others: Any,
 ) -> None:
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 
-    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, orders, share, mapping)
+    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
     display_expected_costs(estimate_evaluator_costs(named, table, prices))
 
 

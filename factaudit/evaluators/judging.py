@@ -20,7 +20,6 @@ import pandas as pd
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.judging_progress import JudgingProgressBar
-from factaudit.evaluators.passage_order import ReorderedPassagesEvaluator
 from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
 from factaudit.evaluators.registry import make_evaluator
@@ -48,7 +47,7 @@ class NamedEvaluator:
     name: str
     evaluator: Evaluator
     threshold: float = DEFAULT_THRESHOLD
-    #: The same evaluator asked again (or with a paraphrased prompt, or passages in another order): repeat 1, 2, ...
+    #: The same evaluator asked again (or with a paraphrased prompt): repeat 1, 2, ...
     repeats: tuple[Evaluator, ...] = ()
 
     @property
@@ -64,15 +63,14 @@ class NamedEvaluator:
         return own if not self.repeats else f"{own}|repeats:{hash_texts(*(one.signature for one in self.repeats))}"
 
 
-def make_named_evaluator(spec: Any, repeats: int | None = None, orders: int | None = None) -> NamedEvaluator:
+def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
 
     Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.user_evaluators`.
 
-    Four options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
-    `verdict_name`, else the spec), ``threshold``, ``repeats`` (how often it is asked) and ``orders`` (how often it is
-    asked once more with the documents' passages in another order); the last two here are for those that do not say.
-    Raises `UsageError`.
+    Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
+    `verdict_name`, else the spec), ``threshold`` and ``repeats`` (how often it is asked; here for those that do not
+    say). Raises `UsageError`.
     """
     if isinstance(spec, str):
         kind, given = parse_spec_string(spec)
@@ -80,7 +78,7 @@ def make_named_evaluator(spec: Any, repeats: int | None = None, orders: int | No
     elif not isinstance(spec, Mapping):
         evaluator = wrap_as_user_evaluator(spec)
         name = getattr(evaluator, "verdict_name", None) or type(evaluator).__name__
-        return NamedEvaluator(name, evaluator, repeats=_make_repeated_evaluators(name, evaluator, repeats, orders))
+        return NamedEvaluator(name, evaluator, repeats=_make_repeated_evaluators(name, evaluator, repeats))
     else:
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
@@ -88,7 +86,7 @@ def make_named_evaluator(spec: Any, repeats: int | None = None, orders: int | No
         options = dict(found or {})
     name = options.pop("name", None)
     threshold = options.pop("threshold", DEFAULT_THRESHOLD)
-    repeats, orders = options.pop("repeats", repeats), options.pop("orders", orders)
+    repeats = options.pop("repeats", repeats)
     try:
         cut = float(threshold)
     except (TypeError, ValueError):
@@ -104,14 +102,11 @@ def make_named_evaluator(spec: Any, repeats: int | None = None, orders: int | No
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if str(name) in RESERVED_NAMES:
         raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
-    return NamedEvaluator(str(name), evaluator, cut, _make_repeated_evaluators(kind, evaluator, repeats, orders))
+    return NamedEvaluator(str(name), evaluator, cut, _make_repeated_evaluators(kind, evaluator, repeats))
 
 
-def _make_repeated_evaluators(
-    evaluator_name: str, evaluator: Evaluator, repeats: Any, orders: Any = None
-) -> tuple[Evaluator, ...]:
-    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts.
-    Then with the documents' passages in another order."""
+def _make_repeated_evaluators(evaluator_name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
+    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
     prompts = len(getattr(evaluator, "prompts", ()))
     try:
         wanted = 1 + prompts if repeats is None else int(repeats)
@@ -123,14 +118,7 @@ def _make_repeated_evaluators(
     again = getattr(evaluator, "again", None)
     if wanted > 1 and again is None:
         raise UsageError(f"evaluator {evaluator_name!r} gives the same verdict each time: there is nothing to repeat")
-    same = tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
-    try:
-        n_orders = int(orders or 0)
-    except (TypeError, ValueError):
-        n_orders = -1
-    if n_orders < 0:
-        raise UsageError(f"evaluator {evaluator_name!r}, option orders: expected 0 or more, found {orders!r}")
-    return (*same, *(ReorderedPassagesEvaluator(evaluator, order) for order in range(1, n_orders + 1)))
+    return tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
 
 
 def check_unique_evaluator_names(evaluators: Iterable[NamedEvaluator], taken_names: Iterable[str] = ()) -> None:
@@ -150,7 +138,6 @@ def judge(
     journal: str | Path | None = None,
     progress: bool = False,
     repeats: int | None = None,
-    orders: int | None = None,
     mapping: MappingSource | None = None,
     on: str | None = None,
     **columns: Unpack[ClaimColumnNames],
@@ -164,14 +151,13 @@ def judge(
         journal: a folder for the journals, one file per evaluator and server; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
         repeats: how often each is asked, where its spec does not say; an audit tells how often they agree.
-        orders: how often each is asked with the passages of documents in another order, as further repeats.
         on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but those that ask a
             language model: what bounds these is its server.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
     stands for a response without claims.
     """
-    named = [e if isinstance(e, NamedEvaluator) else make_named_evaluator(e, repeats, orders) for e in evaluators]
+    named = [e if isinstance(e, NamedEvaluator) else make_named_evaluator(e, repeats) for e in evaluators]
     check_unique_evaluator_names(named)
     if on is not None:
         check_ray_address(on)

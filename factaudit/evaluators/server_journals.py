@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,6 @@ from factaudit.files import JsonLinesJournal
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.signature import hash_texts
-
-_log = logging.getLogger(__name__)
 
 
 def _list_journal_servers_of_evaluators(askers: Iterable[Any]) -> list[str]:
@@ -33,20 +29,8 @@ def open_server_journal(
     prefix: str = "",
     header: Mapping[str, Any] | None = None,
 ) -> JsonLinesJournal:
-    """The journal of what a signature names, as the servers of ``askers`` (evaluators or clients) say it.
-
-    One that an earlier version wrote, which did not keep the servers, becomes that of those that are asked first.
-    """
-    folder, servers = Path(folder), _list_journal_servers_of_evaluators(askers)
-    path = folder / f"{prefix}{hash_texts(signature, *servers)}.jsonl"
-    without_servers = folder / f"{prefix}{hash_texts(signature)}.jsonl"
-    if servers and without_servers.exists() and not path.exists():
-        _log.warning(
-            "%s: an earlier version kept it without the server: what is in it is taken as %s's",
-            without_servers,
-            ", ".join(servers),
-        )
-        os.replace(without_servers, path)
+    """The journal of what a signature names, as the servers of ``askers`` (evaluators or clients) say it."""
+    servers = _list_journal_servers_of_evaluators(askers)
     if header is not None and servers:
         header = {**header, "servers": servers}
-    return JsonLinesJournal(path, accept_row, header)
+    return JsonLinesJournal(Path(folder) / f"{prefix}{hash_texts(signature, *servers)}.jsonl", accept_row, header)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,13 +12,6 @@ from pydantic_core import from_json
 from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, check_chat_logprobs
 from factaudit.llm.server_errors import ServerAttemptFailure
-
-#: A reply of more tokens than this is a mistake of the server's.
-_MAX_TOKENS = 1 << 40
-#: A text longer than this (characters) is no answer that anybody asked for, and is not stored.
-MAX_REPLY_CHARACTERS = 10_000_000
-
-_log = logging.getLogger("factaudit.llm")
 
 #: Other servers' names of a reply that a filter took away.
 _FILTER_FINISH_REASONS = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
@@ -51,11 +43,9 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
     status = "refused" if refusal or finish == "content_filter" else "ok"
     if status == "refused":
         content = refusal if isinstance(refusal, str) and refusal else content
-    elif len(content) > MAX_REPLY_CHARACTERS:
-        finish, tokens = "length", None
     elif finish.lower() in CUT_OFF_FINISH_REASONS:
         finish = "length"
-    text = replace_reply_surrogates(_cut_long_reply(content))
+    text = replace_reply_surrogates(content)
     return ChatReply(status, text, finish, tokens, *counts, model=model, fingerprint=fingerprint)
 
 
@@ -65,12 +55,6 @@ def _parse_completion_body(body: str) -> Any:
         return from_json(body)
     except ValueError:  # half a surrogate pair, or what no JSON is
         return json.loads(body)
-
-
-def _cut_long_reply(text: str) -> str:
-    if len(text) > MAX_REPLY_CHARACTERS:
-        _log.warning("a reply of %s characters is cut after %s", f"{len(text):,}", f"{MAX_REPLY_CHARACTERS:,}")
-    return text[:MAX_REPLY_CHARACTERS]
 
 
 def _parse_model_name(value: Any) -> str | None:
@@ -88,7 +72,7 @@ def _parse_completion_tokens(body: str) -> tuple[int, int] | None:
 
 def _parse_completion_token_counts(prompt_tokens: Any, completion_tokens: Any) -> tuple[int, int]:
     counts = int(prompt_tokens), int(completion_tokens)
-    if not all(0 <= count <= _MAX_TOKENS for count in counts):
+    if not all(0 <= count < 2**63 for count in counts):  # as SQLite holds them
         raise ValueError(f"no numbers of tokens: {counts}")
     return counts
 

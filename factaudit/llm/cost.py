@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,22 +46,21 @@ class LLMModelPrice:
 
 
 def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPrice]:
-    """The price table that ships with the package, with the rows of the user's own (a CSV of the same form) over it.
+    """The prices in a CSV: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay as
+    they were, so none come with the package.
 
-    The user's is ``path``, else the file that ``$FACTAUDIT_PRICES`` names. Columns: model, input, output (US dollars
-    per million tokens), and optionally date and source.
+    Columns: model, input, output (US dollars per million tokens), and optionally date and source.
     """
-    shipped = files("factaudit.llm").joinpath("prices.csv").read_text(encoding="utf-8")
-    prices = _parse_llm_price_table(shipped.splitlines(), "prices.csv")
-    if path := path or os.environ.get("FACTAUDIT_PRICES"):
-        try:
-            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-        except OSError as error:
-            raise UsageError(f"price table {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
-        prices |= _parse_llm_price_table(lines, str(path))
-    return prices
+    path = path or os.environ.get("FACTAUDIT_PRICES")
+    if not path:
+        return {}
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise UsageError(f"price table {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
+    return _parse_llm_price_table(lines, str(path))
 
 
 def _parse_llm_price_table(lines: Iterable[str], source: str) -> dict[str, LLMModelPrice]:
@@ -186,8 +184,8 @@ class LLMCostBudget:
         price = find_model_price(model, self.prices)
         if price is None and self.max_cost is not None:
             raise UsageError(
-                f"max_cost needs the price of {model!r}, which no price table has: put it into a CSV of model, input,"
-                " output (US dollars per million tokens) and set FACTAUDIT_PRICES to its path"
+                f"max_cost needs the price of {model!r}: give it beside the model, in US dollars per million tokens"
+                " (`prices: {input: 0.15, output: 0.6}`), or name a CSV of model, input, output with FACTAUDIT_PRICES"
             )
         return price
 
@@ -234,21 +232,6 @@ def approximate_token_count(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
-def make_cost_token_counter(model: str) -> tuple[Callable[[str], int], str]:
-    """A function that counts the tokens of a text for ``model``, and how it does: tiktoken, or an approximation.
-
-    tiktoken knows OpenAI's models only, and fetches their vocabularies when first used; where it is missing, does not
-    know the model, or cannot fetch, the approximation is used and says so.
-    """
-    try:
-        import tiktoken
-
-        encoding = tiktoken.encoding_for_model(model)
-    except Exception:  # missing, unknown model, no network: tiktoken raises whatever its downloader does
-        return approximate_token_count, f"approximately, {_APPROXIMATION_NOTE}"
-    return lambda text: len(encoding.encode(text, disallowed_special=())), f"tiktoken {encoding.name}"
-
-
 def count_prompt_tokens(request: ChatRequest) -> int:
     """The approximate number of tokens of a request's messages."""
     return _count_message_tokens(request, approximate_token_count)
@@ -287,7 +270,6 @@ def estimate_llm_judging_cost(
         path = Path(evaluator.cache_path() or "")
         store = ReplyCache(path, read_only=True) if path.is_file() else None
         server = evaluator.cache_server()
-        count, how = make_cost_token_counter(model)
         row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0}
         row["prompt_tokens"] = 0
         completion: int | None = 0
@@ -300,7 +282,7 @@ def estimate_llm_judging_cost(
                 continue
             seen.add(key)
             row["calls"] += 1
-            row["prompt_tokens"] += _count_message_tokens(request, count)
+            row["prompt_tokens"] += count_prompt_tokens(request)
             limit = find_reply_token_limit(request.params)
             completion = None if limit is None or completion is None else completion + limit
         if store is not None:
@@ -317,7 +299,7 @@ def estimate_llm_judging_cost(
             "max_completion_tokens": completion,
             "cost": share * price.cost(row["prompt_tokens"], completion) if known else None,  # type: ignore
             "price_date": (price.date or None) if price else None,
-            "counted": how,
+            "counted": f"approximately, {_APPROXIMATION_NOTE}",
             "reason": reason,
         }
         rows.append(row)

@@ -33,7 +33,7 @@ _MAX_REDIRECTS = 3
 _KEY_VARIABLE = "OPENAI_API_KEY"
 #: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
 _CONNECT_SECONDS = 30.0
-#: An answer of more bytes is not read to its end. A text of `chat_completion.MAX_REPLY_CHARACTERS` fits in, as JSON.
+#: The one limit on what a server may send: an answer of more bytes is not read to its end.
 MAX_BODY_BYTES = 64 << 20
 
 
