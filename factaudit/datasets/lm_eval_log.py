@@ -120,10 +120,10 @@ def convert_lm_eval_log(path: Path, *, evaluator: str | None = None, attributabl
                 raise InputError(str(path), [Problem(message, at + 1, "target", "line")])
         output = _parse_lm_eval_responses(line, attributable, [*answers])
         own = f"{name} ({line.filter})" if len(filters) > 1 and line.filter else name
-        known = samples.get(line.doc_id)
-        if known is not None and own not in known.metric_outputs:  # a line for each filter of the answer
-            samples[line.doc_id] = replace(known, metric_outputs={**known.metric_outputs, own: output})
-        elif known is None:
+        first = samples.get(line.doc_id)
+        if first is not None and own not in first.metric_outputs:  # a line for each filter of the answer
+            samples[line.doc_id] = replace(first, metric_outputs={**first.metric_outputs, own: output})
+        elif first is None:
             samples[line.doc_id] = FrameworkLogSample(line.doc_id, fields, {own: output})
         else:
             repeated.append(FrameworkLogSample(line.doc_id, fields, {own: output}))

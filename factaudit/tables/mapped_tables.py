@@ -34,6 +34,7 @@ from factaudit.tables.claim_keys import (
     name_table_stem,
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.judgement_scales import scale_judgement_numbers
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
@@ -96,13 +97,12 @@ def apply_mapping_to_tables(
         first, of_row = one.distinct_claims()
         parts.append((one.name, one.make_claims(first)))
         rows_of_claims.append(of_row)
-    made = [claims for one, (_, claims) in zip(owners, parts, strict=True) if "claim_id" not in one.source_columns]
-    if len(parts) > 1 and made:  # over all files together, so that equal rows of two files get two ids
-        ids = make_claim_ids_from_content(
-            pd.concat(made, ignore_index=True), all(map(_MappedTable.names_dataset, owners))
-        )
-        for claims in made:
-            claims["claim_id"], ids = ids.iloc[: len(claims)].to_numpy(), ids.iloc[len(claims) :]
+    nameless = [claims for one, (_, claims) in zip(owners, parts, strict=True) if "claim_id" not in one.source_columns]
+    if len(parts) > 1 and nameless:  # over all files together, so that equal rows of two files get two ids
+        together = pd.concat(nameless, ignore_index=True)
+        new_ids = make_claim_ids_from_content(together, all(map(_MappedTable.names_dataset, owners))).tolist()
+        for claims in nameless:
+            claims["claim_id"], new_ids = pd.Series(new_ids[: len(claims)], dtype=TEXT_DTYPE), new_ids[len(claims) :]
     own_ids = {
         name: claims["claim_id"].iloc[of_row].reset_index(drop=True)
         for (name, claims), of_row in zip(parts, rows_of_claims, strict=True)
