@@ -57,7 +57,7 @@ def has_no_value(cell: Any) -> bool:
 
 
 def parse_printed_value(text: str) -> Any:
-    """What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where it is none of them.
+    r"""What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where it is none of them.
 
     >>> parse_printed_value('["a", 1]'), parse_printed_value("{'a': None}"), parse_printed_value("['a'\n 'b c']")
     (['a', 1], {'a': None}, ['a', 'b c'])

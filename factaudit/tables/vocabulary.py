@@ -242,7 +242,8 @@ def find_direction_of_column_name(column_name: str) -> Direction:
     if _TURNING_PATTERN.fullmatch(rest):
         return "reversed"
     is_denied = bool({*_split_into_words(name)} & {*_DENIALS})
-    return "doubtful" if is_denied or _SMELL_PATTERN.search(name) else "upright"
+    whole = re.sub(r"\b(in|un|mis|dis) (?=\w{4})", r"\1", name)  # "mis-match"
+    return "doubtful" if is_denied or _SMELL_PATTERN.search(name) or _SMELL_PATTERN.search(whole) else "upright"
 
 
 def _list_telling_part(name: str) -> str:
