@@ -104,9 +104,7 @@ def _infer_chunk_sizes(claims: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str
 
 @dataclass(frozen=True)
 class AuditRunSettings:
-    """What results depend on beside the audits' options; ``tables``: a digest of what they are computed on; looks: how
-    often the labels were opened (``confidence`` is divided by it already), 0 where nobody counts.
-    """
+    """What results depend on beside the audits' options; ``tables``: a digest of what they are computed on."""
 
     tables: str
     title: str = DEFAULT_TITLE
@@ -116,7 +114,6 @@ class AuditRunSettings:
     decisions: Mapping[str, float] | None = None
     trained_on: Mapping[str, Sequence[str]] | None = None
     inputs: Sequence[Row] = ()
-    looks: int = 0
 
     @property
     def intervals(self) -> ClusterBootstrap | None:
@@ -178,7 +175,7 @@ class AuditRunSettings:
             "claims": claims,
             "evaluators": evaluators,
             "inputs": list(self.inputs),
-        } | ({"looks": self.looks} if self.looks else {})
+        }
         in_order = sorted(evaluators, key=itemgetter("name"))
         own = {
             "evaluators": hash_texts(*(f"{row['name']}={row['signature'] or ''}" for row in in_order)),

@@ -21,7 +21,6 @@ from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
 from factaudit.estimate.estimate_settings import EstimateSettings
-from factaudit.estimate.sealed_split import open_sealed_test_split
 from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,
@@ -65,7 +64,6 @@ from factaudit.run_reuse import (
 from factaudit.sql.audit_run import AdditionalSqlAnalysis
 from factaudit.sql.audit_run import run_sql_audits as run_held
 from factaudit.sql.source_tables import choose_sql_source_tables
-from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
@@ -96,8 +94,6 @@ class Experiment(ExperimentTablePaths):
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates from few labels, beside the audits.
     estimate: EstimateSettings | None = None
-    #: Open the sealed test of the claims file: `factaudit.estimate.sealed_split` counts it.
-    open_test: bool = False
 
     @model_validator(mode="after")
     def _check_one_input(self) -> Experiment:
@@ -115,15 +111,9 @@ class Experiment(ExperimentTablePaths):
             raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
         if self.where == "duckdb" and self.evaluators:
             raise ValueError("where: duckdb judges nothing")
-        if self.open_test:
-            if self.split not in (None, "test") or len(self.claims) != 1 or not isinstance(self.claims[0], str):
-                raise ValueError("open_test: expected one claims file with a sealed test, and no other split")
-            self.split = "test"
         held = self.where == "duckdb" or self.tables is not None
-        if held and self.estimate is not None and (self.estimate.sample or self.estimate.budget):
-            raise ValueError(
-                "expected labels: of tables past memory a sample or a budget cannot be checked against all claims"
-            )
+        if held and self.estimate is not None and self.estimate.sample:
+            raise ValueError("expected labels: of tables past memory a sample cannot be checked against all claims")
         return self
 
 
@@ -176,7 +166,7 @@ def run(
     check_unique_evaluator_names(evaluators)
     named = list_files_named_by_evaluator_options(evaluators)
     with lock_run_folder_for_writing(folder, [*_list_experiment_sources(experiment), *named]) as work:
-        key = None if experiment.open_test else _digest_experiment(experiment, evaluators)
+        key = _digest_experiment(experiment, evaluators)
         if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
                 say(line)
@@ -222,18 +212,13 @@ def run(
         for line in format_unscored_verdicts(verdicts):
             tell(line)
         tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
-        looks = 0
-        if experiment.open_test:
-            claims, looks = open_sealed_test_split(claims, str(experiment.claims[0]), {"out": str(folder)})
-            tell(f"test      opened, {format_count(looks, 'time')} in all")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         if annotations is not None:
             write_table(annotations, folder / "annotations.parquet")
         estimator, estimates = experiment.estimate, None
         if estimator is not None:
-            confidence = share_confidence_over_looks(experiment.confidence, looks)
-            estimates = estimator.estimate(claims, verdicts, experiment.seed, confidence)
+            estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
         is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
         failed = is_ours & verdicts["status"].isin(RETRIED_STATUSES)
         again, inputs, notes = bool(failed.any()), read.input_files, read.notes  # what failed is asked for again
@@ -247,7 +232,6 @@ def run(
                 signatures={one.name: one.signature for one in evaluators},
                 inputs=inputs,
                 reuse=reuse,
-                looks=looks,
             )
         bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
         del joined

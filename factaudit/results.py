@@ -16,7 +16,6 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import find_audit_declaration, list_computable_audits, make_audited_run
 from factaudit.audit.audit_options import (
     choose_supported_audits,
-    divide_audit_alpha_over_looks,
     read_audit_names_and_options,
     read_options_of_audits_past_memory,
 )
@@ -32,7 +31,6 @@ from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
 from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_report_frame
-from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables.digest import compute_table_digest
 
 if TYPE_CHECKING:
@@ -240,7 +238,6 @@ def compare(
     annotations: pd.DataFrame | None = None,
     label_rules: Sequence[str] = (),
     mapping: MappingSource | None = None,
-    looks: int = 0,
     **columns: Unpack[ClaimColumnNames],
 ) -> Results:
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
@@ -265,7 +262,6 @@ def compare(
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
         label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
             other in the audit of that name. By default the labels are the claims' own.
-        looks: how often these labels were opened, this time included: all levels are divided by it. 0: nobody counts.
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
@@ -281,18 +277,15 @@ def compare(
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {}, ready.chunk_sizes)
-    if looks > 1:
-        chosen = divide_audit_alpha_over_looks(chosen, looks)
     settings = AuditRunSettings(
         ready.tables_digest,
         title,
         seed,
         replicates,
-        share_confidence_over_looks(confidence, looks),
+        confidence,
         decisions,
         trained_on,
         inputs,
-        looks,
     )
     found = settings.compute_audit_rows(judged, chosen, reuse)
     results = Results(

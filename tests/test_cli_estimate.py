@@ -11,7 +11,6 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.cli.label_plan import display_label_plan
 from factaudit.cli.result_display import display_estimated_rates
 from factaudit.cli.sample import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
@@ -57,45 +56,10 @@ TABLES = ("claims.parquet", "verdicts.parquet")
 
 @pytest.mark.slow
 def test_the_whole_way(folder: Path, run: Run) -> None:
-    said = run(
-        "sample",
-        "--plan",
-        *TABLES,
-        "--tpr",
-        "0.8",
-        "--tnr",
-        "0.8",
-        "--budget",
-        "60",
-        "--budget",
-        "120",
-        "--width",
-        "0.3",
-    )
-    assert "a pilot of 50 labels knows more" in said
     said = run("sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html")
     assert "60 of 120 labels remain" in said
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
-    said = run(
-        "sample",
-        "--plan",
-        *TABLES,
-        "--labels",
-        pilot,
-        "--sample",
-        "sample.parquet",
-        "--width",
-        "0.2",
-        "--out",
-        "plan.csv",
-    )
-    assert "told the width at 200 labels within 25 %" in said
-    assert "20 points: about" in said
-    assert (folder / "plan.svg").read_text().startswith("<?xml")
-    rows = pd.read_csv(folder / "plan.csv")
-    mean = rows[(rows["system"] == "__mean__") & (rows["method"] == "hierarchical")]
-    assert mean["width"].is_monotonic_decreasing
     said = run("sample", *TABLES, "--then", "sample.parquet", "--labels", pilot, "--out", "sample.parquet", code=2)
     assert "would be written over what the command reads" in said
     said = run(
@@ -124,33 +88,6 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "Error rates from few labels" in report
     assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
-
-
-@pytest.mark.parametrize("widths", [(0.3, 0.2, None), (0.3, 0.2, 0.15), (0.3, 0.2, 0.05)])
-def test_a_width_that_no_planned_budget_gives_is_not_said_to_take_more(
-    widths: tuple[float | None, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of the greatest budget no width may be known: whether it would do is not known either."""
-    rows = [
-        {
-            "dataset": "d",
-            "evaluator": "e",
-            "system": "__mean__",
-            "method": "hierarchical",
-            "n_labels": n,
-            "reason": None,
-        }
-        | dict.fromkeys(("width", "width_low", "width_high"), width)
-        for n, width in zip((100, 200, 400), widths, strict=True)
-    ]
-    display_label_plan(rows, 0.1, 60.0, has_pilot=True)
-    said = capsys.readouterr().out
-    assert ("10 points: about" in said) == (widths[-1] == 0.05)
-    # The greatest budget of which a width is known: of one greater it cannot be said that it would not do.
-    most = 200 if widths[-1] is None else 400
-    assert (f"10 points: not reached with up to {most} labels" in said) == (widths[-1] != 0.05)
-    assert said.count("not reached") == (widths[-1] != 0.05)  # of methods without a width nothing is said
-    assert "(in brackets: the 10 to 90 % quantiles of 8 simulated worlds)" in said
 
 
 @pytest.mark.parametrize(("target", "p_best"), [("corpus", 0.996), ("population", 1.0), ("corpus", 0.99)])
@@ -275,9 +212,6 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         (["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"], 2, "a share like 20%"),
         (["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"], 2, "name it with --then"),
         (["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"], 2, "no verdicts of 'e9'"),
-        (["sample", "--plan", *TABLES, "--tpr", "0.9"], 2, "both --tpr and --tnr"),
-        (["sample", "--plan", *TABLES, "--tpr", "0.4", "--tnr", "0.5"], 2, "together above 1"),
-        (["sample", "--plan", *TABLES], 2, "no label to plan by"),
         (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "unknown method 'magic'"),
         (["estimate", *TABLES, "--labels", "nowhere.csv", "--out", "r"], 1, "no such file"),
         (
@@ -298,11 +232,3 @@ def test_a_draw_is_told_as_it_was(folder: Path, run: Run) -> None:
     write_table(claims.assign(doc_id=[f"d{at // 7}" for at in range(len(claims))]), folder / "plain.parquet")
     said = run("sample", "plain.parquet", "verdicts.parquet", "--budget", "60", "--out", "sample.parquet")
     assert "sim: 60 claims, no systems, in 3 strata" in said
-    given = ("plain.parquet", "verdicts.parquet", "--budget", "60", "--same-documents", "--out", "whole.parquet")
-    said = run("sample", *given)
-    assert "56 of 60 labels: documents are drawn whole" in said
-    assert len(read_sample(folder / "whole.parquet").rows) == 56
-    said = run(
-        "sample", "--plan", "plain.parquet", "verdicts.parquet", "--tpr", "0.8", "--tnr", "0.8", "--budget", "60"
-    )
-    assert "taken for those of e0 (--main) on all systems" in said

@@ -35,8 +35,6 @@ CASES = {
     "run --dry-run": "asked.yaml",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
     "estimate --calibrate": "s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
-    "sample --plan": "claims.parquet verdicts.parquet --tpr 0.8 --tnr 0.8 --budget 60 --width 0.3",
-    "sample --split": "claims.parquet --out split.parquet",
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
@@ -193,7 +191,7 @@ def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monk
     told = capsys.readouterr()
     assert told.out == ""
     assert "not a run folder" in told.err
-    failing = ["diff", "runs/a", "runs/a", "--replicates", "0", "--fail-on", "flips>=0", "--format", "json"]
+    failing = ["diff", "runs/a", "runs/a", "--fail-on", "flips>=0", "--format", "json"]
     assert run_command(*failing) == 1
     told = capsys.readouterr()
     assert len(json.loads(told.out)["failing"]) == 2

@@ -26,8 +26,6 @@ def test_on_the_quickstarts_data(root: Path, tmp_path: Path, browser: Callable[[
     evaluators = [part for name in ("rouge2", "unigram", "tfidf") for part in ("--evaluator", name)]
     assert run_command("judge", work / "claims.parquet", *evaluators, "--out", work / "verdicts.parquet") == 0
     tables = (work / "claims.parquet", work / "verdicts.parquet", "--main", "tfidf")
-    stated = ("--tpr", "0.5", "--tnr", "0.7", "--budget", "40")
-    assert run_command("sample", "--plan", *tables, *stated, "--out", work / "plan.csv") == 0
     written = ("--out", work / "sample.parquet", "--page", work / "label.html")
     assert run_command("sample", *tables, "--budget", "48", *written) == 0
 

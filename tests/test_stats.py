@@ -29,16 +29,6 @@ def public_definitions(file: str) -> list[ast.FunctionDef | ast.ClassDef]:
     return [node for node in found if not node.name.startswith("_")]
 
 
-def test_every_public_name_comes_from_the_front_door():
-    assert {file: sorted(names.split()) for file, names in factaudit.stats._NAMES.items()} == {
-        file: sorted(node.name for node in public_definitions(file)) for file in FILES
-    }, "factaudit/stats/__init__.py lists the public names of each file"
-    for name in factaudit.stats.__all__:
-        assert getattr(factaudit.stats, name).__doc__, name
-    with pytest.raises(AttributeError, match="no attribute 'wilson'"):
-        _ = factaudit.stats.wilson
-
-
 @pytest.mark.parametrize("file", FILES)
 def test_the_examples_run_and_every_function_has_one(file):
     assert doctest.testmod(import_module(f"factaudit.stats.{file}")).failed == 0

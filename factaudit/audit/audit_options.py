@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from factaudit.audit import list_computable_audits
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.multiplicity import share_confidence_over_looks
 
 
 def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
@@ -41,23 +40,6 @@ def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | Non
             where = ".".join(map(str, first["loc"]))
             raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
     return chosen
-
-
-def divide_audit_alpha_over_looks(chosen: Mapping[str, Mapping[str, Any]], n_looks: int) -> dict[str, dict[str, Any]]:
-    """The options of audits by which ``n_looks`` looks at the same labels hold together: each ``alpha``, and 1 −
-    ``confidence``, is divided by their number (Bonferroni).
-    """
-    shared = {}
-    for name, options in chosen.items():
-        defaults = {
-            key: field.default for key, field in list_computable_audits()[name].options_model().model_fields.items()
-        }
-        levels = {key: options.get(key, defaults[key]) for key in ("alpha", "confidence") if key in defaults}
-        shared[name] = {**options} | {
-            key: level / n_looks if key == "alpha" else share_confidence_over_looks(level, n_looks)
-            for key, level in levels.items()
-        }
-    return shared
 
 
 def read_options_of_audits_past_memory(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

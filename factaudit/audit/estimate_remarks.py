@@ -30,7 +30,6 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     """What is estimated, which method to quote and why, and what the labels achieve."""
     noun = "response" if row["level"] == "response" else "claim"
     of = f"these {noun}s" if row["target"] == "corpus" else "the population that their documents come from"
-    of += ", without what people cannot decide" * _leaves_undecided_claims_out(row)
     used = "; main evaluator: {row.main}" + ", with {row.covariates}" * bool(row["covariates"])
     systems = "{row.n_systems:number system} and " * bool(row["n_systems"])
     told = [
@@ -54,21 +53,10 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     return join_statements(told)
 
 
-def _leaves_undecided_claims_out(row: Row) -> bool:
-    return bool(row.get("n_undecided")) and row.get("undecided") == "leave-out"
-
-
-#: Where the table's ratios are not those of the widths that are said.
-_OF_WIDTHS = ", with undecided claims as in the rates; the table's ratios are of decided claims"
-_OF_MAJORITY = "; the table's ratios are by the majority's labels"
-
-
 def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
     """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
-        has_undecided = bool(row.get("n_undecided")) and not _leaves_undecided_claims_out(row)
         text = "Hierarchical intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
-        text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points} (of systems that have "
-        is_by_majority = row.get("width_majority") is not None and not has_undecided
-        text += f"all three{_OF_WIDTHS * has_undecided}{_OF_MAJORITY * is_by_majority})."
+        text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points}. "
+        text += "With n times as many labels they are about 1/√n as wide."
         yield make_statement(text, row=row)

@@ -12,32 +12,18 @@ from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidenc
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, USED_LABELS, list_estimation_remarks
 
-#: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
-SHOWN_METHODS = (
-    "raw",
-    "pooled-threshold",
-    "labels",
-    "regression-ppi",
-    "hierarchical",
-    "ppi",
-    "ppi++",
-    "stratified-ppi",
-    "active",
-    "rogan-gladen",
-)
+#: In the order of the forest plot: as predicted, by labels, corrected.
+SHOWN_METHODS = ("raw", "labels", "regression-ppi", "hierarchical")
 #: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal one's √(2/π) standard
-#: deviations. Measured where rates are known: 0.18 to 0.22 (the triples of docs/estimates.md).
+#: deviations. Measured where rates are known: 0.18 to 0.22.
 DISTANCE_PER_WIDTH = (2 / math.pi) ** 0.5 / (2 * 1.96)
 #: With more systems than this, the report shows three methods of each.
 MANY_SYSTEMS = 10
 _METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
-#: Rates of the scored claims, bounded by the unscored ones.
-_PREDICTED_METHODS = ("raw", "pooled-threshold", "rogan-gladen")
 _METHOD_COLUMN = Column(
     "method",
     "text",
-    "`hierarchical` (the default to quote), `regression-ppi`, `labels`, `pooled-threshold`, `raw`; on demand `ppi`, "
-    "`ppi++`, `stratified-ppi`, `active`, `rogan-gladen`",
+    "`hierarchical` (the default to quote), `regression-ppi`, `labels`, `raw`",
     key=True,
     values={"raw": "as predicted", "labels": "labels only", "hierarchical": "hierarchical (corrected)"},
 )
@@ -45,12 +31,7 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
-_WITH_UNDECIDED = "of systems that have all three widths; with undecided claims, unless they are left out"
-_WITHOUT_LABEL = (
-    "claims that people looked at and that have no label; of these, those on which annotators split evenly and whose "
-    "errors the hierarchical model estimates"
-)
-_OVERLAP = "claims with two labels or more, and those with both labels"
+_WITH_ALL_WIDTHS = "of systems that have all three widths"
 _ESTIMATE_INTERVAL = f"{_POSTERIOR} where a rate is hierarchical, else by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
@@ -73,12 +54,6 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
         systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
     shown.sort(key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]]))
     notes = ["The other methods' rates are in tables/estimates.csv."] * (len(shown) < len(rows))
-    by_labels = [row for row in shown if row["method"] not in _PREDICTED_METHODS]  # unscored claims bound the others
-    if any(row.get("n_undecided") and row["rate_min"] != row["rate_max"] for row in by_labels):
-        notes.append(
-            "Rates by labels count claims that people could not decide as no errors, as errors, or as the model says, "
-            "each with a third of the probability."
-        )
     return shown, " ".join(notes)
 
 
@@ -194,8 +169,8 @@ AUDITS = (
         question="How many errors does each system make, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
         text="By the methods asked for: what the main evaluator predicts, what the labels alone say, and what a model "
-        "makes of both. Rates as predicted and those of the pooled threshold have no interval: their error is not "
-        "estimated. The labels alone and regression-PPI have none of fewer than 10 labels (undecided claims count).",
+        "makes of both. Rates as predicted have no interval: their error is not estimated. The labels "
+        "alone and regression-PPI have none of fewer than 10 labels.",
         formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
         "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
         "what the option strata names. β, γ and u have normal priors; of three systems or more, one may be apart.",
@@ -211,8 +186,7 @@ AUDITS = (
             "n_undecided": Column(
                 "without label",
                 "count",
-                "claims of the system that people looked at and that have no label: they could not decide, or split "
-                "evenly",
+                "claims of the system that people looked at and could not decide",
                 shown="any",
             ),
             "rate": _RATE_COLUMN,
@@ -241,12 +215,6 @@ AUDITS = (
             "main": Column("main evaluator", "text", "the evaluator that comes first in the sample and the model"),
             "covariates": Column("covariates", "text", "the other evaluators whose scores it uses", shown=False),
             "target": Column("target", "text", "`corpus`: these claims; `population`: what they were drawn from"),
-            "undecided": Column(
-                "undecided claims",
-                "text",
-                "`keep`: rates are of all claims; `leave-out`: of those that people can decide",
-                shown=False,
-            ),
             "n": Column("n", "count", "claims (or responses), those labelled, and systems"),
             "n_labels": Column("labels", "count", "claims (or responses), those labelled, and systems"),
             "n_systems": Column("systems", "count", "claims (or responses), those labelled, and systems"),
@@ -257,47 +225,34 @@ AUDITS = (
             "best_rate": _BEST_RATE_COLUMN,
             "resolved": Column("pairs that differ", "percent", "pairs of systems that differ significantly"),
             "width": Column(
-                "width", "points", "mean width of the hierarchical intervals, " + _WITH_UNDECIDED, signed=False
+                "width", "points", "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS, signed=False
             ),
             "width_labels": Column(
                 "width by labels only",
                 "points",
-                "mean width of the intervals of labels alone, " + _WITH_UNDECIDED,
+                "mean width of the intervals of labels alone, " + _WITH_ALL_WIDTHS,
                 signed=False,
             ),
             "width_shuffled": Column(
                 "width with shuffled scores",
                 "points",
                 "mean width of the hierarchical intervals with the scores of other claims, which tell nothing; "
-                + _WITH_UNDECIDED,
+                + _WITH_ALL_WIDTHS,
                 signed=False,
             ),
             "worth": Column(
-                "squared ratio of widths, of decided claims",
+                "squared ratio of widths",
                 "number",
-                "(`width_labels` / `width`)² of the claims that people decided, by the majority's labels: so many "
-                "times as many labels would do the same if widths fell with the root of their number. Of few claims "
-                "and near 0 % they fall faster",
+                "(`width_labels` / `width`)²: so many times as many labels alone would give intervals as narrow",
                 digits=1,
             ),
             "worth_shuffled": Column(
-                "squared ratio with shuffled scores, of decided claims",
+                "squared ratio with shuffled scores",
                 "number",
                 "(`width_labels` / `width_shuffled`)² of the same: pooling and prior",
                 digits=1,
             ),
-            "n_undecided": Column("without label", "count", _WITHOUT_LABEL, shown="any"),
-            "n_split": Column("split", "count", _WITHOUT_LABEL, shown=False),
-            "n_overlap": Column("labelled twice", "count", _OVERLAP, shown=False),
-            "n_disputed": Column("disputed", "count", _OVERLAP, shown=False),
-            "width_majority": Column(
-                "width by the majority",
-                "points",
-                "mean width of the hierarchical intervals were the majority's labels the truth; null where they are "
-                "taken for it",
-                signed=False,
-                shown="any",
-            ),
+            "n_undecided": Column("without label", "count", "claims that people could not decide", shown="any"),
             "quote": Column("to quote", "text", "the method whose rates to report, and the reason"),
             "why": Column("why", "text", "the method whose rates to report, and the reason", shown=False),
             **pick_shared_columns("reason"),
@@ -353,35 +308,6 @@ AUDITS = (
                 "distribution with their mean and spread, whichever is larger",
             ),
             "order": Column("order", "text", "`<` or `>` where the two differ significantly, else `?`"),
-        },
-        compute=None,
-    ),
-    Audit(
-        name="estimate_rehearsal",
-        after="estimate_differences",
-        title="The same budget, spent in other ways",
-        question="What would as many labels achieve, drawn and used in another way?",
-        source="Angelopoulos et al. 2023; Fisch et al. 2024 (stratified PPI); Zrnic & Candès 2024 (active inference)",
-        text="Where all labels are known, the budget is drawn again and again, and rates are compared with the true "
-        "ones. Beside this sample stand labels at random, PPI++ within thirds of the main evaluator's score, and "
-        "labels by its uncertainty.",
-        columns={
-            **pick_shared_columns("dataset", "level"),
-            "way": Column(
-                "way",
-                "text",
-                "`sample, METHOD`: labels of `factaudit sample`; `random, labels`: at random, the labels alone; "
-                "`stratified-ppi` and `active`: with the draws that these methods are made for",
-                key=True,
-            ),
-            "n_labels": Column("labels", "count", "labels in each draw, and draws"),
-            "n_draws": Column("draws", "count", "labels in each draw, and draws"),
-            "bias": Column(
-                "mean distance", "points", "of the rates from the true ones, over systems and draws", signed=False
-            ),
-            "width": Column("width", "points", "mean width of the intervals", signed=False),
-            "held": Column("intervals that hold", "percent", "share of the intervals that hold the true rate"),
-            **pick_shared_columns("reason"),
         },
         compute=None,
     ),

@@ -12,7 +12,6 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.tables import STATUSES
 from factaudit.text.display_text import format_count
@@ -66,15 +65,6 @@ def describe_verified_facts(run: AuditedRun) -> tuple[str, str, int]:
     if others:
         what += f" and {format_count(total, 'claim')} in {len(others)} more"
     return who, what, facts.total() + total
-
-
-def list_advice_on_sealed_test_openings(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
-    """How often a sealed test was opened, where that widens what is claimed of it."""
-    looks = {"n": run.about.get("looks") or 0, "confidence": read_confidence(run)}
-    if looks["n"] > 1:
-        text = "the sealed test was opened {looks.n:number time}: intervals are at {looks.confidence:percent}, so that "
-        text += "all looks hold together."
-        yield "Beware", make_statement(text, looks=looks)
 
 
 def describe_graded_labels(run: AuditedRun) -> Statement:

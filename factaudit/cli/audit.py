@@ -12,7 +12,6 @@ from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
 from factaudit.cli.terminal import print_line
-from factaudit.errors import UsageError
 from factaudit.files import resolve_path
 
 if TYPE_CHECKING:
@@ -59,8 +58,7 @@ if TYPE_CHECKING:
     help="Of several annotators: majority, any_unattributable, all_attributable or a name. The first makes the labels, "
     "all are shown beside each other.",
 )
-@click.option("--split", help="Only the claims of this split: train or dev, as often as you like.")
-@click.option("--open-test", is_flag=True, help="Open the sealed test of the claims file. Each time is counted.")
+@click.option("--split", help="Only the claims of this split (column split).")
 @options.PNG_OPTION
 def audit_command(
     files: tuple[str, ...],
@@ -73,7 +71,6 @@ def audit_command(
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     split: str | None,
-    open_test: bool,
     png: bool,
     labels: Sequence[Path],
 ) -> None:
@@ -83,11 +80,8 @@ def audit_command(
     `factaudit inspect` shows it before. Where only error rates are published: a table of counts (dataset, system,
     evaluator, n, labelled_error_rate, predicted_error_rate).
 
-    `factaudit sample --split ...` seals a test: each --open-test is counted, and widens the intervals.
-
     Of any size, past memory: Parquet, or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """
-    from factaudit.estimate.sealed_split import find_seal_folder
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
     from factaudit.input_tables import is_input_counts_file
@@ -104,9 +98,7 @@ def audit_command(
         given["claims"], given["verdicts"] = paths[:1], paths[1:]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
         given["label_rules"] = list(label_rules)
-    if split == "test" and not open_test and find_seal_folder(paths[0]).is_dir():
-        raise UsageError(f"{files[0]}: its test is sealed: --open-test opens it, and is counted")
-    given |= {"split": split, "open_test": open_test}
+    given["split"] = split
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, say=print_line)
     if png:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         **RUN_JSON_KEYS,
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
-        "looks": "array: with --sequential, per dataset, level and look: n_labels, widest, best, stop (yes or no)",
     },
     short_help="Estimate systems' error rates from few labels.",
     epilog=options.format_help_example(
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     "--method",
     "methods",
     multiple=True,
-    help="Only these; ppi, ppi++, stratified-ppi, active and rogan-gladen are on demand.",
+    help="Only these: hierarchical, regression-ppi, labels, raw.  [default: all]",
 )
 @click.option(
     "--level",
@@ -67,27 +66,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="These claims, or what their documents were drawn from.",
 )
-@click.option(
-    "--undecided",
-    type=click.Choice(["keep", "leave-out"]),
-    default="keep",
-    show_default=True,
-    help="Claims labelled `?`: rates are of them too, with bounds, or of the others alone.",
-)
-@click.option(
-    "--sequential",
-    is_flag=True,
-    help="Also intervals that hold at every look at the sample's phases, and when to stop.",
-)
-@click.option(
-    "--width",
-    "stop_width",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.1,
-    show_default=True,
-    help="With --sequential: labelling may stop when no interval is wider.",
-)
-@click.option("--transfer", is_flag=True, help="Rates also for systems without labels, with the test of whether to.")
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -109,15 +87,8 @@ def estimate_command(
 ) -> None:
     """Estimate each system's error rate from few labels and the scores of evaluators on all claims.
 
-    Five ways side by side, three of them with intervals; the report says which to quote. `factaudit run YAML --dry-run`
-    says what the calls of an experiment cost.
+    Four ways side by side, three of them with intervals; the report says which to quote.
     """
-    from factaudit.cli.label_looks import (
-        count_drawn_sample_phases,
-        display_label_looks,
-        display_repeated_look_warning,
-        read_former_label_counts,
-    )
     from factaudit.estimate.estimate_settings import EstimateSettings
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
@@ -139,19 +110,13 @@ def estimate_command(
         confidence=confidence,
         estimate=EstimateSettings(**settings),
     )
-    former = read_former_label_counts(out)
     results = run_experiment(experiment, out, say=print_line)
     display_estimated_rates(results.audits)
-    display_label_looks(results.audits)
-    if not settings["sequential"]:
-        n_phases = 1 if sample is None else count_drawn_sample_phases(sample)
-        display_repeated_look_warning(results.audits["estimate_summary"], former, n_phases)
     display_run_json(
         results,
         out,
         summary=results.audits["estimate_summary"],
         estimates=results.audits["estimates"],
-        looks=results.audits.get("estimate_look_summary", []),
     )
 
 

@@ -304,16 +304,9 @@ def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) 
         n_systems, strata = part["system"].nunique(), format_count(part["stratum"].nunique(), "stratum", "strata")
         systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
         print_line(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], what)}{systems} in {strata}")
-    if plan.same_documents:
-        print_line("whole documents, the same for all systems: on sets with known rates differences were 3 to 11 %")
-        print_line("sharper, rates up to 29 % blunter")
-        if (n_drawn := sum(plan.shares.values())) < plan.budget:
-            print_line(f"{n_drawn:,} of {plan.budget:,} labels: documents are drawn whole")
     for path in pages:
         print_line(f"label on {path}")
     print_line(str(out))
-    if len(plan.drawn) > 2:
-        print_line("labels that are looked at again and again: `estimate --sequential` has intervals for every look")
     if left:
         print_line(
             f"{left:,} of {plan.budget:,} labels remain: when these are labelled, draw them with --then {out.name}"

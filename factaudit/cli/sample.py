@@ -1,4 +1,4 @@
-"""The claims to label: ``sample`` which, ``sample --plan`` how many, ``sample --split`` for a judge's development."""
+"""The claims to label: ``sample`` draws them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.label_plan import display_label_plan
 from factaudit.cli.result_display import display_drawn_sample
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "sample",
-    cls=options.FlagSwitchedCommand,
+    cls=JsonOutputCommand,
     json_keys={
         "out": "string: the sample",
         "pages": "array: pages to label on",
@@ -50,9 +49,6 @@ if TYPE_CHECKING:
 @options.STRATA_OPTION
 @options.LEVEL_OPTION
 @click.option("--one-phase", is_flag=True, help="Draw the whole budget now.")
-@click.option(
-    "--same-documents", is_flag=True, help="The same documents for all systems: sharper differences, blunter rates."
-)
 @click.option("--at-random", is_flag=True, help="Every claim of a dataset with the same chance: what `triage` wants.")
 @click.option(
     "--annotators",
@@ -95,8 +91,6 @@ def sample_command(
 
     if (budget is None) == (then is None):
         raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
-    if at_random and design["same_documents"]:
-        raise UsageError("expected --at-random or --same-documents, not both")
     if more is not None and then is None:
         raise UsageError("--more extends a sample: name it with --then")
     check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, then], out, page)
@@ -142,170 +136,5 @@ def _parse_overlap_option(share_text: str) -> float:
         raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {share_text!r}")
     return share
 
-
-@click.command(
-    "sample --plan",
-    cls=JsonOutputCommand,
-    json_keys={
-        "rows": "array: per dataset, method, system (__mean__: of all) and n_labels: width with _low and _high",
-        "labels_for_width": "array: per dataset and method: the n_labels of the wanted width, with _low and _high; null"
-        " where it takes more than planned for",
-        "out": "string or null: the file of the rows",
-        "figure": "string or null: the file of the figure",
-    },
-    short_help="Say how many labels an interval takes.",
-    epilog=options.format_help_example(
-        "factaudit sample --plan claims.parquet verdicts.parquet --labels pilot.csv --sample pilot.parquet --width 0.1"
-    ),
-)
-@options.CLAIMS_ARGUMENT
-@options.VERDICTS_ARGUMENT
-@options.add_mapping_options
-@click.option("--sample", type=options.PATH_TYPE, help="The file that the pilot's labels were drawn by.")
-@click.option("--tpr", type=click.FloatRange(0, 1), help="Without a pilot: the main evaluator's TPR ...")
-@click.option("--tnr", type=click.FloatRange(0, 1), help="... and its TNR.")
-@options.MAIN_EVALUATOR_OPTION
-@options.COVARIATES_OPTION
-@options.STRATA_OPTION
-@options.LABEL_RULE_OPTION
-@options.LEVEL_OPTION
-@click.option("--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True, help="To aim at.")
-@click.option(
-    "--seconds-per-label",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="How long one label takes: the plan's hours follow from it.",
-)
-@click.option(
-    "--budget",
-    "budgets",
-    type=click.IntRange(1),
-    multiple=True,
-    help="Labels a dataset to plan for.  [default: 50 to 800]",
-)
-@click.option(
-    "--out", type=options.PATH_TYPE, help="Write the rows there: .csv, .jsonl or .parquet; a figure beside it."
-)
-@options.SEED_OPTION
-def sample_plan_command(
-    claims: Path,
-    verdicts: tuple[Path, ...],
-    labels: Sequence[Path],
-    sample: Path | None,
-    tpr: float | None,
-    tnr: float | None,
-    width: float,
-    budgets: Sequence[int],
-    out: Path | None,
-    mapping: ColumnMapping,
-    **settings: Any,
-) -> None:
-    """Say how wide the intervals will be by the number of labels: from a pilot's labels, or from stated TPR and TNR."""
-    import pandas as pd
-
-    from factaudit.estimate.label_budget_plan import (
-        BUDGETS,
-        BudgetPlanAccuracy,
-        list_planned_label_budgets_for_width,
-        plan_label_budgets,
-    )
-    from factaudit.estimate.label_sample import read_sample
-    from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_judged_input_claims
-    from factaudit.tables import parse_table_suffix, write_table
-
-    if (tpr is None) != (tnr is None):
-        raise UsageError("expected both --tpr and --tnr, or neither")
-    figure = None if out is None else out.with_suffix(".svg")
-    if out is not None:
-        parse_table_suffix(out)
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, sample], out, figure)
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
-    rows = plan_label_budgets(
-        loaded.claims,
-        loaded.verdicts,
-        annotations=loaded.annotations if labels else None,
-        sample=None if sample is None else read_sample(sample),
-        stated_accuracy=None if tpr is None or tnr is None else BudgetPlanAccuracy(tpr, tnr),
-        budgets=sorted(budgets) or BUDGETS,
-        **settings,
-    )
-    if out is not None and figure is not None:
-        from factaudit.report.plots.command_plots import draw_label_plan_plot, write_command_figure
-
-        write_table(pd.DataFrame(rows), out)
-        drawn = draw_label_plan_plot(rows, width)
-        write_command_figure(drawn, figure, "The width of intervals by the number of labels")
-        print_line(f"{out}, {figure}")
-    display_label_plan(rows, width, settings["seconds_per_label"], has_pilot=tpr is None)
-    budgets_for_width = list_planned_label_budgets_for_width(rows, width)
-    print_json_output({"rows": rows, "labels_for_width": budgets_for_width, "out": out, "figure": figure})
-
-
-@click.command(
-    "sample --split",
-    cls=JsonOutputCommand,
-    json_keys={
-        "out": "string: the claims with their splits; those of the test have no label",
-        "sealed": "string: the folder with the test's labels and the ledger of its openings",
-        "splits": "array: per split: n_claims, n_documents, n_errors, n_labelled; of the test, what was sealed",
-    },
-    short_help="Split labelled claims into train, dev and a sealed test.",
-    epilog=options.format_help_example("factaudit sample labelled.parquet --split --out split.parquet"),
-)
-@options.CLAIMS_ARGUMENT
-@click.option("--out", type=options.PATH_TYPE, required=True, help="The claims with their splits: .parquet.")
-@click.option("--shares", default="20/40/40", show_default=True, metavar="TRAIN/DEV/TEST", help="Of the claims.")
-@options.add_mapping_options
-@options.LABEL_RULE_OPTION
-@options.SEED_OPTION
-def sample_split_command(
-    claims: Path, out: Path, shares: str, labels: Sequence[Path], rule: str, seed: int, mapping: ColumnMapping
-) -> None:
-    """Split labelled claims into train, dev and test, whole documents together, and seal the labels of the test.
-
-    Take examples for a prompt from train, audit on dev as often as you like (`audit --split dev`), and open
-    the test once (`--open-test`): each time is written down, and widens what the report claims.
-    """
-    from factaudit.estimate.sealed_split import SPLITS, find_seal_folder, write_sealed_split
-    from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_claims
-    from factaudit.tables.annotations import list_annotator_judgements, read_annotations, relabel_claims_by_annotations
-
-    if out.suffix.lower() != ".parquet":
-        raise UsageError(f"{out}: expected a name that ends in .parquet")
-    parts = _parse_shares_option(shares)
-    check_outputs_do_not_replace_inputs([claims, *labels], out)
-    table = load_input_claims(claims, mapping, print_line)
-    if labels:
-        said = list_annotator_judgements(read_annotations(*labels, claims=table))
-        table = relabel_claims_by_annotations(table, said, rule)
-    written = write_sealed_split(table, out, parts, seed)
-    rows = []
-    for name in SPLITS:
-        mine = table[(written["split"] == name).to_numpy()]
-        row = {"split": name, "n_claims": len(mine), "n_documents": int(mine["doc_id"].fillna(mine["doc"]).nunique())}
-        row |= {"n_labelled": int(mine["label"].notna().sum()), "n_errors": int((mine["label"] == 0).sum())}
-        rows.append(row)
-        print_line(
-            f"{name:<5} {len(mine):,} claims, {row['n_labelled']:,} labelled, {row['n_errors']:,} of them errors"
-        )
-    print_line(f"{out}; the test's labels are sealed in {find_seal_folder(out)}")
-    print_json_output({"out": out, "sealed": find_seal_folder(out), "splits": rows})
-
-
-def _parse_shares_option(shares_text: str) -> list[float]:
-    try:
-        found = [float(one) for one in shares_text.split("/")]
-    except ValueError:
-        found = []
-    if len(found) != 3 or min(found) <= 0:
-        raise UsageError(f"--shares: expected three numbers like 20/40/40, found {shares_text!r}")
-    return [one / sum(found) for one in found]
-
-
-sample_command.add_mode("--plan", sample_plan_command)
-sample_command.add_mode("--split", sample_split_command)
 
 COMMANDS = (sample_command,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +18,9 @@ from factaudit.estimate.estimation_methods import (
     estimate_rates_by_hierarchical_model,
 )
 from factaudit.estimate.system_comparison import extreme_system_rates
-from factaudit.estimate.transferability import explain_transferability
 from factaudit.stats.hierarchical_regression import MIN_EFFECTIVE_PROPOSALS
 from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.tables.annotations import UNDECIDED_MARK
 from factaudit.text.display_text import format_count
 
 #: A method's name to its estimates, one per system; each method is run once.
@@ -52,7 +52,6 @@ def summarise_estimates(estimation: RateEstimationCase, orders: Sequence[str]) -
         "main": corpus.evaluators[0],
         "covariates": ", ".join(corpus.evaluators[1:]) or None,
         "target": estimation.options.target,
-        "undecided": estimation.options.undecided,
         "n": len(corpus.error),
         "n_labels": len(estimation.labelled_rows),
         "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
@@ -103,6 +102,8 @@ def recommend_estimation_method(
     estimation: RateEstimationCase, contradicting_systems: Sequence[int], refusal_reason: str, methods: Sequence[str]
 ) -> Row:
     """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those asked for."""
+    if set(methods) == {"raw"}:
+        return {"quote": None, "why": "only the predicted rates were asked for (--method)"}
     advice = _choose_method_to_quote(estimation, contradicting_systems, refusal_reason)
     if advice["quote"] in (None, *methods):
         return advice
@@ -129,13 +130,9 @@ def _choose_method_to_quote(
         why = "quote the labels: they do not show that the scores tell errors from correct claims, so that scores add "
         return {"quote": "labels", "why": why + "nothing that can be relied on"}
     if np.median(labelled) < MIN_LABELS:
-        why = (
-            f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are "
-            "hardly nearer than those of the pooled threshold on most data sets with known rates (docs/estimates.md)"
-        )
+        why = f"quote hierarchical for its interval, though fewer than {MIN_LABELS} labels a system say little"
         return {"quote": "hierarchical", "why": why}
-    why = "quote hierarchical: on data sets with known rates (docs/estimates.md) its rates came nearest on average, "
-    why += "though not on each, and its intervals held"
+    why = "quote hierarchical: it uses the scores and all systems' labels, and its intervals are calibrated"
     return {"quote": "hierarchical", "why": why}
 
 
@@ -159,14 +156,7 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
             notes.append("the labels do not show that the scores are higher for correct claims")
         few = int(((estimation.n_labels > 0) & (estimation.n_labels < MIN_LABELS)).sum())
         if few and np.median(estimation.n_labels[estimation.n_labels > 0]) >= MIN_LABELS:
-            notes.append(
-                f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels: the pooled threshold is about "
-                "as good there on most data sets with known rates"
-            )
-        if estimation.options.transfer and (lone := np.flatnonzero(estimation.n_labels == 0)).size:
-            names = ", ".join(corpus.systems[at] for at in lone)
-            rates = "rate of {} is" if lone.size == 1 else "rates of {} are"
-            notes.append(f"the {rates.format(names)} {explain_transferability(estimation)}")
+            notes.append(f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels")
         if not has_sample and not corpus.is_labelled.all():
             notes.append("no sample file: the labels are taken as drawn at random within each system")
         if estimation.posterior.n_effective_proposals < MIN_EFFECTIVE_PROPOSALS:
@@ -189,3 +179,16 @@ def list_estimation_caveats(estimation: RateEstimationCase, has_sample: bool) ->
             f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled"
         )
     return notes
+
+
+def describe_undecided_claims(estimation: RateEstimationCase, undecided_reasons: Mapping[str, int]) -> list[str]:
+    """How many claims people looked at and could not decide, and what that means for the rates."""
+    n = int(estimation.n_undecided.sum())
+    n_seen = n + len(estimation.labelled_rows)
+    if not n:
+        return []
+    common = sorted(undecided_reasons.items(), key=lambda each: (-each[1], each[0]))
+    reasons = ", ".join([f"{reason} {times}" for reason, times in common if reason != UNDECIDED_MARK][:3])
+    told = f"people could not decide {n} of {format_count(n_seen, estimation.corpus.level)} that they looked at"
+    told += f" ({reasons})" * bool(reasons) + ": they count as unlabelled, and the bounds as right and as wrong"
+    return [told]

@@ -10,7 +10,6 @@ import numpy as np
 
 from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.signature import hash_texts
-from factaudit.stats.annotator_errors import MIN_OVERLAP, count_overlapping_claims, draw_true_errors
 from factaudit.stats.hierarchical_regression import (
     N_DRAWS,
     PosteriorDraws,
@@ -18,10 +17,8 @@ from factaudit.stats.hierarchical_regression import (
     error_probabilities_at_mode,
     fit_hierarchical_regression,
     fit_posterior_mode,
-    stable_logistic,
 )
 from factaudit.stats.poststratification import (
-    UndecidedLabelDraws,
     posterior_error_probabilities,
     poststratify_error_rates,
 )
@@ -29,28 +26,17 @@ from factaudit.stats.score_covariates import ScoreCovariates, build_score_covari
 from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_effect, stratified_label_weights
 from factaudit.stats.superpopulation_variance import superpopulation_variance
 
-#: The odds of an error of undecided claims over those of decided ones with the same scores and system, each as probable
-#: as the others: none of a system's undecided claims is an error, as many are, all are. No label says which.
-UNDECIDED_ODDS_RATIOS = (0.0, 1.0, np.inf)
-#: How often the true labels are drawn from those of annotators who err, and how many such draws are thrown away first.
-N_IMPUTATIONS = 20
-_N_BURN_IN = 5
-
 
 @dataclass(frozen=True)
 class RateEstimationOptions:
     """How rates are estimated.
 
     target: ``corpus`` (the claims at hand) or ``population`` (what they were drawn from, documents at random).
-    transfer: give rates also for systems without labels of their own. undecided: ``keep`` (rates are of all claims) or
-    ``leave-out`` (of those that people can decide).
     """
 
     target: str = "corpus"
     confidence: float = 0.95
     seed: int = 0
-    transfer: bool = False
-    undecided: str = "keep"
 
 
 @dataclass(frozen=True)
@@ -107,8 +93,6 @@ class RateEstimationCase:
 
     @cached_property
     def posterior(self) -> PosteriorDraws:
-        if self.imputed_cases:
-            return PosteriorDraws.join([case.posterior for case in self.imputed_cases])
         rows, corpus = self.labelled_rows, self.corpus
         return fit_hierarchical_regression(
             self.covariates,
@@ -120,37 +104,6 @@ class RateEstimationCase:
             self.n_draws,
             self.label_weight,
         )
-
-    @cached_property
-    def imputed_cases(self) -> tuple[RateEstimationCase, ...]:
-        """The case with true labels, drawn `N_IMPUTATIONS` times from those of annotators who err (Dawid & Skene 1979);
-        empty where too few claims have two labels, or none has both."""
-        corpus, labels = self.corpus, self.corpus.annotator_labels
-        n_overlap, n_disputed = (0, 0) if labels is None else count_overlapping_claims(labels)
-        if labels is None or n_overlap < MIN_OVERLAP or not n_disputed:
-            return ()
-        random = self.random_generator("annotators")
-        rows = np.flatnonzero(~np.isnan(labels).all(1))
-        said = corpus.error[rows]
-        error = np.where(np.isnan(said), random.integers(0, 2, len(rows)), said)
-        cases = []
-        for _ in range(_N_BURN_IN + N_IMPUTATIONS):
-            filled = corpus.error.copy()
-            filled[rows] = error
-            undecided = corpus.undecided & np.isnan(filled)
-            case = RateEstimationCase(
-                replace(corpus, error=filled, undecided=undecided, annotator_labels=None),
-                self.draw,
-                replace(self.options, seed=int(random.integers(1 << 62))),
-                self.n_draws // N_IMPUTATIONS,
-            )
-            cases.append(case)
-            # One draw of the model, so that what is not known of it goes into the next labels, too.
-            model = case.posterior
-            eta = model.intercept[0] + self.covariates.values[rows] @ model.slopes[0]
-            p = stable_logistic(eta + model.system_effects[0, corpus.system[rows]])
-            error = draw_true_errors(labels[rows], error, np.clip(p, 1e-9, 1 - 1e-9), random)
-        return tuple(cases[_N_BURN_IN:])
 
     @cached_property
     def error_probabilities(self) -> np.ndarray:
@@ -165,26 +118,7 @@ class RateEstimationCase:
     @cached_property
     def rate_draws(self) -> np.ndarray:
         """float64 (D, S): draws of each system's error rate."""
-        shape = self.n_draws, len(self.corpus.systems)
-        return self._draw_rates(self.random_generator("undecided").choice(UNDECIDED_ODDS_RATIOS, shape))
-
-    @cached_property
-    def rate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """float64 (S,) each: the mean rates were no undecided claim an error, and were all."""
-        ends = (np.full((self.n_draws, len(self.corpus.systems)), odds) for odds in (0.0, np.inf))
-        low, high = (self._draw_rates(odds).mean(0) for odds in ends)
-        return low, high
-
-    def _draw_rates(self, odds_ratio: np.ndarray) -> np.ndarray:
-        """odds_ratio: (D, S), of an error, of undecided claims over decided ones."""
-        if self.imputed_cases:
-            parts = np.split(odds_ratio, len(self.imputed_cases))
-            return np.concatenate(
-                [case._draw_rates(part) for case, part in zip(self.imputed_cases, parts, strict=True)]
-            )
-        corpus, undecided = self.corpus, None
-        if self.keeps_undecided:
-            undecided = UndecidedLabelDraws(self.undecided_posterior, self.covariates, corpus.undecided, odds_ratio)
+        corpus = self.corpus
         return poststratify_error_rates(
             self.posterior,
             self.covariates,
@@ -192,35 +126,13 @@ class RateEstimationCase:
             corpus.error,
             self.random_generator("rates"),
             corpus.document if self.options.target == "population" else None,
-            undecided,
         )
-
-    @cached_property
-    def undecided_posterior(self) -> PosteriorDraws:
-        """The model of which claims people leave undecided: as that of errors, but scores may point either way."""
-        corpus = self.corpus
-        rows = np.flatnonzero(corpus.is_labelled | corpus.undecided)
-        return fit_hierarchical_regression(
-            replace(self.covariates, prior_mean=np.zeros_like(self.covariates.prior_mean)),
-            rows,
-            corpus.system[rows],
-            corpus.undecided[rows].astype(np.float64),
-            len(corpus.systems),
-            self.random_generator("undecided claims"),
-            self.n_draws,
-            self.label_weight,
-        )
-
-    @property
-    def keeps_undecided(self) -> bool:
-        """Whether there are undecided claims, and rates are of them too."""
-        return self.options.undecided == "keep" and bool(self.corpus.undecided.any())
 
     def fill_undecided(self, error: float) -> RateEstimationCase:
         """The case in which all undecided claims are errors (1), or none is (0)."""
         corpus = self.corpus
         filled = np.where(corpus.undecided, error, corpus.error)
-        corpus = replace(corpus, error=filled, undecided=np.zeros_like(corpus.undecided), annotator_labels=None)
+        corpus = replace(corpus, error=filled, undecided=np.zeros_like(corpus.undecided))
         return replace(self, corpus=corpus)
 
     @property

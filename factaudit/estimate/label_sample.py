@@ -31,7 +31,6 @@ from factaudit.stats.allocation import (
     allocate_first_phase_budget,
     allocate_further_phase,
     allocate_labels_to_strata,
-    allocate_shared_documents,
     draw_allocated_labels,
 )
 from factaudit.stats.stratified_sampling import StratifiedDraw
@@ -67,7 +66,6 @@ class LabelSamplingPlan:
     seeds: tuple[int, ...]
     annotators: int = 1
     overlap: float = 0.0
-    same_documents: bool = False
 
     def count_remaining_labels(self, dataset: str) -> int:
         """What is not drawn yet of a dataset's share."""
@@ -161,14 +159,12 @@ def draw_label_sample(
     phases: int = 2,
     annotators: int = 1,
     overlap: float = 0.0,
-    same_documents: bool = False,
     is_at_random: bool = False,
 ) -> LabelSample:
     """Draw the first phase of a budget of labels (all of it, where one phase is better or ``phases`` is 1).
 
     judgements: labels in it are not looked at; budget: claims (or responses, by ``level``) over all datasets;
-    same_documents: the same documents for all systems, which sharpens differences and blunts levels; is_at_random:
-    every claim of a dataset with the same chance, in one phase.
+    is_at_random: every claim of a dataset with the same chance, in one phase.
     """
     if level not in LEVELS:
         raise UsageError(f"unknown level {level!r}{suggest_known_name(level, LEVELS)}")
@@ -181,10 +177,7 @@ def draw_label_sample(
         share = min(shares[corpus.dataset], len(corpus.error))
         first = share if phases == 1 else allocate_first_phase_budget(share, len(corpus.systems))
         random = _seed_phase_generator(seed, corpus, 0)
-        if same_documents:
-            draw = allocate_shared_documents(corpus.document, corpus.system, share, random)
-            _check_shared_documents_can_compare(corpus, draw, share)
-        elif is_at_random:
+        if is_at_random:
             sizes = corpus.system_sizes
             systems = AllocationStrata(corpus.system, sizes, sizes.astype(np.float64))
             draw = draw_allocated_labels(systems, allocate_labels_to_strata(systems, share, 1), 0, random)
@@ -199,15 +192,11 @@ def draw_label_sample(
         evaluators=tuple(evaluators),
         strata=tuple(strata),
         corpus=_digest_sample_claim_keys(judgements),
-        shares={
-            name: len(draw.rows) if same_documents or is_at_random else shares[name]
-            for name, (_, draw) in drawn.items()
-        },
+        shares={name: len(draw.rows) if is_at_random else shares[name] for name, (_, draw) in drawn.items()},
         drawn=({name: len(draw.rows) for name, (_, draw) in drawn.items()},),
         seeds=(seed,),
         annotators=annotators,
         overlap=overlap,
-        same_documents=same_documents,
     )
     return LabelSample(_tabulate_sampled_claims(judgements, drawn, plan, {}), plan)
 
@@ -227,8 +216,6 @@ def draw_next_sample_phase(
     they are.
     """
     plan = sample.plan
-    if plan.same_documents:
-        raise UsageError("a sample of the same documents for all systems cannot be extended")
     check_label_sample_matches(sample, judgements, annotations, rule)
     found = list(build_scored_corpora(judgements, plan.level, plan.evaluators, plan.strata))
     added = (
@@ -265,19 +252,6 @@ def draw_next_sample_phase(
     table = _tabulate_sampled_claims(judgements, drawn, plan, offsets)
     table["order"] += int(sample.rows["order"].max()) + 1
     return LabelSample(pd.concat([sample.rows, table], ignore_index=True), plan)
-
-
-def _check_shared_documents_can_compare(corpus: ScoredCorpus, draw: StratifiedDraw, share: int) -> None:
-    """Raise `UsageError` where no rate of some system, or no interval, can come of whole documents that are drawn."""
-    n_documents = len(np.unique(corpus.document[draw.rows]))
-    absent = [name for at, name in enumerate(corpus.systems) if at not in corpus.system[draw.rows]]
-    if n_documents < 2:
-        found = f"{share:,} labels hold {n_documents or 'no'} whole document with all systems' claims: expected two"
-    elif absent:
-        found = f"none of the {n_documents:,} documents drawn has a claim of {', '.join(map(str, absent))}"
-    else:
-        return
-    raise UsageError(f"{corpus.dataset}: {found}; raise --budget, or leave out --same-documents")
 
 
 def _split_sample_budget_over_datasets(budget: int, corpora: Sequence[ScoredCorpus]) -> dict[str, int]:

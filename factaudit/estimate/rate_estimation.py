@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Unpack
 
@@ -19,6 +19,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.estimate.estimate_summary import (
     CONTRADICTION_Z,
     compare_interval_widths_with_and_without_scores,
+    describe_undecided_claims,
     find_systems_whose_methods_contradict,
     list_estimation_caveats,
     recommend_estimation_method,
@@ -26,13 +27,11 @@ from factaudit.estimate.estimate_summary import (
 )
 from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
 from factaudit.estimate.estimation_methods import (
-    DEFAULT_METHODS,
     ESTIMATION_METHODS,
     RateEstimate,
     estimate_rates_by_method,
 )
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
-from factaudit.estimate.label_uncertainty import describe_label_uncertainty
 from factaudit.estimate.scored_corpus import (
     CorpusAnnotatorLabels,
     ScoredCorpus,
@@ -45,12 +44,10 @@ from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource,
 from factaudit.stats.stratified_sampling import assume_simple_random_draw
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
-from factaudit.tables.annotations import find_undecided_claims, label_claims_by_annotations, list_annotator_judgements
+from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
 from factaudit.text.display_text import format_count, join_reasons
 
 ESTIMATION_TARGETS = ("corpus", "population")
-#: What becomes of claims that people looked at and could not decide.
-UNDECIDED_CHOICES = ("keep", "leave-out")
 
 
 @dataclass(frozen=True)
@@ -61,15 +58,13 @@ class EstimationResults:
     and rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates of the unscored
     ones), reason; differences, ranks: of the systems by
     the hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the worth of a label
-    with the scores, which method to quote and why; more: rows of further audits,
-    looks (`factaudit.estimate.sequential_estimation`) and a rehearsal, where they were asked for.
+    with the scores, which method to quote and why.
     """
 
     rates: list[Row]
     differences: list[Row]
     ranks: list[Row]
     summary: list[Row]
-    more: dict[str, list[Row]] = field(default_factory=dict)
 
     def audits(self) -> dict[str, list[Row]]:
         """As ``results.json`` has them."""
@@ -78,7 +73,6 @@ class EstimationResults:
             "estimate_summary": self.summary,
             "estimate_ranks": self.ranks,
             "estimate_differences": self.differences,
-            **self.more,
         }
 
     def table(self) -> pd.DataFrame:
@@ -99,14 +93,12 @@ def estimate_rates(
     mapping: MappingSource | None = None,
     main: str | None = None,
     covariates: Sequence[str] | None = None,
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] = tuple(ESTIMATION_METHODS),
     levels: Sequence[str] = LEVELS,
     strata: Sequence[str] = ("task",),
     target: str = "corpus",
     confidence: float = 0.95,
     seed: int = 0,
-    transfer: bool = False,
-    undecided: str = "keep",
     evaluators: Sequence[str] | None = None,
     **columns: Unpack[ClaimColumnNames],
 ) -> EstimationResults:
@@ -123,13 +115,10 @@ def estimate_rates(
         methods: of `factaudit.estimate.estimation_methods.ESTIMATION_METHODS`.
         strata: columns of the claims that the model may use.
         target: ``corpus``, these claims, or ``population``, what their documents were drawn from.
-        transfer: give rates to systems without labels of their own too, with a test of whether systems are alike.
-        undecided: ``keep`` estimates the rate of all claims, those included that annotators could not decide; with
-            ``leave-out`` rates are of the claims that people can decide.
 
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
-    check_estimation_names(methods, levels, target, undecided)
+    check_estimation_names(methods, levels, target)
     loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(
@@ -145,7 +134,7 @@ def estimate_rates(
         main = sample.plan.evaluators[0]
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
     present = [column for column in strata if column in judgements.claims]
-    options = RateEstimationOptions(target, confidence, seed, transfer, undecided)
+    options = RateEstimationOptions(target, confidence, seed)
     corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora(judgements, level, evaluators, present, people)
     )
@@ -161,22 +150,19 @@ def estimate_rates_past_memory(
     grades: Mapping[str, int | None] | None = None,
     main: str | None = None,
     covariates: Sequence[str] | None = None,
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] = tuple(ESTIMATION_METHODS),
     levels: Sequence[str] = LEVELS,
     strata: Sequence[str] = ("task",),
     target: str = "corpus",
     confidence: float = 0.95,
     seed: int = 0,
-    transfer: bool = False,
-    undecided: str = "keep",
 ) -> EstimationResults:
     """`estimate_rates` of claims that are not in memory, dataset by dataset.
 
     Labels are taken as drawn at random within each system. Tables have no order: of several evaluators ``main`` is
-    named, and covariates are in alphabetical order where they are not. Undecided claims can only be left out:
-    `UsageError` where there are some to keep.
+    named, and covariates are in alphabetical order where they are not. Undecided claims count as unlabelled.
     """
-    check_estimation_names(methods, levels, target, undecided)
+    check_estimation_names(methods, levels, target)
     if main is None and len(stored_claims.evaluators) > 1:
         known = ", ".join(stored_claims.evaluators)
         raise UsageError(f"estimate: expected main, one of {known}: tables past memory have no first evaluator")
@@ -185,14 +171,8 @@ def estimate_rates_past_memory(
     check_count_source_evaluators(names, stored_claims.evaluators)
     if annotations is not None:
         labels = _decide_labels_for_estimation(annotations, rule, grades)
-        n_undecided = len(find_undecided_claims(rule, annotations, labels))
-        if n_undecided and undecided == "keep":
-            raise UsageError(
-                f"{format_count(n_undecided, 'claim')} undecided: of tables past memory only the rates of decidable "
-                "claims are estimated; say --undecided leave-out"
-            )
         stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
-    options = RateEstimationOptions(target, confidence, seed, transfer, undecided)
+    options = RateEstimationOptions(target, confidence, seed)
     corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora_past_memory(stored_claims, level, names, strata)
     )
@@ -217,13 +197,12 @@ def _make_corpora_of_estimate_levels(
             del corpus
 
 
-def check_estimation_names(methods: Sequence[str], levels: Sequence[str], target: str, undecided: str = "keep") -> None:
-    """Raise `UsageError` for a name that is none of the methods, levels, targets or choices."""
+def check_estimation_names(methods: Sequence[str], levels: Sequence[str], target: str) -> None:
+    """Raise `UsageError` for a name that is none of the methods, levels or targets."""
     for what, names, known in (
         ("method", methods, list(ESTIMATION_METHODS)),
         ("level", levels, LEVELS),
         ("target", [target], ESTIMATION_TARGETS),
-        ("choice for undecided claims", [undecided], UNDECIDED_CHOICES),
     ):
         for name in names:
             if name not in known:
@@ -318,7 +297,11 @@ def _append_corpus_estimates(
         refused = f"{partial}{of_all} with labels for some of their claims only: sample with --level response"
     if refused:
         unknown = np.full(len(corpus.error), np.nan)
-        corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None, n_partial=0)
+        corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), n_partial=0)
+        draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
+    if set(methods) == {"raw"}:  # no label is needed, and nothing is fitted
+        unlabelled = np.full(len(corpus.error), np.nan)
+        corpus = replace(corpus, error=unlabelled, undecided=np.isfinite(unlabelled))
         draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
     case = RateEstimationCase(corpus, draw, options)
     estimated = cache(lambda name: estimate_rates_by_method(name, case))
@@ -350,17 +333,8 @@ def _append_corpus_estimates(
     )
     # Reasons are those of claims.
     reasons = people.count_undecided_reasons(corpus.dataset) if people is not None and corpus.level == "claim" else {}
-    if case.keeps_undecided or case.imputed_cases:
-        # What labels are worth is told of those that are sure: what is open of others is no question of their number.
-        sure = replace(
-            case, corpus=replace(corpus, annotator_labels=None), options=replace(options, undecided="leave-out")
-        )
-        of_sure = compare_interval_widths_with_and_without_scores(
-            sure, cache(lambda name: estimate_rates_by_method(name, sure))
-        )
-        summary |= {key: of_sure[key] for key in ("worth", "worth_shuffled")}
-    of_labels, caveats = describe_label_uncertainty(case, estimated, reasons)
-    summary |= of_labels
+    summary |= {"n_undecided": int(case.n_undecided.sum())}
+    caveats = describe_undecided_claims(case, reasons)
     caveats += list_estimation_caveats(case, has_sample=sample is not None)
     if summary["width"] is None and len(case.labelled_rows):
         why = "no system has intervals with scores, with shuffled scores and by labels alone"

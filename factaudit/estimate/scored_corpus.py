@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
     list_annotator_judgements,
-    tabulate_annotator_labels,
 )
 
 
@@ -33,8 +32,7 @@ class ScoredCorpus:
     `Judgements` its place among the N, -1 where it has none (empty where there is no `Judgements`). n_left_out: claims
     without a system or (among responses) without a response_id. n_partial: responses with labels for only some of their
     claims, which count as not labelled. undecided (N,): bool, which of those without a label people looked at and could
-    not decide. annotator_labels: (N, A), 1, 0 or NaN, what each annotator said of each claim; None where labels are to
-    be taken as they are.
+    not decide.
     """
 
     dataset: str
@@ -52,7 +50,6 @@ class ScoredCorpus:
     n_left_out: int
     n_partial: int
     undecided: np.ndarray
-    annotator_labels: np.ndarray | None = None
 
     @classmethod
     def from_units(
@@ -97,12 +94,11 @@ class ScoredCorpus:
 class CorpusAnnotatorLabels:
     """What annotators said of the n claims of `Judgements`, beyond the labels that a rule made of it.
 
-    reason: (n,) object, why people could not decide on a claim, None where they could or did not look; labels: (n, A),
-    1, 0 or NaN, what each annotator said, None under a rule that defines a truth of its own; dataset: (n,) object.
+    reason: (n,) object, why people could not decide on a claim, None where they could or did not look; dataset:
+    (n,) object.
     """
 
     reason: np.ndarray
-    labels: np.ndarray | None
     dataset: np.ndarray
 
     @classmethod
@@ -115,7 +111,6 @@ class CorpusAnnotatorLabels:
         reason = ids.map(reasons).astype(object)
         return cls(
             reason.where(reason.notna(), None).to_numpy(),
-            tabulate_annotator_labels(by_annotator, ids) if rule == "majority" else None,
             judgements.claims["dataset"].to_numpy(dtype=object),
         )
 
@@ -139,9 +134,8 @@ def build_scored_corpora(
     """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
 
     Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
-    people: what annotators said, for the claims that they could not decide and for their errors. A response with an
-    undecided claim is unattributable where another of its claims is, else undecided; annotators' errors are known of
-    claims only.
+    people: what annotators said, for the claims that they could not decide. A response with an
+    undecided claim is unattributable where another of its claims is, else undecided.
     """
     check_count_source_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
@@ -194,8 +188,6 @@ def build_scored_corpora(
         )
         of_claims = unit_of[:-1] if level == "claim" else unit_of[judgements.response_index]
         corpus = ScoredCorpus.from_units(found, str(dataset), level, evaluators, of_claims)
-        if people is not None and people.labels is not None and level == "claim":
-            corpus = replace(corpus, annotator_labels=people.labels[rows])
         yield corpus
 
 

@@ -26,10 +26,8 @@ MAX_WRONG_PAIR_SHARE = 0.05
 
 
 def list_compared_systems(estimation: RateEstimationCase) -> list[int]:
-    """The systems that have a rate of the model: those with labels, or all under transfer."""
-    if not len(estimation.labelled_rows):
-        return []
-    return [at for at, n in enumerate(estimation.n_labels) if n or estimation.options.transfer]
+    """The systems that have a rate of the model: those with labels."""
+    return np.flatnonzero(estimation.n_labels).tolist()
 
 
 def pairwise_rate_differences(estimation: RateEstimationCase) -> list[Row]:

@@ -267,14 +267,6 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         has_labels = any(row.get("n_labelled") for row in claims)
         text += _explain_estimate_label_origin(about.get("estimate") or {}, has_labels)
     told = [text]
-    if looks := about.get("looks"):
-        text = f"The sealed test was opened {'once, for this report' if looks == 1 else f'{looks:,} times'}."
-        if looks > 1:
-            text += (
-                f" All tests and intervals divide their level by {looks:,} (Bonferroni), so that those of all looks "
-                "hold together. Reports of earlier looks claim more than they may."
-            )
-        told.append(text)
     if about.get("confidence"):
         level = f"{100 * about['confidence']:.4g} %"
         joint = []
@@ -284,8 +276,6 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             joint.append(
                 "The intervals of the lowest, the highest and the best-looking estimate allow for the choice. "
             )
-        if results["audits"].get("estimate_looks"):
-            joint.append("The intervals of looks hold at all looks at once. ")
         text = (
             f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); small figures in tables are "
         )

@@ -202,26 +202,3 @@ def allocate_further_phase(
         labels[inside] = allocate_labels_to_strata(part, int(n), 1 if n >= inside.sum() else 0)
     phase = int(previous_draw.phase.max(initial=-1)) + 1
     return draw_allocated_labels(strata, labels, phase, random)
-
-
-def allocate_shared_documents(
-    document: np.ndarray, system: np.ndarray, budget: int, random: np.random.Generator
-) -> StratifiedDraw:
-    """Draw whole documents at random, all systems' claims on them, while the budget lasts: a stratum per system.
-
-    document, system: int (N,), codes from 0. None is drawn where the first has more claims than the budget.
-
-    >>> document, system = np.tile(np.arange(10), 2), np.repeat([0, 1], 10)
-    >>> draw = allocate_shared_documents(document, system, 7, np.random.default_rng(0))
-    >>> np.bincount(system[draw.rows]).tolist(), len(np.unique(document[draw.rows]))
-    ([3, 3], 3)
-    """
-    order = random.permutation(int(document.max()) + 1)
-    place = np.argsort(order)[document]
-    rows = np.argsort(place, kind="stable")
-    # Documents are drawn whole: the last one that does not fit is left out.
-    last = place[rows[min(budget, len(rows)) - 1]]
-    fits = (place <= last).sum() <= budget
-    chosen = np.flatnonzero(place <= last if fits else place < last)
-    frame = np.bincount(system)[system[chosen]]
-    return StratifiedDraw(chosen, np.zeros(len(chosen), dtype=np.int64), system[chosen], frame)

@@ -99,13 +99,3 @@ def sign_test_p(n_above: np.ndarray, n_below: np.ndarray) -> np.ndarray:
     """
     n_above, n_below = np.asarray(n_above), np.asarray(n_below)
     return np.minimum(2 * scipy.special.bdtr(np.minimum(n_above, n_below), (n_above + n_below).astype(int), 0.5), 1.0)
-
-
-def share_confidence_over_looks(confidence: float, n_looks: int) -> float:
-    """The confidence of each of ``n_looks`` looks by which all hold together: 1 − (1 − confidence) / n_looks
-    (Bonferroni). No looks, or one, leave it as it is.
-
-    >>> round(share_confidence_over_looks(0.95, 5), 3)
-    0.99
-    """
-    return confidence if n_looks <= 1 else 1 - (1 - confidence) / n_looks

@@ -25,18 +25,12 @@ from estimate_data import World, tables
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.datasets import convert
-from factaudit.estimate.comparison_draws import COMPARED_WAYS
-from factaudit.estimate.estimation_case import RateEstimationOptions
-from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS
-from factaudit.estimate.label_budget_plan import simulate_compared_way, simulate_labelling_budget
+from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
+from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.estimate.system_comparison import pairwise_rate_differences
-from factaudit.stats.adjusted_counts import adjust_counts
-from factaudit.stats.pooled_threshold import (
-    error_rates_at_pooled_threshold,
-    fit_pooled_threshold,
-    pooled_prediction_error_rates,
-)
+from factaudit.stats.allocation import allocate_first_phase, allocate_first_phase_budget, allocate_further_phase
+from factaudit.stats.stratified_sampling import StratifiedDraw
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 BUDGETS = (50, 100, 200, 400)
@@ -108,26 +102,22 @@ class Score:
     covered: list[bool]
 
 
-def verify_with_caution(corpus: ScoredCorpus, budget: int, seed: int) -> dict[str, float]:
-    """Mean |bias| of VC's two corrections, each system calibrating in turn with up to ``budget`` labels of its own."""
-    random = np.random.default_rng([seed, budget, 1])
-    truth = true_rates(corpus)
-    n = len(corpus.systems)
-    raw = pooled_prediction_error_rates(corpus.prediction[0], corpus.system, n)
-    biases: dict[str, list[float]] = {"VC threshold": [], "VC adjusted counts": []}
-    for system in range(n):
-        rows = np.flatnonzero(corpus.system == system)
-        rows = random.choice(rows, min(budget, len(rows)), replace=False)
-        others = np.arange(n) != system
-        threshold = fit_pooled_threshold(corpus.score[0, rows], corpus.error[rows], np.ones(len(rows)))
-        tuned = error_rates_at_pooled_threshold(corpus.score[0], threshold, corpus.system, n)
-        biases["VC threshold"].append(float(np.abs(tuned - truth)[others].mean()))
-        codes = ((1 - corpus.error[rows]) * 2 + corpus.prediction[0, rows]).astype(int)
-        table = np.bincount(codes, minlength=4).reshape(2, 2)
-        counts = adjust_counts(raw, np.broadcast_to(table, (n, 2, 2)))
-        counts = np.where(np.isnan(counts), raw, counts)  # not identified: as predicted
-        biases["VC adjusted counts"].append(float(np.abs(counts - truth)[others].mean()))
-    return {name: float(np.mean(values)) for name, values in biases.items()}
+def simulate_labelling_budget(world: ScoredCorpus, budget: int, options: RateEstimationOptions) -> RateEstimationCase:
+    """Draw a budget from a corpus whose labels are all known, in the phases that `sample` would, and label it."""
+    random = np.random.default_rng([options.seed, budget])
+    first = allocate_first_phase_budget(budget, len(world.systems))
+    draw = allocate_first_phase(1 - world.score[0], world.system, first, random, world.stratum, first < budget)
+    case = _reveal_labels(world, draw, options)
+    if first < budget:
+        draw = draw.append(allocate_further_phase(case.error_probabilities, world.system, draw, budget - first, random))
+        case = _reveal_labels(world, draw, options)
+    return case
+
+
+def _reveal_labels(world: ScoredCorpus, draw: StratifiedDraw, options: RateEstimationOptions) -> RateEstimationCase:
+    known = np.full(len(world.error), np.nan)
+    known[draw.rows] = world.error[draw.rows]
+    return RateEstimationCase(replace(world, error=known), draw, options)
 
 
 @dataclass
@@ -147,25 +137,18 @@ class Outcome:
 
 
 def compare(corpus_of: Callable[[int], ScoredCorpus], budget: int, draws: int) -> Outcome:
-    """Every default method and VC's on the same ``draws`` draws of ``budget`` labels."""
-    names = (*DEFAULT_METHODS, *COMPARED_WAYS, "VC threshold", "VC adjusted counts")
-    outcome = Outcome({name: Score([], [], []) for name in names})
+    """Every method on the same ``draws`` draws of ``budget`` labels."""
+    outcome = Outcome({name: Score([], [], []) for name in ESTIMATION_METHODS})
     for seed in range(draws):
         corpus = corpus_of(seed)
         truth = true_rates(corpus)
         case = simulate_labelling_budget(corpus, budget, RateEstimationOptions(seed=seed))
-        cases = {name: (case, name) for name in DEFAULT_METHODS}
-        for way, (_, method) in COMPARED_WAYS.items():
-            cases[way] = simulate_compared_way(way, corpus, budget, RateEstimationOptions(seed=seed)), method
-        for name, (labelled, method) in cases.items():
-            score = outcome.methods[name]
-            for one, true in zip(ESTIMATION_METHODS[method](labelled), truth, strict=True):
+        for name, score in outcome.methods.items():
+            for one, true in zip(ESTIMATION_METHODS[name](case), truth, strict=True):
                 score.bias.append(abs(one.rate - true))
                 if not np.isnan(one.low):
                     score.width.append(one.high - one.low)
                     score.covered.append(one.low - 1e-9 <= true <= one.high + 1e-9)
-        for name, bias in verify_with_caution(corpus, budget, seed).items():
-            outcome.methods[name].bias.append(bias)
         by_name = dict(zip(corpus.systems, truth, strict=True))
         for pair in pairwise_rate_differences(case):
             outcome.pairs += 1

@@ -20,8 +20,6 @@ from factaudit.stats.hierarchical_regression import fit_hierarchical_regression,
 from factaudit.stats.nominal_agreement import nominal_agreement
 from factaudit.stats.posterior_comparison import posterior_interval
 from factaudit.stats.poststratification import poststratify_error_rates
-from factaudit.stats.prediction_powered import prediction_powered_mean
-from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
 from factaudit.stats.score_covariates import build_score_covariates
 from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_effect
 from factaudit.stats.stratified_wilson import stratified_wilson_interval, wilson_share_interval
@@ -100,29 +98,6 @@ def predictions(random: np.random.Generator, size: int, rate: float, tpr: float,
     return error, np.where(random.random(size) < np.where(error == 1, tnr, tpr), error, 1 - error)
 
 
-def ppi(n: int, rate: float, power_tuning: bool) -> Simulation:
-    def simulate(random: np.random.Generator) -> list[bool]:
-        error, guess = predictions(random, n + 1000, rate, 0.85, 0.75)
-        _, low, high = prediction_powered_mean(error[:n], guess[:n], guess[n:], np.ones(n), power_tuning, LEVEL)
-        return [holds(rate, low, high)]
-
-    return simulate
-
-
-def rogan(n: int, rate: float) -> Simulation:
-    """Where the labels show that the evaluator is better than chance: else there is no interval."""
-
-    def simulate(random: np.random.Generator) -> list[bool]:
-        error, guess = predictions(random, n + 2000, rate, 0.85, 0.75)
-        known = estimate_rogan_gladen_confusion(error[:n], 1 - guess[:n], np.ones(n))
-        if not known.is_better_than_chance(LEVEL):
-            return []
-        _, low, high = rogan_gladen_error_rate(float(guess[n:].mean()), 2000, known, LEVEL)
-        return [holds(rate, low, high)]
-
-    return simulate
-
-
 def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> Simulation:
     """Two annotators who are right with a probability; the truths are those of infinitely many claims."""
     shown = rate * accuracy + (1 - rate) * (1 - accuracy)
@@ -187,14 +162,6 @@ DESIGNS: dict[tuple[str, str], Simulation] = {
     ("difference_estimator.difference_estimate", "30 %, 30 labels"): design("guess", 30, 0.3),
     ("difference_estimator.difference_estimate", "30 %, 100 labels"): design("guess", 100, 0.3),
     ("difference_estimator.difference_estimate", "5 %, 60 labels"): design("guess", 60, 0.05),
-    ("prediction_powered.prediction_powered_mean", "PPI, 30 %, 20 labels"): ppi(20, 0.3, False),
-    ("prediction_powered.prediction_powered_mean", "PPI, 30 %, 100 labels"): ppi(100, 0.3, False),
-    ("prediction_powered.prediction_powered_mean", "PPI++, 30 %, 20 labels"): ppi(20, 0.3, True),
-    ("prediction_powered.prediction_powered_mean", "PPI++, 10 %, 20 labels"): ppi(20, 0.1, True),
-    ("prediction_powered.prediction_powered_mean", "PPI++, 30 %, 100 labels"): ppi(100, 0.3, True),
-    ("rogan_gladen.rogan_gladen_error_rate", "30 %, 50 labels"): rogan(50, 0.3),
-    ("rogan_gladen.rogan_gladen_error_rate", "30 %, 200 labels"): rogan(200, 0.3),
-    ("rogan_gladen.rogan_gladen_error_rate", "5 %, 200 labels"): rogan(200, 0.05),
     ("nominal_agreement.nominal_agreement", "percent, 50 claims"): agreement("percent", 50, 0.9),
     ("nominal_agreement.nominal_agreement", "κ, 50 claims"): agreement("kappa", 50, 0.9),
     ("nominal_agreement.nominal_agreement", "κ, 200 claims"): agreement("kappa", 200, 0.9),

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import RateEstimationCase, RateEstimationOptions
-from factaudit.estimate.estimation_methods import estimate_rates_by_method
+from factaudit.estimate.estimation_case import RateEstimationCase
 from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.estimate.system_comparison import extreme_system_rates, pairwise_rate_differences
 from factaudit.stats.hierarchical_regression import stable_logistic
@@ -28,9 +27,6 @@ from factaudit.stats.stratified_sampling import assume_simple_random_draw
 #: Claims of each system.
 SIZE = 250
 SYSTEMS = (0.12, 0.2, 0.3, 0.42)
-UNDECIDED_SHARES = (0.05, 0.1, 0.2)
-#: Of undecided claims the share of errors where they are mostly errors.
-MOSTLY = 0.85
 SKILLS = {"good": 2.0, "weak": 0.5, "useless": 0.0}
 
 
@@ -81,64 +77,6 @@ def reveal(corpus: ScoredCorpus, rows: np.ndarray, undecided: np.ndarray | None 
 
 def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-
-
-def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_labels: int = 160) -> dict[str, float]:
-    """Shares of held truths by default and with undecided claims left out, and mean widths."""
-    found: dict[str, list[np.ndarray]] = {}
-    for replicate in range(replicates):
-        random = np.random.default_rng([int(100 * share), mostly_errors, replicate])
-        corpus, rows = draw_corpus(np.array(SYSTEMS), 1.2, n_labels, random)
-        rate = corpus.error.mean()
-        of_errors, of_others = (
-            (MOSTLY * share / rate, (1 - MOSTLY) * share / (1 - rate)) if mostly_errors else (share,) * 2
-        )
-        is_open = random.random(len(corpus.error)) < np.where(corpus.error == 1, of_errors, of_others)
-        case = reveal(corpus, rows, is_open)
-        truth = np.bincount(corpus.system, corpus.error) / SIZE
-        kept = estimate_rates_by_method("hierarchical", case)
-        left = estimate_rates_by_method(
-            "hierarchical", replace(case, options=RateEstimationOptions(undecided="leave-out"))
-        )
-        for name, ones in (("default", kept), ("left out", left)):
-            low, high = (np.array([getattr(one, end) for one in ones]) for end in ("low", "high"))
-            found.setdefault(name, []).append(holds(truth, low, high))
-            found.setdefault(f"width {name}", []).append(high - low)
-            if name == "default":
-                least, most = (np.array([getattr(one, end) for one in ones]) for end in ("least", "greatest"))
-                found.setdefault("holds bounds", []).append((low <= least) & (most <= high))
-    return {name: float(np.mean(values)) for name, values in found.items()}
-
-
-def annotator_coverage(accuracies: tuple[float, ...], overlap: float, replicates: int) -> dict[str, float]:
-    """Shares of held truths with annotators' errors in the model, and with the majority's labels taken for true.
-
-    Each annotator is right with one probability; all label a share ``overlap`` of 160 claims, and one the others.
-    """
-    found: dict[str, list[np.ndarray]] = {}
-    for replicate in range(replicates):
-        random = np.random.default_rng([len(accuracies), int(100 * overlap), int(1000 * accuracies[-1]), replicate])
-        corpus, rows = draw_corpus(np.array(SYSTEMS), 1.2, 160, random)
-        labels = np.full((len(corpus.error), len(accuracies)), np.nan)
-        by_all = random.random(len(rows)) < overlap
-        turn = random.integers(0, len(accuracies), len(rows))
-        for at, accuracy in enumerate(accuracies):
-            mine = rows[by_all | (turn == at)]
-            right = random.random(len(mine)) < accuracy
-            labels[mine, at] = np.where(right, 1 - corpus.error[mine], corpus.error[mine])
-        ones, zeros = (labels == 1).sum(1), (labels == 0).sum(1)
-        majority = np.where(zeros > ones, 1.0, np.where(ones > zeros, 0.0, np.nan))
-        is_open = np.isnan(majority) & (ones + zeros > 0)
-        truth = np.bincount(corpus.system, corpus.error) / SIZE
-        draw = assume_simple_random_draw(ones + zeros > 0, corpus.system)
-        for name, given in (("model", labels), ("majority", None)):
-            case = RateEstimationCase(replace(corpus, error=majority, undecided=is_open, annotator_labels=given), draw)
-            estimates = estimate_rates_by_method("hierarchical", case)
-            low, high = (np.array([getattr(one, end) for one in estimates]) for end in ("low", "high"))
-            found.setdefault(name, []).append(holds(truth, low, high))
-            found.setdefault(f"width {name}", []).append(high - low)
-            found.setdefault(f"bias {name}", []).append(np.array([one.rate for one in estimates]) - truth)
-    return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 @dataclass(frozen=True)
@@ -235,15 +173,6 @@ def least_reach_of_low_ends(
 
 
 def lines(replicates: int) -> Iterator[str]:
-    heads = f"{'default':>9}{'left out':>10}"
-    yield f"{'undecided':<24}{heads}   widths in points ({replicates} draws)"
-    for mostly in (False, True):
-        for share in UNDECIDED_SHARES:
-            found = {key: 100 * value for key, value in undecided_coverage(share, mostly, replicates).items()}
-            name = f"{100 * share:.0f} %, {'mostly errors' if mostly else 'at random'}"
-            widths = " / ".join(f"{found[f'width {key}']:.1f}" for key in ("default", "left out"))
-            cells = "".join(f"{found[key]:>10.1f}" for key in ("default", "left out"))
-            yield f"{name:<24}{cells[1:]}   {widths}"
     yield f"\n{'systems, labels':<44}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
     for world in SYSTEM_WORLDS:
         found = system_figures(world, replicates)
@@ -260,17 +189,6 @@ def lines(replicates: int) -> Iterator[str]:
         yield f"{world.name:<32}" + "".join(
             f"{100 * found[k]:>{w}.1f}" for k, w in (("called", 12), ("wrong", 16), ("wrong share", 12))
         )
-    few = max(6 * replicates // 10, 1)
-    yield f"\n{'annotators':<32}{'model':>9}{'majority':>10}   mean error and width in points ({few} draws)"
-    for accuracies in ((0.95, 0.95), (0.9, 0.85)):
-        for overlap in (0.3, 1.0):
-            found = annotator_coverage(accuracies, overlap, few)
-            found = {key: 100 * value for key, value in found.items()}
-            name = f"{', '.join(f'{100 * a:.0f}' for a in accuracies)} % right, {100 * overlap:.0f} % by all"
-            told = " / ".join(
-                f"{found[f'bias {key}']:+.1f} and {found[f'width {key}']:.1f}" for key in ("model", "majority")
-            )
-            yield f"{name:<32}{found['model']:>9.1f}{found['majority']:>10.1f}   {told}"
 
 
 if __name__ == "__main__":

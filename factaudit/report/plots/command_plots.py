@@ -1,4 +1,4 @@
-"""The figure of a command that is of no audit: what passes a triage."""
+"""Figures of commands, which are of no audit: what passes a triage."""
 
 from __future__ import annotations
 
