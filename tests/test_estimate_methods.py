@@ -172,7 +172,7 @@ def test_no_figure_depends_on_the_order_of_rows() -> None:
 
 
 def test_a_system_without_labels_gets_no_rate() -> None:
-    claims, verdicts, truth = labelled_at_random(300, World(drift=0.3))
+    claims, verdicts, _ = labelled_at_random(300, World(drift=0.3))
     claims.loc[claims["system"] == "s01", "label"] = pd.NA
     found = estimate_rates(claims, verdicts, levels=["claim"])
     for method in ("hierarchical", "regression-ppi", "labels"):
