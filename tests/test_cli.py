@@ -56,20 +56,6 @@ def test_there_are_nineteen_verbs_at_the_most_each_under_a_heading(call):
     }
 
 
-@pytest.mark.parametrize("former", sorted(cli.former_names))
-def test_a_former_name_is_answered_with_the_present_one(call, former):
-    """And the present one is a command: its words are understood."""
-    code, _, err = call(*former.split(), "x")
-    assert code == 2
-    now = cli.former_names[former]
-    assert f"`factaudit {former}` is now `factaudit {now}`" in re.sub(r"\s+", " ", err)
-    words = [word for word in now.partition("`")[0].split() if word.startswith("--") or word.islower()]
-    if words[-1] in ("--page", "--calibrate"):
-        words.append("x")
-    words = [word for word in words if not word.startswith("source.")]
-    assert call(*words, "--help")[0] == 0
-
-
 def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, tmp_path):
     line = ["judge", claims, "--evaluator", "llm:model=gpt-4o-mini,cache=none", "--out", tmp_path / "v.parquet"]
     _, out, _ = call(*line, "--dry-run")

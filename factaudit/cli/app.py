@@ -54,31 +54,10 @@ _SECTIONS = {
     "Share": (export, convert, listing),
     "Metrics": (factscore, knowledge, cache),
 }
-#: What verbs were called before.
-_FORMER_NAMES = {
-    "adjust": "estimate --calibrate",
-    "ambigbio": "knowledge build --ambigbio",
-    "ambigbio collect": "knowledge build --ambigbio --collect",
-    "ambigbio generate": "knowledge build --ambigbio",
-    "cache export": "cache --export",
-    "cache info": "cache",
-    "cache prune": "cache --prune",
-    "cost": "run YAML --dry-run` or, of files, `factaudit judge CLAIMS --evaluator NAME --dry-run",
-    "dscore": "score --people",
-    "knowledge ambigbio": "knowledge build --ambigbio",
-    "knowledge info": "inspect SOURCE.db",
-    "knowledge lookup": "inspect SOURCE.db --page TITLE",
-    "leaderboard": "export RUN... --to leaderboard",
-    "plan": "sample --plan",
-    "report": "export RUN --to report",
-    "schema": "init --schema",
-    "validate": "inspect --strict",
-}
 
 
 @click.group(
     cls=CommandGroup,
-    former_names=_FORMER_NAMES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="factaudit")

@@ -7,10 +7,9 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -208,16 +207,12 @@ _MAPPING_OPTIONS = (
 
 class CommandGroup(click.Group):
     """Commands in the order in which they were added, under headings where there are some, each a `JsonOutputCommand`,
-    with a hint for a misspelt one.
-
-    former_names: names that commands had before, and what is called now in their place.
-    """
+    with a hint for a misspelt one."""
 
     command_class = JsonOutputCommand
 
-    def __init__(self, *arguments: Any, former_names: Mapping[str, str] = MappingProxyType({}), **more: Any) -> None:
+    def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.former_names = former_names
         self.headings: dict[str, list[str]] = {}
 
     def add_section(self, heading: str, commands: Sequence[click.Command]) -> None:
@@ -237,9 +232,6 @@ class CommandGroup(click.Group):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        for former in (" ".join(args[:2]), *args[:1]):
-            if former in self.former_names:
-                ctx.fail(f"`factaudit {former}` is now `factaudit {self.former_names[former]}`")
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             ctx.fail(f"no command {args[0]!r}{suggest_known_name(args[0], list(self.commands))}")
         return super().resolve_command(ctx, args)
