@@ -30,7 +30,6 @@ from factaudit.audit.factscore_agreement import (
     compute_factscore_agreement,
     compute_factscore_agreement_errors,
     compute_factscore_calibration,
-    compute_factscore_thresholds,
 )
 from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.errors import UsageError
@@ -312,19 +311,6 @@ def test_an_undefined_correlation_is_null_with_a_reason(
         assert reason in found["reason"]
         assert (found["pearson_r"], found["pearson_p"], found["spearman_r_low"]) == (None, None, None)
         json.dumps(found, allow_nan=False)
-
-
-def test_thresholds_are_exceeded_strictly() -> None:
-    rows = compute_factscore_thresholds(people([0.9, 0.7, 0.1, 0.0], [0.8, 0.2, 0.9, 0.0]))
-    found = {one["threshold"]: one for one in rows if one["figure"] == "init_score"}
-    half = found[0.5]
-    assert [half[key] for key in ("n", "tp", "tn", "fp", "fn", "n_human", "n_predicted")] == [4, 1, 1, 1, 1, 2, 2]
-    assert [half[key] for key in ("accuracy", "precision", "recall", "f1")] == [0.5] * 4
-    assert found[0.1]["n_human"] == 2  # at the threshold is not above it
-    assert [t for t, one in found.items() if one["best"]] == [0.1]
-    (none, _) = compute_factscore_thresholds(people([0.1], [0.05]), grid=[0.9])
-    assert (none["precision"], none["recall"], none["f1"], none["best"]) == (None, None, None, False)
-    assert (none["accuracy"], none["reason"]) == (1.0, "no response is above the threshold")
 
 
 def test_calibration_bins() -> None:

@@ -244,41 +244,6 @@ def test_all_orders_right_is_said_only_where_the_labels_could_have_said_otherwis
     )
 
 
-def trend(rate: str, slope: float, low: float | None, high: float | None) -> Row:
-    row = {"task": "t", "evaluator": "e", "rate": rate, "slope": slope, "slope_low": low, "slope_high": high}
-    return as_declared("surface_trend", row)
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([trend("tpr", 0.4, 0.2, 0.6), trend("tnr", -0.3, -0.5, -0.1)], [("fail", "e", "t")]),
-        ([trend("tpr", 0.4, 0.2, 0.6), trend("tnr", -0.3, -0.7, 0.1)], [("warn", "e", "t")]),
-        # No lean is never said: no interval shows that there is none.
-        ([trend("tpr", 0.1, -0.2, 0.4), trend("tnr", 0.3, 0.1, 0.5)], []),
-        ([trend("tpr", 0.4, None, None)], []),
-        ([{"task": "t", "evaluator": "e", "rate": "tpr", "slope": 0.4}], []),
-    ],
-)
-def test_a_lean_on_word_overlap(rows, expected):
-    assert told(collect_findings({"surface_trend": rows}), "overlap") == expected
-
-
-def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_percent():
-    rows = [trend("tpr", 1.29, 0.9, 1.6), trend("tnr", -1.02, -1.5, -0.5)]
-    statement = find(collect_findings({"surface_trend": rows}), id="overlap")["statement"]
-    assert "Per tenth of overlap, on " in statement
-    assert "(TPR +12.9 points)" in statement
-    assert "(TNR −10.2 points)" in statement
-    assert statement.endswith("Distrust it on paraphrases and near copies.")
-    alone = find(collect_findings({"surface_trend": rows[:1]}), id="overlap")["statement"]
-    assert alone.endswith("Distrust it on paraphrases.")
-    assert "By construction" not in statement
-    own = [row | {"evaluator": "rouge2"} for row in rows]
-    (finding,) = [each for each in collect_findings({"surface_trend": own}) if each["id"] == "overlap"]
-    assert finding["statement"].endswith("near copies. By construction: its score is this overlap.")
-
-
 def flips(kind: str, lost: float, gained: float, low: float | None = None, high: float | None = None) -> Row:
     row = {"dataset": "d", "evaluator": "e", "chunked_evaluator": "chunked-e", "r2_diff": kind, "n": 100}
     row |= {"flip_1_to_0": lost, "flip_0_to_1": gained, "chunk_size": 500}

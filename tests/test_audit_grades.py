@@ -8,16 +8,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import Row, find
+from audit_tables import Row
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.grade_cuts import compute_grade_cuts
-from factaudit.audit.grades import compute_grade_agreement, compute_grade_calibration
-from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.audit.grades import compute_grade_agreement
 from factaudit.datasets.conversion import convert
 from factaudit.errors import InputError, UsageError
 from factaudit.results import compare
@@ -147,49 +145,6 @@ def test_figures_are_those_of_other_libraries_and_formulas():
     assert "people's grades run from 1 to 5, its scores from 0.0" in scored["reason"]
 
 
-def test_cuts_of_the_median_are_the_majoritys_labels_and_rates_those_of_labels():
-    claims, verdicts, people = draw_graded(2)
-    rows = compute_grade_cuts(join(claims, verdicts, people), intervals=INTERVALS)
-    assert len([row for row in rows if row["evaluator"] == "judge"]) == 16
-    for people_cut, cut in ((2, 3), (5, 4)):
-        votes = people.assign(one=people["grade"].astype(float) >= people_cut).groupby("claim_id")["one"].sum()
-        labelled = claims.assign(label=(votes.reindex(claims["claim_id"]) > 1).astype(int).to_numpy())
-        judge = verdicts[verdicts["evaluator"] == "judge"]
-        said = judge.assign(prediction=(judge["grade"] >= cut).astype(int))
-        (expected, _) = compute_evaluator_rates(join(labelled, said), intervals=INTERVALS)
-        row = find(rows, evaluator="judge", people_cut=people_cut, evaluator_cut=cut)
-        for key in ("bacc", "tpr", "tnr"):
-            assert [row[f"{key}{end}"] for end in ("", "_min", "_max", "_low", "_high")] == pytest.approx(
-                [expected[f"{key}{end}"] for end in ("", "_min", "_max", "_low", "_high")]
-            )
-        assert (row["n"], row["n_pos"]) == (300, int(labelled["label"].sum()))
-    assert len({row["evaluator_cut"] for row in rows if row["evaluator"] == "scorer"}) == 9
-
-
-def test_calibration_is_the_mean_by_peoples_grade_with_bounds():
-    claims, verdicts, _ = draw_graded(3)
-    claims["grade"] = [1 + at % 4 for at in range(len(claims))]
-    verdicts.loc[(verdicts["claim_id"] == "c0"), ["grade", "score"]] = NONE
-    verdicts["status"] = np.where(verdicts["claim_id"] == "c0", "error", "ok")
-    rows = compute_grade_calibration(join(claims, verdicts), scale=(1, 5), intervals=INTERVALS)
-    row = find(rows, grade=1, evaluator="judge")
-    known = verdicts[(verdicts["evaluator"] == "judge") & verdicts["grade"].notna()].set_index("claim_id")["grade"]
-    mine = known.reindex([f"c{at}" for at in range(4, 300, 4)])
-    assert (row["n"], row["n_unscored"], row["mean_grade"]) == (74, 1, pytest.approx(mine.mean()))
-    assert (row["mean_grade_min"], row["mean_grade_max"]) == (
-        pytest.approx((mine.sum() + 1) / 75),
-        pytest.approx((mine.sum() + 5) / 75),
-    )
-    agreement = compute_grade_agreement(join(claims, verdicts), scale=(1, 5), intervals=INTERVALS)[0]
-    for grade in (1, 2, 3, 4, 5):  # whatever it had given
-        one = verdicts.copy()
-        one.loc[(one["claim_id"] == "c0") & (one["evaluator"] == "judge"), ["grade", "status"]] = (grade, "ok")
-        one.loc[(one["claim_id"] == "c0") & (one["evaluator"] == "judge"), "score"] = 0.5
-        full = compute_grade_agreement(join(claims, one), scale=(1, 5))[0]
-        for key in ("mae", "difference"):
-            assert agreement[f"{key}_min"] - 1e-12 <= full[key] <= agreement[f"{key}_max"] + 1e-12
-
-
 def test_scales_are_certain_or_asked_for():
     claims, verdicts, _ = draw_graded(4)
     claims["grade"] = [2 + at % 4 for at in range(len(claims))]  # nobody gave 1
@@ -243,10 +198,9 @@ def test_the_order_of_rows_changes_no_bit():
     claims, verdicts, people = draw_graded(7)
     claims["doc_id"] = None  # and claims that are alike in all
     random = np.random.default_rng(0)
-    for compute in (compute_grade_agreement, compute_grade_calibration, compute_grade_cuts):
-        expected = compute(join(claims, verdicts, people), intervals=INTERVALS)
-        shuffled = (one.iloc[random.permutation(len(one))].reset_index(drop=True) for one in (claims, verdicts, people))
-        assert compute(join(*shuffled), intervals=INTERVALS) == expected
+    expected = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
+    shuffled = (one.iloc[random.permutation(len(one))].reset_index(drop=True) for one in (claims, verdicts, people))
+    assert compute_grade_agreement(join(*shuffled), intervals=INTERVALS) == expected
 
 
 def say(claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame) -> dict[str, Row]:
@@ -287,7 +241,6 @@ def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     assert loaded.verdicts["grade"].tolist() == grades[::-1].tolist()
     assert loaded.verdicts["score"].tolist() == ((grades[::-1] - 1) / 4).tolist()
     results = compare(loaded.claims, loaded.verdicts, replicates=20)
-    assert {"grades", "grade_calibration", "grade_cuts"} <= set(results.audits)
     assert results.rows("grades")[0]["rho"] == pytest.approx(spearmanr(grades, grades[::-1])[0])
     reversed_scale = ColumnMapping.from_source(
         {"columns": {"claim": "claim", "grade": "human"}, "evaluators": {"e": {"score": "geval", "scale": [5, 1]}}}
@@ -323,5 +276,3 @@ def test_lfqa_on_grades_of_three_annotators(shared):
     assert row["alpha_people"] == pytest.approx(ordinal_alpha_by_pairs(units))
     assert round(row["alpha_people"], 3) == 0.714
     assert (row["n"], row["n_several"], row["n_clusters"]) == (3993, 3993, 200)
-    cuts = compute_grade_cuts(table, order=order)
-    assert {row["n_neg"] for row in cuts if row["people_cut"] == 3} == {int((claims["label"] == 0).sum())}

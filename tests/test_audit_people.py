@@ -11,7 +11,6 @@ from scipy import stats
 
 from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
 from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
-from factaudit.audit.popularity import compute_entity_popularity
 from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
 from factaudit.errors import InputError
 from factaudit.stats.agreement import krippendorff_alpha
@@ -161,19 +160,3 @@ def test_several_annotators_of_a_response_are_averaged() -> None:
     assert row["human_factscore"] == pytest.approx(0.6)
     assert row["factscore_pearson_r"] is None
     assert "too few" in row["reason"]
-
-
-def test_popularity() -> None:
-    def response(entity: str | None, candidates: list[str]) -> dict[str, Any]:
-        groups = [{"entity": entity, "n_facts": 3}, {"entity": candidates[-1], "n_facts": 1}]
-        return {"candidates": candidates, "groups": groups}
-
-    views = {"A": 100.0, "B": 10.0, "C": 1.0}
-    row = compute_entity_popularity(
-        [response("A", ["A", "B", "C"]), response("A", ["A", "B"]), response("B", ["A", "B"])], views
-    )
-    assert (row["n"], row["most_viewed"], row["mean_rank"]) == (3, pytest.approx(2 / 3), pytest.approx(1 / 3))
-    assert row["by_chance"] == pytest.approx((1 / 3 + 1 / 2 + 1 / 2) / 3)
-    without = compute_entity_popularity([response("A", ["A", "Z"]), response("A", ["A"])], views)
-    assert (without["n"], without["n_without_views"], without["most_viewed"]) == (0, 1, None)
-    assert without["reason"]

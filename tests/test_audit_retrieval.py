@@ -8,7 +8,7 @@ import pytest
 from audit_tables import find, judged
 from test_audit_properties import check_rows
 
-from factaudit.audit.retrieval import compute_retrieval_recall, compute_unsupported_reasons
+from factaudit.audit.retrieval import compute_retrieval_recall
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -68,38 +68,3 @@ def test_a_table_in_any_order_gives_the_same_rows() -> None:
     )
     assert one == other
     assert one[0]["recall"] == pytest.approx(2 / 4)
-
-
-def make_reasons(reasons: str, response: str, system: str = "a") -> list[Row]:
-    """Facts by what the page says: ``c``, ``p`` (on the page), ``n`` (not there), ``u`` (nobody knows), ``s``."""
-    words = {"c": "contradicted", "p": "not in the passages", "n": "not in the page", "u": "unexplained", "s": None}
-    shared = {"system": system, "response_id": response}
-    ids = [f"{response} {at}" for at in range(len(reasons))]
-    return [
-        shared
-        | {"claim_id": key, "fact_id": key, "claim": f"fact {key}", "e": int(one == "s")}
-        | {"unsupported_reason": words[one]}
-        for key, one in zip(ids, reasons, strict=True)
-    ]
-
-
-def test_why_facts_are_not_supported_by_hand() -> None:
-    rows = [*make_reasons("sccpu", "q"), *make_reasons("cnns", "r"), *make_reasons("ss", "s", "b")]
-    found = compute_unsupported_reasons(judged(rows, "e"), intervals=ClusterBootstrap())
-    check_rows({"unsupported_reasons": found})
-    every, one, other = found
-    assert [row["system"] for row in found] == ["__all__", "a", "b"]
-    assert (one["n"], one["n_unscored"]) == (6, 1)
-    assert (one["contradicted"], one["not_in_passages"], one["not_in_page"]) == (3 / 6, 1 / 6, 2 / 6)
-    assert (one["contradicted_min"], one["contradicted_max"]) == (3 / 7, pytest.approx(4 / 7))
-    assert one["contradicted_low"] < 0.5 < one["contradicted_high"]
-    assert {key: every[key] for key in one if key != "system"} == {key: one[key] for key in one if key != "system"}
-    assert (other["n"], other["contradicted"], other["contradicted_max"]) == (0, None, None)
-    assert other["reason"] == "no fact was found unsupported"
-    assert compute_unsupported_reasons(judged(rows[::-1], "e"), intervals=ClusterBootstrap()) == found
-
-
-def test_where_nothing_is_explained_a_share_may_be_anything() -> None:
-    (row,) = compute_unsupported_reasons(judged(make_reasons("uu", "q"), "e"))
-    assert (row["contradicted"], row["contradicted_min"], row["contradicted_max"]) == (None, 0, 1)
-    assert row["reason"] == "no unsupported fact is explained"

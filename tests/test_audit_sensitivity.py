@@ -11,7 +11,7 @@ from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.sensitivity import compute_score_sensitivity, compute_system_order_sensitivity
+from factaudit.audit.sensitivity import compute_score_sensitivity
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -67,12 +67,6 @@ def test_scores_changes_and_orders_by_hand() -> None:
         (-3 / 8 - 12.7062 / 8, -3 / 8 + 12.7062 / 8), abs=1e-4
     )
     check_rows({"sensitivity": found})
-    first, second = compute_system_order_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
-    assert (first["n_pairs"], first["n_swapped"], first["n_reversed"]) == (1, 1, 0)
-    assert first["kendall_tau"] is None
-    assert "fewer than 3 systems" in first["reason"]
-    assert (second["variant"], second["n_swapped"]) == ("rules", 1)
-    check_rows({"sensitivity_order": [first, second]})
 
 
 def test_the_length_penalty_may_be_another() -> None:
@@ -91,17 +85,13 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
     (row,) = compute_score_sensitivity(judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
     assert row["change"] is None
     assert row["reason"] == "nothing to compare with: change"
-    assert compute_system_order_sensitivity(judged(make_facts("v", "a", "x", 2), "e"))[0]["n_pairs"] == 0
     without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
-    assert (
-        compute_score_sensitivity(judged(without, "e")) == compute_system_order_sensitivity(judged(without, "e")) == []
-    )
+    assert compute_score_sensitivity(judged(without, "e")) == []
 
 
 def run_checks(table: Judgements) -> set[tuple[str, str]]:
     rows = {
         "sensitivity": compute_score_sensitivity(table, gamma=0, intervals=INTERVALS),
-        "sensitivity_order": compute_system_order_sensitivity(table, gamma=0, intervals=INTERVALS),
     }
     check_rows(rows)
     return {(each["id"], each["evidence"]["variant"]) for each in collect_findings(rows)}
@@ -119,8 +109,7 @@ def test_findings_are_said_of_what_moves_and_of_nothing_else() -> None:
         60,
     )
     found = run_checks(moved)
-    assert ("moved_order", "turned") in found
-    assert found == {("moved_order", "turned"), ("moved_score", "turned")}  # of scores the one that moves most
+    assert found == {("moved_score", "turned")}  # of scores the one that moves most
     assert run_checks(draw({"base": base, "low": {"a": 0.6, "b": 0.4, "c": 0.2}}, 60)) == {("moved_score", "low")}
     assert run_checks(draw({"base": base, "same": base, "again": base}, 60, seed=1)) == set()
     assert run_checks(draw({"base": base, "low": {"a": 0.75, "b": 0.55, "c": 0.35}}, 4, seed=2)) == set()
@@ -128,10 +117,7 @@ def test_findings_are_said_of_what_moves_and_of_nothing_else() -> None:
 
 def test_a_table_in_any_order_gives_the_same_rows() -> None:
     table = draw({"base": {"a": 0.8, "b": 0.6, None: 0.5}, "v": {"a": 0.7, "b": 0.7, None: 0.6}}, 6)  # type: ignore[dict-item]
-    expected = (
-        compute_score_sensitivity(table, intervals=INTERVALS),
-        compute_system_order_sensitivity(table, intervals=INTERVALS),
-    )
+    expected = compute_score_sensitivity(table, intervals=INTERVALS)
     order = np.random.default_rng(3).permutation(len(table.claims))
     shuffled = Judgements(
         table.claims.iloc[order].reset_index(drop=True),
@@ -141,7 +127,4 @@ def test_a_table_in_any_order_gives_the_same_rows() -> None:
         table.score[:, order],
         table.status[:, order],
     )
-    assert (
-        compute_score_sensitivity(shuffled, intervals=INTERVALS),
-        compute_system_order_sensitivity(shuffled, intervals=INTERVALS),
-    ) == expected
+    assert compute_score_sensitivity(shuffled, intervals=INTERVALS) == expected

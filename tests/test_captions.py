@@ -77,8 +77,8 @@ def test_the_formula_of_estimates_speaks_of_no_strata_that_the_model_does_not_ha
 
 @pytest.mark.parametrize(("greatest", "is_shown"), [(0.2 + 1e-16, False), (0.3, True)])
 def test_a_table_shows_bounds_only_where_they_leave_something_open(greatest: float, is_shown: bool) -> None:
-    row = {"task": "t", "rate": "tpr", "evaluator": "e", "n": 9, "slope": 0.2, "slope_min": 0.2 - 1e-16}
-    table = build_report_table([row | {"slope_max": greatest}], load_all_audits()["surface_trend"].columns, "")
+    row = {"task": "t", "rate": "tpr", "evaluator": "e", "n": 9, "difference": 0.2, "difference_min": 0.2 - 1e-16}
+    table = build_report_table([row | {"difference_max": greatest}], load_all_audits()["covariates"].columns, "")
     assert any("that the unscored claims leave possible" in note for note in table.notes) == is_shown
     assert any(cell.notes for line in table.rows for cell in line) == is_shown
 
@@ -158,12 +158,11 @@ def test_a_row_of_markdown_gives_its_reason_once() -> None:
 
 
 def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> None:
-    audits = {"estimate_differences": [{"dataset": "d"}], "slices": [{"dataset": "d"}], "chunking": []}
-    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9, "n_tests": {"slice": 3}}
+    audits = {"estimate_differences": [{"dataset": "d"}], "chunking": []}
+    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9}
     said = " ".join(_explain_report_claims_labels_and_intervals({"audits": audits, "about": about}))
     assert "leaves out 0, and of all such pairs at most 5 % are expected in the wrong order." in said
     assert "a bias whose interval leaves out 0 need not be significant" in said
-    assert "Another correction, of Benjamini and Hochberg, has “Claims on which an evaluator is worse”." in said
     assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said
 
 

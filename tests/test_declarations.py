@@ -39,11 +39,9 @@ def facts():
 
 def rows_of(name: str, replicates: int) -> list[Row]:
     """The rows of an audit on claims that give it something to say."""
-    options = {"size": 3} if name.startswith("chunking") or name == "evidence_position" else {}
-    if name == "self_preference":
-        options = {"families": {"e": "A", "f": "B", "a": "A", "b": "B"}}
-    if name == "slices":
-        options = {"columns": ["system", "claim"], "min_labels": 1}
+    options = {"size": 3} if name.startswith("chunking") else {}
+    if name == "covariates":
+        options = {"columns": ["system"], "min_labels": 1}
     again = [row | {"e": [row["e"], row["e"]]} for row in of()]
     if name == "pairs":
         again = [
@@ -60,8 +58,6 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             for variant in ("base", "retrieval=all")
             for at, row in enumerate(facts())
         ]
-    if name == "unsupported_reasons":
-        again = [row | {"unsupported_reason": "contradicted"} for row in facts()]
     if name.startswith("sensitivity"):
         again = [
             row
@@ -90,7 +86,7 @@ def rows_of(name: str, replicates: int) -> list[Row]:
     people = pd.DataFrame(said, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
     if name.startswith("grade"):
         people = people.assign(grade=[at % (4 + who) % 5 for at in range(len(people) // 3) for who in range(3)])
-        options |= {} if name == "grade_cuts" else {"scale": (0, 4)}
+        options |= {"scale": (0, 4)}
     table = replace(table, annotations=people)
     return list_computable_audits()[name].compute(table, intervals=ClusterBootstrap(replicates), **options)
 

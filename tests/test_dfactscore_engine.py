@@ -499,21 +499,16 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
         for f, p in (("She painted harbours.", "Ann Lee (painter)"), ("She dived in Oslo.", "Ann Lee (diver)"))
     ]
     notes.write_text(header + "".join(rows))
-    views = tmp_path / "views.csv"
-    views.write_text("title,views\nAnn Lee (painter),10\nAnn Lee (diver),99\n")
     scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
     results = score_dfactscore_files(
-        file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes, views=views
+        file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes
     )
     (citations,) = results.audits["citations"]
     assert (citations["recall"], citations["precision"]) == (1.0, 1.0)
     everyone = results.audits["dfactscore_people"][0]
     assert (everyone["n"], everyone["human_dfactscore"], everyone["dfactscore"]) == (2, 0.5, 0.5)
     assert results.audits["annotator_agreement"][0]["percent"] == 1.0
-    # Tied facts: the painter has the greater score or the first title; the diver is looked up more.
-    (popularity,) = results.audits["popularity"]
-    assert (popularity["n"], popularity["by_chance"]) == (2, 0.5)
-    assert len(results.about["inputs"]) == 3
+    assert len(results.about["inputs"]) == 2
     assert "People and the machine" in (tmp_path / "run/report.html").read_text()
 
 

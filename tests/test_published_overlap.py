@@ -17,9 +17,9 @@ def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(s
     text = [shared / "ragtruth/qa_test_text.jsonl"]
     found = convert("ragtruth-scores", [shared / "ragtruth/responses_test_scores.jsonl"], text=text)
     assert found.verdicts is not None
-    audits = ["surface_bias", "surface_trend"]
+    audits = ["surface_bias", "covariates"]
     results = compare(found.claims, found.verdicts, audits=audits, replicates=0)
-    told = compare(found.claims, found.verdicts, audits=["surface_trend"])
+    told = compare(found.claims, found.verdicts, audits=[{"covariates": {"bins": 5}}])
     bins = [
         row for row in results.rows("surface_bias") if row["task"] == "long-form QA" and row["evaluator"] == "deberta"
     ]
@@ -29,8 +29,9 @@ def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(s
     slopes = {}
     for name in ("deberta", "modernbert_a", "modernbert_b"):
         for rate in ("tpr", "tnr"):
-            row = find(told.rows("surface_trend"), task="long-form QA", evaluator=name, rate=rate)
-            slopes[name, rate] = [round(row[key], 2) for key in ("slope", "slope_low", "slope_high")]
+            keys = {"task": "long-form QA", "covariate": "ROUGE-2 precision", "value": "slope"}
+            row = find(told.rows("covariates"), **keys, evaluator=name, rate=rate)
+            slopes[name, rate] = [round(row[key], 2) for key in ("difference", "difference_low", "difference_high")]
     assert slopes["deberta", "tnr"] == [-1.08, -1.6, -0.56]
     assert slopes["deberta", "tpr"] == [0.22, 0.01, 0.42]
     assert [slopes[name, "tnr"][0] for name in ("modernbert_a", "modernbert_b")] == [-0.57, -0.4]

@@ -162,10 +162,6 @@ def test_what_decomposing_has_cost_counts_once_for_the_limit(
         calls = json.loads((tmp_path / "free/results.json").read_text())["calls"]
         base = sum(row["cost"] for row in calls if not row["evaluator"].startswith("demos="))
         assert second == pytest.approx(first, rel=0.02)
-        # Of so few responses no pair of systems differs significantly: chance may order them so again.
-        (order,) = json.loads((tmp_path / "free/results.json").read_text())["audits"]["sensitivity_order"]
-        assert (order["n_pairs"] > 0, order["n_settled_base"], order["n_settled"]) == (True, 0, 0)
-        assert next(line for line in said if line.startswith("demos=")).endswith("  not settled"), said
         llm["cache"] = str(tmp_path / "other.sqlite")
         yaml.write_text(json.dumps(settings | {"max_cost": 1.002 * (base + max(first, second))}), encoding="utf-8")
         run_factscore_experiment(yaml, tmp_path / "limited")
@@ -247,9 +243,5 @@ def check_figures(results: Results) -> None:
     assert recall["base"] == 1
     every = {row["variant"] for row in results.rows("sensitivity")}
     assert set(recall) == every - {"retrieval=all", "demos=ours.json"}  # whose facts are all others
-    orders = {row["variant"]: row for row in results.rows("sensitivity_order")}
-    assert {row["n_pairs"] for row in orders.values()} == {3}
-    assert orders["k=3"]["kendall_tau"] == 1
-    assert {row["n_reversed"] for row in orders.values()} == {0}
     found = {row["evidence"]["variant"] for row in results.finding_rows if row["id"] == "moved_score"}
     assert found

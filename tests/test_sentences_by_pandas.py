@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import judged
 from scipy.stats import spearmanr
 from test_audit_grades import draw_graded, say
-from test_audit_retrieval import make_reasons
 
-from factaudit.audit.retrieval import compute_unsupported_reasons
 from factaudit.experiment import Experiment, run
 from factaudit.run_diff import diff_runs
 from factaudit.tables import validate_claims, validate_verdicts, write_table
@@ -72,31 +68,6 @@ def test_sentences_on_grades(judge: dict[str, float]) -> None:
         assert float(size.replace("−", "-")) == pytest.approx(moved["odd"], abs=0.0051)
         ends = [parts["odd"][["people", "grade"]].to_numpy().min(), parts["odd"][["people", "grade"]].to_numpy().max()]
         assert f"on a scale from {ends[0]:g} to {ends[1]:g}." in told["grade_shift"]
-
-
-# ------------------------------------------------------------------------------------------------- unsupported facts
-
-
-def test_reasons_of_unsupported_facts() -> None:
-    draw = np.random.default_rng(4)
-    rows: list[dict[str, Any]] = []
-    for at in range(40):
-        reasons = "".join(draw.choice(list("scpnu"), size=int(draw.integers(1, 9))))
-        rows += make_reasons(reasons, f"r{at}", "ab"[at % 2])
-    table = pd.DataFrame(rows).dropna(subset=["unsupported_reason"])
-    for found in compute_unsupported_reasons(judged(rows, "e")):
-        mine = table if found["system"] == "__all__" else table[table["system"] == found["system"]]
-        counts = mine["unsupported_reason"].value_counts()
-        known = counts.drop("unexplained")
-        assert (found["n"], found["n_unscored"]) == (known.sum(), counts["unexplained"])
-        for key, reason in (
-            ("contradicted", "contradicted"),
-            ("not_in_passages", "not in the passages"),
-            ("not_in_page", "not in the page"),
-        ):
-            assert found[key] == pytest.approx(known[reason] / known.sum())
-            ends = (known[reason] / len(mine), (known[reason] + counts["unexplained"]) / len(mine))
-            assert (found[f"{key}_min"], found[f"{key}_max"]) == pytest.approx(ends)
 
 
 # --------------------------------------------------------------------------------------------------------------- diff

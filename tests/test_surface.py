@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.surface_bias import compute_surface_bias, compute_surface_trend
+from factaudit.audit.covariates import compute_covariates
+from factaudit.audit.surface_bias import compute_surface_bias
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
@@ -62,6 +62,11 @@ def random_rows(seed: int, n: int = 300, unscored: float = 0.0) -> list[dict[str
     return rows
 
 
+def find_slopes(judgements: Judgements, covariate: str = "ROUGE-2 precision") -> list[dict[str, Any]]:
+    rows = compute_covariates(judgements, intervals=ClusterBootstrap(replicates=20))
+    return [row for row in rows if (row["covariate"], row["value"]) == (covariate, "slope")]
+
+
 def test_bins_by_hand() -> None:
     # Overlaps 0, 0.1, ..., 0.9, one attributable and one unattributable claim each: two overlaps to a bin.
     rows = [
@@ -78,7 +83,7 @@ def test_bins_by_hand() -> None:
     assert [row["tpr"] for row in found] == [0, 0, 0.5, 1, 1]
     assert [row["tnr"] for row in found] == [1, 1, 0.5, 0, 0]
     assert all(row["reason"] is None and row["task"] == "qa" and row["evaluator"] == "e" for row in found)
-    slopes = {row["rate"]: row["slope"] for row in compute_surface_trend(judged(rows))}
+    slopes = {row["rate"]: row["difference"] for row in find_slopes(judged(rows))}
     # Slope of the step (0 x 5, 1 x 5) on 0, 0.1, ..., 0.9: (sum of centred x at the ones) / (sum of squares).
     assert slopes == {"tpr": pytest.approx(1.25 / 0.825), "tnr": pytest.approx(-1.25 / 0.825)}
 
@@ -121,7 +126,6 @@ def test_claims_without_overlap_are_counted() -> None:
     data = judged(rows)
     assert {row["n_no_r2"] for row in compute_surface_bias(data)} == {2}
     assert sum(row["n"] for row in compute_surface_bias(data)) == 5
-    assert {row["rate"]: row["n_no_r2"] for row in compute_surface_trend(data)} == {"tpr": 1, "tnr": 1}
 
 
 def test_no_text_gives_no_figure_but_a_reason() -> None:
@@ -131,52 +135,23 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
         figures = [value for key, value in row.items() if key.startswith(("tpr", "tnr", "r2"))]
         assert figures == [None] * len(figures)
         assert row["reason"] == "no labelled claim of this task has a document and at least two tokens"
-    for row in compute_surface_trend(data, intervals=ClusterBootstrap(replicates=20)):
-        assert (row["n"], row["slope"], row["slope_low"], row["slope_min"]) == (0, None, None, None)
-        assert "with a ROUGE-2 precision is scored" in row["reason"]
-
-
-def test_a_slope_needs_two_overlaps_and_ten_claims() -> None:
-    same = [{"claim": claim_of(5), "label": 1, "e": e} for e in (0, 1, 1) * 4]
-    (row,) = [row for row in compute_surface_trend(judged(same)) if row["rate"] == "tpr"]
-    said = "all attributable claims have the same ROUGE-2 precision"
-    assert (row["n"], row["slope"], row["reason"]) == (12, None, said)
-    (row,) = [row for row in compute_surface_trend(judged(same[:1])) if row["rate"] == "tpr"]
-    assert (row["slope"], row["reason"]) == (None, "fewer than 10 claims have no slope")
-
-
-def test_trend_equals_statsmodels() -> None:
-    rows = random_rows(1)
-    table = pd.DataFrame(rows)
-    table["x"] = table["claim"].map(lambda text: sum(w in WORDS for w in text.split()) / 10 - 0.1)
-    for row in compute_surface_trend(judged(rows), intervals=ClusterBootstrap(replicates=1000, seed=3)):
-        label = {"tpr": 1, "tnr": 0}[row["rate"]]
-        part = table[(table["task"] == row["task"]) & (table["label"] == label)]
-        fit = sm.OLS(part["e"] == label, sm.add_constant(part["x"])).fit(
-            cov_type="cluster", cov_kwds={"groups": part["doc_id"].astype(int)}
-        )
-        assert row["n"] == len(part)
-        assert row["slope"] == pytest.approx(fit.params["x"], abs=1e-10)
-        # The bootstrap's width and the sandwich's agree as two estimates of one spread do.
-        width = row["slope_high"] - row["slope_low"]
-        assert width == pytest.approx(2 * 1.96 * fit.bse["x"], rel=0.25)
-        assert row["slope_low"] < row["slope"] < row["slope_high"]
+    assert find_slopes(data) == []
 
 
 def test_bounds_are_what_the_missing_predictions_could_make() -> None:
     overlaps = [0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1]
     says = [0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1]
     rows = [{"claim": claim_of(s), "label": 1, "e": e} for s, e in zip(overlaps, says, strict=True)]
-    (row,) = [row for row in compute_surface_trend(judged(rows)) if row["rate"] == "tpr"]
+    (row,) = [row for row in find_slopes(judged(rows)) if row["rate"] == "tpr"]
     bins = compute_surface_bias(judged(rows), bins=2)
     assert (row["n"], row["n_unscored"]) == (11, 3)
     slopes, rates = [], []
     for filled in product((0, 1), repeat=3):
         rest = iter(filled)
         whole = [r | {"e": next(rest) if r["e"] is None else r["e"]} for r in rows]
-        slopes.append(next(r["slope"] for r in compute_surface_trend(judged(whole)) if r["rate"] == "tpr"))
+        slopes.append(next(r["difference"] for r in find_slopes(judged(whole)) if r["rate"] == "tpr"))
         rates.append([r["tpr"] for r in compute_surface_bias(judged(whole), bins=2)])
-    assert (row["slope_min"], row["slope_max"]) == pytest.approx((min(slopes), max(slopes)))
+    assert (row["difference_min"], row["difference_max"]) == pytest.approx((min(slopes), max(slopes)))
     assert [r["tpr_min"] for r in bins] == pytest.approx(np.min(rates, axis=0))
     assert [r["tpr_max"] for r in bins] == pytest.approx(np.max(rates, axis=0))
     assert sum(r["n_unscored"] for r in bins) == 3
@@ -184,9 +159,9 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
 
 def test_an_unscored_claim_changes_no_rate() -> None:
     rows = random_rows(2, n=100)
-    whole = compute_surface_trend(judged(rows))
-    more = compute_surface_trend(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
-    assert [row["slope"] for row in whole] == [row["slope"] for row in more]
+    whole = find_slopes(judged(rows))
+    more = find_slopes(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
+    assert [row["difference"] for row in whole] == [row["difference"] for row in more]
     assert sum(row["n_unscored"] for row in more) == 1
     nobody = compute_surface_bias(
         judged([row | {"e": None} for row in rows]), intervals=ClusterBootstrap(replicates=20)
@@ -201,7 +176,9 @@ def test_the_order_of_rows_does_not_matter() -> None:
     one, other = judged(rows), judged(rows, order)
     intervals = ClusterBootstrap(replicates=50, seed=1)
     assert compute_surface_bias(one, intervals=intervals) == compute_surface_bias(other, intervals=intervals)
-    assert compute_surface_trend(one, intervals=intervals) == compute_surface_trend(other, intervals=intervals)
+    pd.testing.assert_frame_equal(
+        *(pd.DataFrame(compute_covariates(each, intervals=intervals)) for each in (one, other))
+    )
 
 
 def test_intervals_hold_the_rate_and_are_reproducible() -> None:

@@ -13,9 +13,6 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.schema import GRADE_COLUMN
 
-#: Of more different grades ranges with like numbers of claims make the levels.
-MOST_LEVELS = 10
-
 
 @dataclass(frozen=True)
 class GradedClaims:
@@ -115,24 +112,6 @@ def collect_graded_claims(judgements: Judgements, order: Sequence[str] | None) -
             each = (people[mine], evaluators[:, mine], judgements.cluster_codes[mine])
             found.append(GradedClaims(name, *each, annotated[part] - start, own[part], others[part]))
     return found
-
-
-def cut_grades_into_levels(grades: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """The level of each grade (0, 1, ..., -1 for NaN), and the lowest grade of each level.
-
-    Levels are the different grades; of more than ``most`` of them ranges with like numbers of claims.
-
-    >>> codes, lowest = cut_grades_into_levels(np.array([1.0, 5.0, np.nan, 3.0]), 10)
-    >>> codes.tolist(), lowest.tolist()
-    ([0, 2, -1, 1], [1.0, 3.0, 5.0])
-    """
-    known = grades[~np.isnan(grades)]
-    lowest = np.unique(known)
-    if len(lowest) > most:
-        edges = np.quantile(known, np.arange(1, most) / most, method="inverted_cdf")
-        lowest = np.unique([lowest[0], *edges])
-    codes = np.searchsorted(lowest, grades, side="right") - 1
-    return np.where(np.isnan(grades), -1, codes), lowest
 
 
 def _parse_grades_as_numbers(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The audits by name: every file here that declares one, and those of other packages.
 
 Each computes rows from claims and verdicts, with no evaluator at hand, and says what it computes
-(`factaudit.audit.core.audit_declaration`). Adding an audit is adding its file; nothing else names it.
+(`factaudit.audit.core.audit_declaration`). Adding an audit is adding its file.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _order_audits_by_declared_place(audits: Iterable[Audit]) -> list[Audit]:
         )
         return [audit, *(each for one in behind for each in one)]
 
-    # What stands after nothing: the chain of ours first, then by place and name.
+    # What stands after nothing: the chain of ours first, then by name.
     chains = [list_with_followers(audit) for audit in followers.get("", [])]
-    chains.sort(key=lambda one: (-len(one), one[0].place or 0, one[0].name))
+    chains.sort(key=lambda one: (-len(one), one[0].name))
     ordered = {audit.name: audit for chain in chains for audit in chain}
     return list((ordered | by_name).values())  # those that stand after each other, too
 

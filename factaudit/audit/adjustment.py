@@ -339,7 +339,7 @@ def _select_means(rows: RowTable) -> list[Row]:
 
 AUDIT = Audit(
     name="adjustment",
-    after="slices",
+    after="transfer",
     title="Correcting error rates with one system's labels",
     question="Can one labelled system mend the predicted error rates of the others?",
     source="VC §5, A.7",

@@ -14,13 +14,13 @@ from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.chunking_checks import find_chunking_flips
-from factaudit.audit.core.audit_declaration import Audit, Check, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.other_script import OTHER_SCRIPT_COLUMN, explain_other_script, list_other_script_remarks
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.audit.surface_bias import OTHER_SCRIPT
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
@@ -265,7 +265,7 @@ def _explain_chunking_row(row: Row, chunk_size: int, n_compared: int) -> str | N
     if row["n_unscored"]:
         return "no claim is scored by both"
     if row["n_other_script"]:
-        return explain_other_script(row)
+        return OTHER_SCRIPT
     if row["n_one_chunk"]:
         left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {chunk_size} words left out"
         return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
@@ -300,7 +300,7 @@ _CHUNKING_OPTIONS = {
 AUDITS = (
     Audit(
         name="chunking",
-        after="evidence_position",
+        after="covariates",
         title="What cutting documents into chunks changes",
         question="Which verdicts change when an evaluator reads a document in chunks?",
         source="VC §4.2, Fig. 6",
@@ -328,13 +328,12 @@ AUDITS = (
                 "one chunk", "count", "claims that are left out: their document is no longer than a chunk"
             ),
             "n_no_r2": Column("no R2", "count", "other claims of the group without R2-diff"),
-            "n_other_script": OTHER_SCRIPT_COLUMN,
+            "n_other_script": SHARED_COLUMNS["n_other_script"],
             "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
             "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
         },
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
-        remarks=lambda rows, findings: list_other_script_remarks(rows, "dataset"),
         complete=_add_chunk_sizes_of_evaluators,
         plots=(
             FlipPlotSpec(

@@ -188,7 +188,7 @@ _PEOPLE_COLUMNS |= {
 
 AUDIT = Audit(
     name="dfactscore_people",
-    after="dfactscore_candidates",
+    after="dfactscore_elsewhere",
     title="People and the machine",
     question="Do people's FActScore, D-FActScore and numbers of people agree with the machine's?",
     source="MF §4.2, §4.3, §5.2, Tables 3 and 5",

@@ -7,7 +7,7 @@ It knows no length penalty. (Min et al. 2023, §3 and §4.2)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -42,8 +42,6 @@ from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 IrrelevantFacts = Literal["exclude", "unsupported"]
-#: "Score > t" for these t, as a classifier of responses.
-SCORE_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 #: Bins of the predicted score in the calibration rows.
 CALIBRATION_BINS = 10
 #: The machine's figures that are compared with the human score.
@@ -85,29 +83,6 @@ def compute_factscore_agreement(
                 "human_respond_ratio": float(annotated.mean()),
             }
             rows.append(key | told | compute_factscore_agreement_errors(pairs, intervals))
-    return rows
-
-
-def compute_factscore_thresholds(
-    judgements: Judgements,
-    *,
-    irrelevant: IrrelevantFacts = "exclude",
-    gamma: float = DEFAULT_GAMMA,
-    grid: Sequence[float] = SCORE_THRESHOLDS,
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """For each evaluator, system, figure and t: does "predicted > t" find the responses whose human score is > t?
-
-    Rows: threshold, n, tp, tn, fp, fn, n_human (human > t), n_predicted, accuracy, precision, recall, f1 (None where a
-    denominator is 0), and best: whether no other t has a higher f1.
-    """
-    rows: list[Row] = []
-    for key, human, _, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
-        for figure in COMPARED_SCORES:
-            pairs = _pair_human_with_predicted_scores(human, predicted[figure])
-            mine = [key | {"figure": figure} | classify_factscore_agreement_by_threshold(pairs, t) for t in grid]
-            best = max((row["f1"] for row in mine if row["f1"] is not None), default=None)
-            rows += [row | {"best": best is not None and row["f1"] == best} for row in mine]
     return rows
 
 
@@ -157,28 +132,6 @@ def _pair_human_with_predicted_scores(human_scores: np.ndarray, predicted_scores
     """(human, predicted) of the responses that have both: float64 (n, 2)."""
     both = np.column_stack([human_scores, predicted_scores])
     return both[~np.isnan(both).any(axis=1)]
-
-
-def classify_factscore_agreement_by_threshold(score_pairs: np.ndarray, threshold: float) -> Row:
-    """What "predicted > t" finds of "people's score > t"; pairs (human, predicted): float64 (n, 2)."""
-    true, found = score_pairs[:, 0] > threshold, score_pairs[:, 1] > threshold
-    tp, fp, fn = int((true & found).sum()), int((~true & found).sum()), int((true & ~found).sum())
-    n = len(score_pairs)
-    return {
-        "threshold": threshold,
-        "n": n,
-        "tp": tp,
-        "tn": n - tp - fp - fn,
-        "fp": fp,
-        "fn": fn,
-        "n_human": tp + fn,
-        "n_predicted": tp + fp,
-        "accuracy": (n - fp - fn) / n if n else None,
-        "precision": tp / (tp + fp) if tp + fp else None,
-        "recall": tp / (tp + fn) if tp + fn else None,
-        "f1": 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None,
-        "reason": None if tp + fn and tp + fp else "no response is above the threshold",
-    }
 
 
 def compute_factscore_agreement_errors(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
@@ -236,8 +189,6 @@ _AGREEMENT_OPTIONS = {
 _ANNOTATED_DESCRIPTION = (
     "all responses, those with a human score, their mean score, and the share that people annotated"
 )
-_CONFUSION_DESCRIPTION = "true and false positives and negatives"
-_OVER_RESPONSES = "over responses"
 
 AUDITS = (
     Audit(
@@ -282,34 +233,8 @@ AUDITS = (
         ),
     ),
     Audit(
-        name="factscore_thresholds",
-        after="factscore_auc",
-        title="Finding responses that are good enough",
-        question="Does “predicted > t” find the responses whose score by people is > t?",
-        formula="Precision, recall, F1 and accuracy over responses; best: the highest F1.",
-        remedy="A best F1 far below 1: do not sort responses by this score.",
-        columns=_KEY_COLUMNS
-        | {
-            "figure": _FIGURE_COLUMN,
-            "threshold": Column("t", "number", "the threshold, strictly exceeded", key=True, digits=2),
-            **pick_shared_columns("n"),
-            **{name: Column(name.upper(), "count", _CONFUSION_DESCRIPTION) for name in ("tp", "tn", "fp", "fn")},
-            "accuracy": Column("accuracy", "percent", _OVER_RESPONSES),
-            "precision": Column("precision", "percent", _OVER_RESPONSES),
-            "recall": Column("recall", "percent", _OVER_RESPONSES),
-            "f1": Column("F1", "number", _OVER_RESPONSES, digits=3),
-            "best": Column("best", "text", "whether no other threshold has a higher F1"),
-            "n_human": Column("people's above", "count", "responses above the threshold", shown=False),
-            "n_predicted": Column("predicted above", "count", "responses above the threshold", shown=False),
-            **pick_shared_columns("reason"),
-        },
-        options=_AGREEMENT_OPTIONS | {"grid": "the thresholds"},
-        compute=compute_factscore_thresholds,
-        applies=has_human_response_facts,
-    ),
-    Audit(
         name="factscore_calibration",
-        after="unsupported_reasons",
+        after="retrieval",
         title="People's scores by predicted score",
         question="Do responses of a predicted score have that score by people?",
         text="Responses in equal bins of the predicted score (without the penalty).",

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from factaudit.arrays.graded_claims import (
-    MOST_LEVELS,
     GradedClaims,
     choose_evaluator_grade_fields,
     collect_graded_claims,
-    cut_grades_into_levels,
     has_people_grades,
 )
 from factaudit.arrays.judgements import Judgements
@@ -23,7 +21,7 @@ from factaudit.audit.core.finding_parts import (
     make_row_finding,
 )
 from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
-from factaudit.audit.core.plot_specs import DotPlotSpec, ForestPlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -187,38 +185,6 @@ def _explain_grade_agreement_row(claims: GradedClaims, evaluator: int, row: Row)
     return join_reasons(why)
 
 
-def compute_grade_calibration(
-    judgements: Judgements,
-    *,
-    order: Sequence[str] | None = None,
-    scale: tuple[float, float] | None = None,
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """The mean of an evaluator's grades where people gave each grade: a row per dataset, people's grade and evaluator.
-
-    order, scale, measure: as in `compute_grade_agreement`. grade: people's (of more than `MOST_LEVELS` different ones
-    the lowest of a range), n: its claims that the evaluator graded, n_unscored: the others of them; mean_grade with its
-    interval; its bounds are known where the scale of the evaluator's grades is (of scores 0 to 1).
-    """
-    measures, rows = choose_evaluator_grade_fields(judgements), []
-    for claims in collect_graded_claims(judgements, order):
-        claims.check_people_on_scale(scale)
-        levels, grades = cut_grades_into_levels(claims.people, MOST_LEVELS)
-        for level, grade in enumerate(grades):
-            for at, evaluator in enumerate(judgements.evaluators):
-                ends = (0.0, 1.0) if measures[at] == "score" else claims.find_common_scale(at, scale)
-                given = claims.evaluators[at][levels == level]
-                both = ~np.isnan(given)
-                lowest, highest = (np.full((~both).sum(), end) for end in ends or (np.nan, np.nan))
-                row: Row = {"dataset": claims.dataset, "grade": float(grade), "evaluator": evaluator}
-                row |= {"measure": measures[at], "n": int(both.sum()), "n_unscored": int((~both).sum())}
-                cluster = claims.cluster[levels == level][both]
-                row |= _build_grade_mean_figures("mean_grade", given[both], cluster, lowest, highest, intervals)
-                reason = None if row["n"] else "the evaluator graded none of these claims"
-                rows.append(row | {"reason": reason or explain_missing_row_intervals(row, _NO_MEAN_INTERVAL) or None})
-    return rows
-
-
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
@@ -296,7 +262,7 @@ AUDITS = (
         "annotators' grade of a claim is their lower median: a cut of it is their majority. An evaluator cannot be "
         "seen to agree with people more than these agree with each other. A grade whose status is not ok is missing.",
         remedy="ρ near 0: take another evaluator. ρ near the ceiling and a low κ: the order is right, and the grades "
-        "are off; see `grade_calibration`, and map them on labels of your own. A low ceiling: mend the guideline.",
+        "are off: map them on labels of your own. A low ceiling: mend the guideline.",
         columns={
             **pick_shared_columns("dataset", "evaluator"),
             "measure": _MEASURE_COLUMN,
@@ -347,37 +313,6 @@ AUDITS = (
                 null="mean grades are off by at most 5 % of the scale, on every dataset",
                 controls="Holm over all evaluators[ on all datasets]",
                 figure="difference",
-            ),
-        ),
-    ),
-    Audit(
-        name="grade_calibration",
-        after="grades",
-        title="What an evaluator gives where people give each grade",
-        question="What is an evaluator's mean grade, or score, on the claims of each grade of people?",
-        text="Grades that mean what people's mean rise from one of people's grades to the next by as much. Where they "
-        "hardly rise, the evaluator does not tell these grades from each other.",
-        remedy="Grades that do not rise are one: join them before you report. Where the top or the bottom is not used, "
-        "say in the prompt what each grade means.",
-        columns={
-            **pick_shared_columns("dataset"),
-            "grade": Column("people's grade", "number", "people's grade, or the lowest of a range of them", key=True),
-            **pick_shared_columns("evaluator"),
-            "measure": _MEASURE_COLUMN,
-            **pick_shared_columns("n", "n_unscored", "reason"),
-            "mean_grade": _declare_mean("mean grade", "of the evaluator's grades"),
-        },
-        options=_GRADE_OPTIONS,
-        compute=compute_grade_calibration,
-        applies=has_people_grades,
-        without_labels=True,
-        plots=(
-            ForestPlotSpec(
-                what="The mean of an evaluator's grades where people gave each grade",
-                reading="The better, the more evenly it rises with people's grade.",
-                key="mean_grade",
-                labels=("grade",),
-                groups=("dataset", "evaluator"),
             ),
         ),
     ),

@@ -12,13 +12,12 @@ import pandas as pd
 
 from factaudit.arrays.clustered_shares import estimate_clustered_shares
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_facts import collect_response_facts, has_response_facts
+from factaudit.arrays.response_facts import has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 #: The variant that reads whole pages, as `factaudit score --vary retrieval=all` calls it.
@@ -30,7 +29,6 @@ REASON_COLUMN = "unsupported_reason"
 CONTRADICTED, NOT_IN_PASSAGES, NOT_IN_PAGE = "contradicted", "not in the passages", "not in the page"
 #: Of a page that is too long to be read whole, of a reply that says none of the three.
 UNEXPLAINED = "unexplained"
-_REASON_SHARES = {"contradicted": CONTRADICTED, "not_in_passages": NOT_IN_PASSAGES, "not_in_page": NOT_IN_PAGE}
 
 
 def compute_retrieval_recall(
@@ -84,43 +82,12 @@ def _build_retrieval_row(
     return row | {"reason": join_reasons(why)}
 
 
-def compute_unsupported_reasons(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
-    """A row per dataset and system, first ``__all__`` where there are several: why facts were found unsupported.
-
-    contradicted, not_in_passages (the page supports the fact), not_in_page (it does not tell): shares of the ``n``
-    facts that are explained; in their bounds each of the others (``n_unscored``) is of any kind. Clusters: responses.
-    """
-    if REASON_COLUMN not in judgements.claims or not has_response_facts(judgements):
-        return []
-    facts = collect_response_facts(judgements)
-    told = judgements.claims[REASON_COLUMN].iloc[facts.first_rows].fillna("").to_numpy(dtype=object)
-    size = len(facts.responses)
-    every = np.bincount(facts.response[told != ""], minlength=size)
-    hits = np.stack(
-        [np.bincount(facts.response[told == reason], minlength=size) for reason in _REASON_SHARES.values()], axis=1
-    )
-    totals = np.repeat(hits.sum(axis=1, keepdims=True), len(_REASON_SHARES), axis=1)
-    rows = []
-    for key, in_system in facts.responses_by_system():
-        n_all, n = int(every[in_system].sum()), int(totals[in_system, 0].sum())
-        row: Row = {**key, "n": n, "n_unscored": n_all - n}
-        inside = in_system & (totals[:, 0] > 0)
-        row |= estimate_clustered_shares(list(_REASON_SHARES), hits[inside], totals[inside], intervals)
-        least = divide_or_undefined(hits[in_system].sum(axis=0), np.full(len(_REASON_SHARES), n_all))
-        for name, low in zip(_REASON_SHARES, least, strict=True):
-            row[f"{name}_min"] = none_if_undefined(low)
-            row[f"{name}_max"] = none_if_undefined(low + (n_all - n) / n_all if n_all else low)
-        why = "" if n else "no unsupported fact is explained" if n_all else "no fact was found unsupported"
-        rows.append(row | {"reason": join_reasons([why, explain_missing_row_intervals(row, FEW_CLUSTERS)])})
-    return rows
-
-
 _NOT_SUPPORTED_DESCRIPTION = (
     "of the facts that the passages do not support, those that the whole page does, or does not"
 )
-RETRIEVAL = Audit(
+AUDIT = Audit(
     name="retrieval",
-    after="sensitivity_order",
+    after="sensitivity",
     title="Whether passages hold the evidence",
     question="Does retrieval find what the page says of a fact, and is what is not supported not in the page?",
     source="Min et al. 2023, §4.1; Wei et al. 2024",
@@ -162,44 +129,3 @@ RETRIEVAL = Audit(
     without_labels=True,
     plots=(DotPlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),),
 )
-UNSUPPORTED_REASONS = Audit(
-    name="unsupported_reasons",
-    after="retrieval",
-    title="Why facts are not supported",
-    question="Does the page contradict what was found unsupported, does it have the evidence, or does it not tell?",
-    source="Min et al. 2023, §4.1; its three kinds as in FEVER (Thorne et al. 2018)",
-    text="Facts that a model did not find supported by their passages, put to it again with the whole page. Its errors "
-    "are in the shares: where it supports a fact at the second look, the first may have been wrong.",
-    formula="Facts of each kind / facts that the second look explains.",
-    remedy="Facts that are not in the passages are no errors of the system: take more passages (`k`). Whether facts "
-    "that are not in the page are true, another knowledge source may tell.",
-    columns={
-        **pick_shared_columns("dataset", "system"),
-        "n": Column("explained", "count", "facts found unsupported that are explained, and those that are not"),
-        "n_unscored": Column(
-            "unexplained", "count", "facts found unsupported that are explained, and those that are not", shown="any"
-        ),
-        **{
-            name: Column(reason, "percent", what, bounds=True, interval=WILSON)
-            for (name, reason), what in zip(
-                _REASON_SHARES.items(),
-                (
-                    "of the explained facts, those that the page contradicts",
-                    "those that the page supports",
-                    "those that the page does not tell",
-                ),
-                strict=True,
-            )
-        },
-        **pick_shared_columns("reason"),
-    },
-    compute=compute_unsupported_reasons,
-    applies=lambda judged: REASON_COLUMN in judged.claims and bool(judged.claims[REASON_COLUMN].notna().any()),
-    without_labels=True,
-    plots=(
-        DotPlotSpec(
-            what="Why facts are not supported", keys=tuple(_REASON_SHARES), groups=("system",), series="dataset"
-        ),
-    ),
-)
-AUDITS = (RETRIEVAL, UNSUPPORTED_REASONS)

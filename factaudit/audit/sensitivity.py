@@ -6,7 +6,7 @@ A FActScore is of a decomposer, demonstrations, a retriever and a verifier as mu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -17,21 +17,17 @@ from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, resp
 from factaudit.arrays.variant_scores import SCORE_KEYS, VariantScores, collect_variant_scores
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
-from factaudit.audit.core.interval_methods import JACKKNIFE, ORDER_BOOTSTRAP, RESPONSE_MEAN
+from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import (
     DEFAULT_CONFIDENCE,
-    read_confidence,
     select_rows_beyond_limit,
-    select_significant_rows,
 )
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_means import clustered_mean, clustered_mean_difference
-from factaudit.stats.multiplicity import p_value_of_interval
-from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS, kendall_tau, kendall_tau_interval
-from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
+from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 #: What the pipeline that the others are compared with is called.
@@ -96,101 +92,6 @@ def _build_sensitivity_row(
     return row | {"reason": join_reasons(why)}
 
 
-def compute_system_order_sensitivity(
-    judgements: Judgements,
-    *,
-    base: str = BASE_VARIANT,
-    gamma: float = DEFAULT_GAMMA,
-    gammas: Mapping[str, float] | None = None,
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """Whether a variant orders systems as the base does: a row per dataset, evaluator and variant but the base.
-
-    Of the systems with a score by both. A pair is settled where its difference is significant (jackknife over topics,
-    else responses). n_swapped: pairs in another order; n_reversed: in another order, and significantly so on both
-    sides, corrected by Bonferroni for the pairs; p_reversal: the least corrected p-value of these. kendall_tau: between
-    the scores by both; null below three systems.
-    """
-    return [
-        {"dataset": scores.dataset, "evaluator": scores.evaluator, "variant": variant}
-        | _build_order_sensitivity_row(scores, variant, base, intervals)
-        for scores in collect_variant_scores(judgements, gamma, gammas)
-        for variant in scores.list_variants(base)
-        if variant != base
-    ]
-
-
-def _build_order_sensitivity_row(
-    scores: VariantScores, variant: str, base: str, intervals: ClusterBootstrap | None
-) -> Row:
-    nothing = np.full(len(scores.cluster), np.nan)
-    sides = np.stack([scores.figures["score"].get(base, nothing), scores.figures["score"][variant]])
-    names = [name for name in dict.fromkeys(scores.system) if name is not None]
-    members = {name: ~np.isnan(sides) & (scores.system == name) for name in names}
-    members = {name: inside for name, inside in members.items() if inside.any(1).all()}
-    means = np.array([[side[inside[at]].mean() for inside in members.values()] for at, side in enumerate(sides)])
-    confidence = DEFAULT_CONFIDENCE if intervals is None else intervals.confidence
-    a, b = np.triu_indices(len(members), 1)
-    gaps = means[:, a] - means[:, b]
-    rows = list(members.values())
-    p = np.array(
-        [
-            [
-                _test_equal_scores_of_systems(side, rows[i][at], rows[j][at], scores.cluster, confidence)
-                for i, j in zip(a, b, strict=True)
-            ]
-            for at, side in enumerate(sides)
-        ]
-    ).reshape(2, -1)
-    is_swapped = (gaps[0] * gaps[1] < 0) & (np.abs(gaps).min(0, initial=np.inf) > 1e-12)
-    reversal = np.where(is_swapped, np.minimum(1.0, p.max(0) * len(a)), 1.0)
-    row: Row = {"n_systems": len(members), "n_pairs": len(a)}
-    row |= dict(zip(("n_settled_base", "n_settled"), (p < 1 - confidence).sum(1).tolist(), strict=True))
-    row |= {"n_swapped": int(is_swapped.sum()), "n_reversed": int((reversal < 1 - confidence).sum())}
-    row |= {"p_reversal": float(reversal.min()) if len(a) else None, "kendall_tau": None}
-    row |= {} if intervals is None else {"kendall_tau_low": None, "kendall_tau_high": None}
-    why = [] if len(a) else ["fewer than two systems: p_reversal"]
-    if len(members) < MIN_CORRELATED_SYSTEMS:
-        why.append(f"fewer than {MIN_CORRELATED_SYSTEMS} systems: kendall_tau")
-    elif (tau := none_if_undefined(kendall_tau(means[0], means[1]))) is None:
-        why.append("all systems have one score: kendall_tau")
-    else:
-        row["kendall_tau"] = tau
-        draws = None if intervals is None else _resample_system_means(sides, rows, scores.cluster, intervals)
-        if intervals is not None and draws is not None and len(draws):
-            low, high = kendall_tau_interval(draws[:, 0], draws[:, 1], confidence)
-            row |= {"kendall_tau_low": min(low, tau), "kendall_tau_high": max(high, tau)}
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "too few topics")])}
-
-
-def _test_equal_scores_of_systems(
-    score: np.ndarray, one: np.ndarray, other: np.ndarray, cluster: np.ndarray, confidence: float
-) -> float:
-    """The two-sided p-value of equal mean scores; 1 where nothing says how they vary."""
-    found = clustered_mean_difference(score[one], cluster[one], score[other], cluster[other], confidence)
-    half, freedom = np.array((found.high - found.low) / 2), np.array(found.n_clusters - 1)
-    p = float(p_value_of_interval(np.array(abs(found.point)), half, freedom, confidence))
-    return 1.0 if np.isnan(p) else p
-
-
-def _resample_system_means(
-    sides: np.ndarray, systems: Sequence[np.ndarray], cluster: np.ndarray, intervals: ClusterBootstrap
-) -> np.ndarray:
-    """Bootstrap replicates (B, 2, S) of the systems' means by both variants: topics are drawn, the same for all.
-
-    sides: (2, R) scores; systems: of each which of them count, bool (2, R).
-    """
-    size = int(cluster.max()) + 1
-    kept = [(side, inside[at]) for at, side in enumerate(sides) for inside in systems]
-    sums = np.stack([np.bincount(cluster[inside], side[inside], size) for side, inside in kept])
-    counts = np.stack([np.bincount(cluster[inside], minlength=size) for _, inside in kept])
-    used = counts.any(0)
-    n = int(used.sum())
-    weights = np.random.default_rng(intervals.seed).multinomial(n, np.full(n, 1 / n), intervals.replicates)
-    draws = divide_or_undefined(weights @ sums[:, used].T, weights @ counts[:, used].T)
-    return draws[~np.isnan(draws).any(1)].reshape(-1, 2, len(systems))
-
-
 # ------------------------------------------------------------------------------------------------------ findings
 
 
@@ -211,25 +112,11 @@ def _find_variant_sensitive_scores(audited_run: AuditedRun) -> Iterator[Finding]
         yield make_row_finding("fail", worst, said, *keys)
 
 
-def _find_variant_sensitive_orders(audited_run: AuditedRun) -> Iterator[Finding]:
-    every = [row for row in audited_run.rows("sensitivity_order") if row["p_reversal"] is not None]
-    level = 1 - read_confidence(audited_run)
-    for row in select_significant_rows(audited_run, every, [row["p_reversal"] for row in every]):
-        if row["p_reversal"] < level:
-            said = make_statement(
-                "{row.variant} significantly reverses {row.n_reversed:number} of {row.n_pairs:number pair} of systems.",
-                row=row,
-            )
-            keys = ("variant", "n_reversed", "n_swapped", "n_pairs", "p_reversal")
-            yield make_row_finding("fail", row, said, *keys)
-
-
 def _has_variants(judgements: Judgements) -> bool:
     return "variant" in judgements.claims and has_response_facts(judgements)
 
 
 _VARIANT_COLUMN = Column("variant", "text", "the setting that is another than in the `base`", key=True)
-_SETTLED_DESCRIPTION = "pairs of systems with a significant difference in the base, and by the variant"
 _OPTIONS = {
     "base": "the variant that the others are compared with",
     "gamma": "γ of the length penalty; 0 turns it off",
@@ -287,47 +174,6 @@ AUDITS = (
                 null="no setting moves a score by more than 5 points",
                 controls="Holm over all variants of all systems and evaluators[ on all datasets]",
                 figure="change",
-            ),
-        ),
-    ),
-    Audit(
-        name="sensitivity_order",
-        after="sensitivity",
-        title="Whether settings of the pipeline reorder systems",
-        question="Are systems in the same order by every variant of the pipeline?",
-        source="Wanner et al. 2024; Hu et al. 2024",
-        text="Pairs that no side settles may be in another order by chance.",
-        formula="τ-b between the systems' scores by the base and by the variant.",
-        remedy="Call one system better than another only where every variant that is as good says so.",
-        columns={
-            **pick_shared_columns("dataset", "evaluator"),
-            "variant": _VARIANT_COLUMN,
-            "n_systems": Column("systems", "count", "systems that both have scored, and pairs of them"),
-            "n_pairs": Column("pairs", "count", "systems that both have scored, and pairs of them"),
-            "n_settled_base": Column("settled in the base", "count", _SETTLED_DESCRIPTION),
-            "n_settled": Column("settled", "count", _SETTLED_DESCRIPTION),
-            "n_swapped": Column("swapped", "count", "pairs in another order than in the base"),
-            "n_reversed": Column(
-                "reversed", "count", "of these, significantly so on both sides, corrected for all pairs"
-            ),
-            "p_reversal": Column("p", "p", "the least p-value of a reversed pair, corrected for all pairs"),
-            "kendall_tau": Column("τ", "number", "agreement of both orders", digits=2, interval=ORDER_BOOTSTRAP),
-            **pick_shared_columns("reason"),
-        },
-        options=_OPTIONS,
-        compute=compute_system_order_sensitivity,
-        applies=lambda judged: _has_variants(judged) and judged.claims["system"].nunique() > 1,
-        without_labels=True,
-        checks=(
-            Check(
-                "moved_order",
-                "Settings that reverse systems",
-                "a setting significantly reverses two systems",
-                _find_variant_sensitive_orders,
-                null="no setting reverses two systems",
-                controls="Bonferroni over pairs, Holm over all variants and evaluators[ on all datasets]",
-                figure="p_reversal",
-                gravity=lambda evidence: evidence["n_reversed"],
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Whether an evaluator leans on word overlap (VC §4.1, Figure 5): its rates by ROUGE-2 precision, and their trend.
+"""Whether an evaluator leans on word overlap (VC §4.1, Figure 5): its rates in bins of ROUGE-2 precision.
 
 VC finds that evaluators miss attributable claims that are paraphrased (TPR rises with overlap) and pass unattributable
 ones that copy the document's wording (TNR falls with overlap).
@@ -6,41 +6,31 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from factaudit.arrays.covariate_rates import (
-    MIN_SLOPE_CLAIMS,
     RATE_CLASS_NAMES,
     RATE_LABELS,
-    compute_covariate_rate_slopes,
     compute_covariate_rates_by_group,
     encode_task_groups,
 )
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
-from factaudit.audit.core.finding_parts import (
-    format_how_many_datasets,
-    group_significant_rows_by_evaluator,
-    measure_greatest_slope,
-)
-from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
-from factaudit.audit.core.plot_specs import ForestPlotSpec, LinePlotSpec
+from factaudit.audit.core.interval_methods import WILSON
+from factaudit.audit.core.plot_specs import LinePlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_above_limit, p_below_limit, select_significant_rows
-from factaudit.audit.core.statements import join_statements, make_statement
-from factaudit.audit.other_script import OTHER_SCRIPT_COLUMN, explain_other_script, list_other_script_remarks
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_precision
+
+#: Why rows have no overlap.
+OTHER_SCRIPT = "the claims are in another script than their documents"
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ def compute_surface_bias(
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
-    overlap = _get_surface_bias_overlap(judgements)
+    overlap = measure_surface_overlap(judgements)
     grouped, lost = overlap.group_by_task(judgements.label >= 0)
     edges = [_compute_surface_bin_edges(overlap.rouge2[grouped == at], bins) for at in range(len(overlap.tasks))]
     codes = np.full(len(judgements.claims), -1, dtype=np.int64)
@@ -116,43 +106,10 @@ def compute_surface_bias(
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
-    """How much TPR and TNR change from no overlap (ROUGE-2 precision 0) to full overlap (1), within each task group.
-
-    The slope of a linear probability fit (ordinary least squares) of "the prediction is right" on ROUGE-2 precision,
-    over the claims of the rate's class; the line may lead beyond 0 and 1 where few claims have that little or that much
-    overlap. Word overlap is what the evaluator leans on where TPR's slope is positive and TNR's negative.
-
-    A row per task group, evaluator and rate: task (the dataset's name where the claims have no task), evaluator, rate
-    (``tpr`` or ``tnr``), n (scored claims of the class), n_unscored, n_no_r2 (the class's labelled claims without
-    ROUGE-2 precision), n_other_script (those of them in another script than their document), slope with ``_min`` and
-    ``_max`` and, with intervals, ``_low`` and ``_high``.
-    """
-    overlap = _get_surface_bias_overlap(judgements)
-    rows: list[tuple[int, Row]] = []
-    for rate, label in RATE_LABELS.items():
-        task, lost = overlap.group_by_task(judgements.label == label)
-        slopes = compute_covariate_rate_slopes(judgements, overlap.rouge2, task, len(overlap.tasks), label, intervals)
-        for at, evaluator in enumerate(judgements.evaluators):
-            for place, name in enumerate(overlap.tasks):
-                row: Row = {
-                    "task": name,
-                    "evaluator": evaluator,
-                    "rate": rate,
-                    "n": int(slopes.n[at, place]),
-                    "n_unscored": int(slopes.n_unscored[at, place]),
-                    **lost[place],
-                }
-                row |= {key: none_if_undefined(values[at, place]) for key, values in slopes.figures.items()}
-                rows.append((place, row | {"reason": _explain_surface_bias_trend(row)}))
-    order = {evaluator: at for at, evaluator in enumerate(judgements.evaluators)}
-    return [row for _, row in sorted(rows, key=lambda pair: (pair[0], order[pair[1]["evaluator"]]))]
-
-
 # ------------------------------------------------------------------------------------------------------- overlap
 
 
-def _get_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
+def measure_surface_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
     """The overlap, computed once for all audits of these claims: it takes most of their time."""
     return judgements.compute_once(("overlap",), lambda: _compute_surface_bias_overlap(judgements))
 
@@ -185,7 +142,7 @@ def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
 def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
     if row["r2_low"] is None:
         why = "no labelled claim of this task has a document and at least two tokens"
-        return explain_other_script(row) or why
+        return OTHER_SCRIPT if row["n_other_script"] else why
     if not counts.any():
         return f"no claim: both edges are {row['r2_high']:.4g}, so an earlier bin has all claims up to there"
     return join_reasons(
@@ -196,68 +153,7 @@ def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
     )
 
 
-def _explain_surface_bias_trend(row: Row) -> str | None:
-    if row["slope"] is not None:
-        if row.get("slope_low", 0) is not None:
-            return None
-        few = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters"
-        return f"no interval for slope: {few}, or all predictions right or all wrong"
-    if row["n"] == 0:
-        why = f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
-        return join_reasons([why, explain_other_script(row)])
-    alike = f"all {RATE_CLASS_NAMES[row['rate']]} claims have the same ROUGE-2 precision"
-    return alike if row["n"] >= MIN_SLOPE_CLAIMS else f"fewer than {MIN_SLOPE_CLAIMS} claims have no slope"
-
-
 # ----------------------------------------------------------------------------------------------------------- findings
-
-
-#: What an evaluator gets wrong whose TPR rises, whose TNR falls with word overlap.
-_DISTRUSTED_CLAIMS = {"tpr": "paraphrases", "tnr": "near copies"}
-
-
-def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
-    """TPR that rises, TNR that falls with word overlap."""
-    rows = [row for row in audited_run.rows("surface_trend") if row["slope"] is not None]
-    p_values = [
-        (p_above_limit if row["rate"] == "tpr" else p_below_limit)(audited_run, row, "slope", 0) for row in rows
-    ]
-    leaning = select_significant_rows(audited_run, rows, p_values)
-    for evaluator, found, mine in group_significant_rows_by_evaluator(rows, leaning):
-        sure: dict[str, dict[str, Row]] = {}
-        for row in found:
-            sure.setdefault(row["task"], {})[row["rate"]] = row
-        task = max(sure, key=lambda each: (len(sure[each]), sum(abs(row["slope"]) for row in sure[each].values())))
-        how = {
-            "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points)",
-            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed} points)",
-        }
-        said = join_statements(
-            [make_statement(how[rate], row=row | {"per_tenth": row["slope"] / 10}) for rate, row in sure[task].items()],
-            " and ",
-        )
-        yield Finding(
-            "fail" if len(sure[task]) == 2 else "warn",
-            evaluator,
-            task,
-            make_statement(
-                "{evaluator} significantly leans on word overlap{where}. Per tenth of overlap, on {task}, it {said}. "
-                "Distrust it on {distrusted}."
-                + " By construction: its score is this overlap."
-                * bool(re.match(r"rouge2\b", evaluator)),
-                evaluator=evaluator,
-                where=format_how_many_datasets(found, mine, "task"),
-                task=task,
-                said=said,
-                distrusted=" and ".join(_DISTRUSTED_CLAIMS[rate] for rate in sure[task]),
-            ),
-            {"n_tasks": len(sure)}
-            | {
-                f"{rate}_{key}": row[key]
-                for rate, row in sure[task].items()
-                for key in ("slope", "slope_low", "slope_high")
-            },
-        )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -270,16 +166,6 @@ def _make_bin_rate_column(heading: str, counted_in: str) -> Column:
     what = "within the bin, whose edges are held fixed"
     return Column(heading, "percent", what, bounds=True, interval=WILSON, counted_in=counted_in)
 
-
-_SLOPE_COLUMN = Column(
-    "slope",
-    "points",
-    'the change of the rate from no overlap (ROUGE-2 precision 0) to full overlap (1): ordinary least squares of "the '
-    'prediction is right" on ROUGE-2 precision, a line that may lead beyond 0 and 1. An evaluator leans on word '
-    "overlap where TPR's slope is above 0 and TNR's below",
-    bounds=True,
-    interval=JACKKNIFE,
-)
 
 AUDITS = (
     Audit(
@@ -301,7 +187,7 @@ AUDITS = (
             "n_no_r2": Column(
                 "no R2", "count", "labelled claims of the task group without ROUGE-2 precision, so without a bin"
             ),
-            "n_other_script": OTHER_SCRIPT_COLUMN,
+            "n_other_script": SHARED_COLUMNS["n_other_script"],
             "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
             "r2_low": Column("ROUGE-2 from", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
@@ -311,7 +197,6 @@ AUDITS = (
         },
         options={"bins": "how many"},
         compute=compute_surface_bias,
-        remarks=lambda rows, findings: list_other_script_remarks(rows, "task"),
         plots=(
             LinePlotSpec(
                 what="TPR and TNR over bins of ROUGE-2 precision, by task group",
@@ -320,56 +205,6 @@ AUDITS = (
                 x_label="ROUGE-2 precision bin (1 = least overlap with the document)",
                 keys=("tpr", "tnr"),
                 groups=("task",),
-            ),
-        ),
-    ),
-    Audit(
-        name="surface_trend",
-        after="surface_bias",
-        title="How strongly evaluators lean on word overlap",
-        question="How much do TPR and TNR change with word overlap?",
-        source="VC §4.1",
-        formula="Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of "
-        "the rate's class: the change from no overlap (0) to full overlap (1); the line may lead beyond 100 %. "
-        "The evaluator `rouge2` leans on it by definition, not by chance: its score is this precision.",
-        text="The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is "
-        "significantly above zero and that of TNR below. Without an interval a slope may be chance.",
-        remedy="As for `surface_bias`.",
-        columns={
-            "task": _TASK_COLUMN,
-            "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),
-            **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
-            "n_no_r2": Column("no R2", "count", "labelled claims of the rate's class without ROUGE-2 precision"),
-            "n_other_script": OTHER_SCRIPT_COLUMN,
-            "slope": _SLOPE_COLUMN,
-        },
-        compute=compute_surface_trend,
-        plots=(
-            ForestPlotSpec(
-                what="How much TPR and TNR change from no overlap to full overlap, by task group",
-                reading="Intervals of TPR to the right of zero, of TNR to the left: leaning on word overlap.",
-                key="slope",
-                labels=("evaluator",),
-                series="rate",
-                guide=0,
-                groups=("task",),
-            ),
-        ),
-        checks=(
-            Check(
-                "overlap",
-                "Leaning on word overlap",
-                "TPR rises, or TNR falls, with word overlap",
-                _find_surface_bias,
-                {
-                    "tpr_slope": replace(_SLOPE_COLUMN, heading="slope of TPR"),
-                    "tnr_slope": replace(_SLOPE_COLUMN, heading="slope of TNR"),
-                }
-                | {"n_trends": Column("trends", "count")},
-                null="TPR does not rise, and TNR does not fall, with word overlap, in any task",
-                controls="Holm over the slopes of both rates in all tasks of all evaluators",
-                figure="slope",
-                gravity=measure_greatest_slope,
             ),
         ),
     ),

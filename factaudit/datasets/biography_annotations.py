@@ -1,8 +1,4 @@
-"""What people said of biographies, fact by fact, and how often people look up whom: tables of your own.
-
-Annotations: CSV, JSONL or Parquet with a row per annotator and fact (MF App. B, Fig. 3). Page views: ``title`` and
-``views``.
-"""
+"""What people said of biographies: CSV, JSONL or Parquet with a row per annotator and fact (MF App. B)."""
 
 from __future__ import annotations
 
@@ -32,20 +28,8 @@ class BiographyFactAnnotation(DatasetSourceRow):
     page: str | None = None
 
 
-class BiographyPageViewsRow(DatasetSourceRow):
-    """How often a page was looked at."""
-
-    title: str
-    views: float = Field(ge=0)
-
-
 def read_biography_fact_annotations(path: str | Path) -> list[dict[str, Any]]:
     """The rows of a file of annotations, with all keys of `BiographyFactAnnotation`; `InputError` says what is wrong
     with it.
     """
     return [row.model_dump() for row in read_dataset_source_rows(Path(path), BiographyFactAnnotation)]
-
-
-def read_page_views(path: str | Path) -> dict[str, float]:
-    """Page views by title."""
-    return {row.title: row.views for row in read_dataset_source_rows(Path(path), BiographyPageViewsRow)}

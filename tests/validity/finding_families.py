@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bending_worlds import SENTENCE_WORDS, draw_families, draw_graded_claims, draw_long_texts
+from bending_worlds import draw_families, draw_graded_claims
 from finding_worlds import (
     Tables,
     World,
@@ -92,7 +92,7 @@ FAMILIES = {
     "systems": Family(
         (
             *("rates", "quantification", "headroom", "ranking", "transfer", "discrimination", "consistency"),
-            *("adjusted_bias", "surface_trend"),
+            "adjusted_bias",
         ),
         draw_systems,
         (*NULL_WORLDS, *HALF_WORLDS, *MANY_LABELS_WORLDS),
@@ -176,7 +176,6 @@ FAMILIES = {
             World("50 labels a system", made_for=("power",)),
             World("threshold 0.2 too low", effect="threshold too low", made_for=("threshold",)),
             World("two evaluators see other errors", effect="other errors", made_for=("iou",)),
-            World("errors follow words", documents=150, effect="follows words", size=0.6, made_for=("overlap",)),
         ),
     ),
     "repeats": Family(
@@ -198,7 +197,7 @@ FAMILIES = {
         ),
     ),
     "variants": Family(
-        ({"sensitivity": {"gamma": 0.0}}, {"sensitivity_order": {"gamma": 0.0}}),
+        ({"sensitivity": {"gamma": 0.0}},),
         draw_variants,
         VARIANT_WORLDS,
         (
@@ -210,15 +209,6 @@ FAMILIES = {
                 size=0.15,
                 made_for=("moved_score",),
             ),
-            World(
-                "one variant turns the order, 30 points",
-                datasets=1,
-                systems=3,
-                documents=100,
-                effect="reverses",
-                size=0.3,
-                made_for=("moved_order",),
-            ),
         ),
     ),
     "chunks": Family(
@@ -227,23 +217,8 @@ FAMILIES = {
         NULL_WORLDS,
         (World("15 points more of the split claims", effect="splits", size=0.15, made_for=("chunking",)),),
     ),
-    "texts": Family(
-        ("length_bias", {"evidence_position": {"size": SENTENCE_WORDS}}),
-        draw_long_texts,
-        NULL_WORLDS,
-        (
-            World("TNR 50 points lower for long claims", effect="long claims", size=0.5, made_for=("length",)),
-            World(
-                "TNR 35 points lower in the middle, 100 documents",
-                documents=100,
-                effect="lost in the middle",
-                size=0.35,
-                made_for=("evidence_position",),
-            ),
-        ),
-    ),
-    "slices": Family(
-        ("slices",),
+    "covariates": Family(
+        ("covariates",),
         draw_families,
         NULL_WORLDS,
         (
@@ -252,21 +227,7 @@ FAMILIES = {
                 documents=150,
                 effect="worse on a kind",
                 size=0.4,
-                made_for=("slice",),
-            ),
-        ),
-    ),
-    "families": Family(
-        ("self_preference",),
-        draw_families,
-        NULL_WORLDS,
-        (
-            World(
-                "flags 40 % less of its own family",
-                documents=100,
-                effect="prefers its family",
-                size=0.4,
-                made_for=("self_preference",),
+                made_for=("covariate",),
             ),
         ),
     ),

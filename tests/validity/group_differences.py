@@ -18,36 +18,6 @@ from factaudit.stats.cluster_jackknife import jackknife_slope_interval
 from factaudit.stats.mover import mover_proportion_sum
 from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
 from factaudit.stats.slope_moments import slope_moments_by_cluster
-from factaudit.stats.standardised_difference import standardised_difference
-
-
-def cover_standardised_differences(regime: Regime, drawn: np.ndarray) -> Covered:
-    """Whether evaluator a passes more of the first half's claims, and more than b does, at equal labels."""
-    half = len(regime.errors) // 2
-    truth, found = {"": 0.0, " beyond another's": 0.0}, {"": [], " beyond another's": []}
-    whole = regime.truth.sum(0)
-    for label in (0, 1):
-        weight = whole[label].sum() / whole.sum()
-        for sign, group in ((1, regime.truth[:half]), (-1, regime.truth[half:])):
-            cells = group.sum(0)[label]
-            passes = cells[1].sum() / cells.sum()
-            both = cells[:, :2]
-            beyond = (both[1].sum() - both[:, 1].sum()) / both.sum()
-            for name, value in (("", passes), (" beyond another's", beyond)):
-                truth[name] += sign * weight * value
-    shape = drawn.shape[1:]
-    document, system, label, a, b = (each.ravel() for each in np.indices(shape))
-    cluster = document * shape[1] + system if regime.own else document
-    for counts in drawn:
-        at = np.repeat(np.arange(len(label)), counts.ravel())
-        passes = (a[at] == 1).astype(float)
-        of_b = np.where(b[at] < 2, b[at] == 1, np.nan)
-        weights = [float((label[at] == each).mean()) for each in (0, 1)]
-        for name, values in (("", passes), (" beyond another's", passes - of_b)):
-            one = standardised_difference(values, system[at] < half, label[at], weights, cluster[at], LEVEL)
-            if not np.isnan(one.low):
-                found[name].append(one.low <= truth[name] <= one.high)
-    return {f"difference of groups{name}": np.array(values) for name, values in found.items()}
 
 
 def cover_slices(regime: Regime, drawn: np.ndarray) -> Covered:
@@ -99,7 +69,7 @@ def cover_groups(regime: Regime, replicates: int, seed: int = 11) -> Covered:
     """Per figure which intervals of the replicates held the truth."""
     random = np.random.default_rng(seed)
     drawn = regime.draw(random, replicates)
-    found = cover_standardised_differences(regime, drawn) | cover_slices(regime, drawn)
+    found = cover_slices(regime, drawn)
     return found | cover_document_slopes(regime, random, replicates)
 
 

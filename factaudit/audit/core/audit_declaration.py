@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -110,6 +109,12 @@ SHARED_COLUMNS: dict[str, Column] = {
         "guessed",
         "count",
         "of n: predictions read into a reply that does not state one; bounds count them as unscored",
+        shown="any",
+    ),
+    "n_other_script": Column(
+        "other script",
+        "count",
+        "of the claims without ROUGE-2 precision: those in another script than their document",
         shown="any",
     ),
     "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
@@ -297,9 +302,6 @@ class Audit:
     #: The audit that it stands after in the report, in lists and among the findings; "", or one that is not there:
     #: after all others.
     after: str = ""
-    #: Not read any more but where ``after`` says nothing: such audits stand last, the lowest place first.
-    place: int | None = None
-
     #: Whether it says something of claims of which none is labelled.
     without_labels: bool = False
     #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or how many of the
@@ -329,12 +331,6 @@ class Audit:
     advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
     glance: AuditOverviewColumns | None = None
     decides: tuple[AuditDecisionColumn, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.place is not None:
-            warnings.warn(
-                f"audit {self.name!r}: place is deprecated, say which audit it stands after", DeprecationWarning, 3
-            )
 
     def options_model(self) -> type[BaseModel]:
         """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""

@@ -56,11 +56,6 @@ def make_row_finding(severity: Severity, row: Row, statement: str, *evidence_key
     )
 
 
-def measure_greatest_slope(evidence: Row) -> float:
-    """The size of the steepest slope among the figures of a finding."""
-    return max((abs(value) for key, value in evidence.items() if key.endswith("slope")), default=0.0)
-
-
 def format_how_many_datasets(concerned: Iterable[Any], every: Iterable[Any], noun: str = "dataset") -> Statement:
     """`` on 9 of 14 datasets``, with the space before it; "" where there is but one. Of rows, or of names."""
     some, all_names = (

@@ -175,7 +175,6 @@ class DFactScorer(ScoringEngine):
             "dfactscore_gap": link,
             "dfactscore_linking": figures | {"group": list(self._group_columns)},
             "dfactscore_elsewhere": link,
-            "dfactscore_candidates": link | figures,
             **super().audits(),
         }
 

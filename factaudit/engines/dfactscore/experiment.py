@@ -14,9 +14,8 @@ from factaudit.audit.annotator_agreement import compute_biography_annotator_agre
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
 from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
-from factaudit.audit.popularity import compute_entity_popularity
 from factaudit.datasets import convert
-from factaudit.datasets.biography_annotations import read_biography_fact_annotations, read_page_views
+from factaudit.datasets.biography_annotations import read_biography_fact_annotations
 from factaudit.datasets.source_files import expand_dataset_source_folders
 from factaudit.engines.citation_judging import judge_citations
 from factaudit.engines.dfactscore.candidate_finder import MAX_CANDIDATES
@@ -69,8 +68,7 @@ class DFactScoreSettings(EngineSettings):
     dataset: str = "biographies"
     citation_judge: str | dict[str, dict[str, Any] | None] | None = None
     annotations: str | None = None
-    views: str | None = None
-    PATHS: ClassVar[tuple[str, ...]] = (*("biographies", "group_demos", "annotations", "views"), *EngineSettings.PATHS)
+    PATHS: ClassVar[tuple[str, ...]] = (*("biographies", "group_demos", "annotations"), *EngineSettings.PATHS)
     PASSED: ClassVar[tuple[str, ...]] = (
         *("groupers", "group_demos", "candidates", "max_candidates", "prefilter", "rule", "narrow"),
         *EngineSettings.PASSED,
@@ -129,7 +127,7 @@ def run_dfactscore_experiment(
             block.biographies,
             DFactScorer(**build_engine_arguments_from_yaml(block, experiment, out, False, say)),
             out,
-            **block.model_dump(include={"facts", "system", "limit", "citation_judge", "annotations", "views"}),
+            **block.model_dump(include={"facts", "system", "limit", "citation_judge", "annotations"}),
             **experiment.model_dump(include={"title", "audits", "max_cost"}),
             pages=block.knowledge if block.knowledge is not None and block.knowledge.endswith(".jsonl") else None,
             progress=progress,
@@ -146,7 +144,6 @@ def score_dfactscore_files(
     *,
     citation_judge: str | Mapping[str, Any] | None = None,
     annotations: str | Path | None = None,
-    views: str | Path | None = None,
     pages: str | Path | None = None,
     progress: bool = False,
     **options: Any,
@@ -156,7 +153,7 @@ def score_dfactscore_files(
     Args:
         citation_judge: an evaluator that judges the citations of biographies with documents (`judge_citations`).
         annotations: people's annotations (`factaudit.datasets.biography_annotations.BiographyFactAnnotation`) to
-        compare with. views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
+        compare with.
         pages: the file that the scorer's knowledge source was built from, for the report's list of inputs.
         options: of `score_response_files`.
     """
@@ -181,8 +178,6 @@ def score_dfactscore_files(
                     compute_human_dfactscores(people), scored.responses, intervals=scorer.intervals
                 )
                 results.audits["annotator_agreement"] = compute_biography_annotator_agreement(people)
-            if views is not None:
-                results.audits["popularity"] = [compute_entity_popularity(scored.responses, read_page_views(views))]
 
         return add_audits
 
@@ -191,7 +186,7 @@ def score_dfactscore_files(
         scorer,
         out,
         callers=[(f"citations: {judge.name}", member) for member, _ in members] if judge is not None else [],
-        inputs=[one for one in (annotations, views, pages) if one is not None],
+        inputs=[one for one in (annotations, pages) if one is not None],
         extend_results=extend_results,
         progress=progress,
         **options,

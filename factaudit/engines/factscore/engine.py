@@ -115,7 +115,7 @@ class FactScorer(ScoringEngine):
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
         own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
         own |= {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
-        return own | super().audits() | ({"unsupported_reasons": {}} if self.explain_unsupported else {})
+        return own | super().audits()
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         told = build_factscore_facts_section(

@@ -140,7 +140,7 @@ class ScoreVariantRun:
             more = compare(
                 claims,
                 verdicts,
-                audits=[*({name: options} for name in ("sensitivity", "sensitivity_order")), "retrieval"],
+                audits=[{"sensitivity": options}, "retrieval"],
                 replicates=self.base.replicates,
                 seed=self.base.seed,
                 confidence=self.base.confidence,
@@ -149,7 +149,7 @@ class ScoreVariantRun:
             results.finding_rows.extend(more.finding_rows)
             results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in self.scorers.items()}
             results.sections.append(_build_variant_costs_section(costs))
-            for line in _format_variant_score_table(more.audits["sensitivity"], more.audits["sensitivity_order"]):
+            for line in _format_variant_score_table(more.audits["sensitivity"]):
                 self.say(line)
 
         return add_audits
@@ -207,28 +207,19 @@ def _format_dollars(dollars: float | None) -> str:
     return "price not known" if dollars is None else f"${dollars:,.4f}"
 
 
-def _format_variant_score_table(score_rows: Sequence[Row], order_rows: Sequence[Row]) -> list[str]:
+def _format_variant_score_table(score_rows: Sequence[Row]) -> list[str]:
     """The table of variants that the command prints."""
-    orders = {(row["dataset"], row["variant"]): row for row in order_rows}
-    lines = [("variant", "FActScore (95 % CI)", "change in points", "order of systems")]
+    lines = [("variant", "FActScore (95 % CI)", "change in points")]
     seen: set[Any] = set()
     for row in score_rows:
         if (key := (row["dataset"], row["variant"])) in seen:  # the first row is of all systems
             continue
         seen.add(key)
-        order = orders.get(key)
-        told = ""
-        if order is not None and order["n_pairs"]:
-            told = f"{order['n_swapped']} of {format_count(order['n_pairs'], 'pair')} swapped"
-            told += f", {order['n_reversed'] or 'none'} significantly"
-            told = told if order["n_swapped"] else "the same"
-            told = told if order["n_settled_base"] or order["n_settled"] else "not settled"
         lines.append(
             (
                 row["variant"],
                 _format_score_with_interval(row, "score"),
                 _format_score_with_interval(row, "change"),
-                told,
             )
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -1,0 +1,139 @@
+"""Is being right associated with X: slopes and groups by hand, by statsmodels and by every completion."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from audit_tables import find, judged
+
+from factaudit.audit.covariates import compute_covariates
+from factaudit.audit.findings import collect_findings
+from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+
+Row = dict[str, Any]
+INTERVALS = ClusterBootstrap(replicates=20)
+
+
+def draw_rows(seed: int, slope: float, n: int = 400) -> list[Row]:
+    """Claims with a number, a kind and a family; "e" misses errors of kind "a" and the more the greater the number."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for at in range(n):
+        label, number, kind = int(at % 2), float(random.uniform(0, 10)), "abc"[int(random.integers(3))]
+        right = random.random() < 0.9 - slope * number / 10 - (0.5 * slope) * (kind == "a") * (label == 0)
+        rows.append(
+            {"label": label, "doc_id": str(at // 4), "number": number, "kind": kind, "family": "XY"[at % 3 == 0]}
+            | {"e": label if right else 1 - label}
+        )
+    return rows
+
+
+def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -> None:
+    rows = draw_rows(1, 0.4)
+    table = pd.DataFrame(rows)
+    low, high = np.quantile(table["number"], [0.1, 0.9], method="inverted_cdf")
+    found = compute_covariates(judged(rows, "e"), columns=["number"], intervals=INTERVALS)
+    for rate, label in (("tpr", 1), ("tnr", 0)):
+        part = table[table["label"] == label]
+        fit = sm.OLS(part["e"] == label, sm.add_constant(part["number"])).fit(
+            cov_type="cluster", cov_kwds={"groups": part["doc_id"].astype(int)}
+        )
+        row = find(found, value="slope", rate=rate)
+        assert row["difference"] == pytest.approx(fit.params["number"] * (high - low))
+        width = row["difference_high"] - row["difference_low"]
+        assert width == pytest.approx(2 * 1.96 * fit.bse["number"] * (high - low), rel=0.25)
+        bins = [each for each in found if each["rate"] == rate and each["value"] != "slope"]
+        assert (len(bins), sum(each["n"] for each in bins)) == (4, len(part))
+        assert sum(each["n"] * each["right"] for each in bins) == pytest.approx((part["e"] == label).sum())
+
+
+def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
+    rows = draw_rows(2, 0.4)
+    table = pd.DataFrame(rows)
+    for row in compute_covariates(judged(rows, "e"), columns=["kind"], intervals=INTERVALS):
+        part = table[table["label"] == {"tpr": 1, "tnr": 0}[row["rate"]]]
+        right, inside = part["e"] == part["label"], part["kind"] == row["value"]
+        assert (row["n"], row["right"]) == (inside.sum(), right[inside].mean())
+        assert row["difference"] == pytest.approx(right[inside].mean() - right[~inside].mean())
+        assert row["difference_low"] < row["difference"] < row["difference_high"]
+
+
+def test_bounds_are_what_the_missing_predictions_could_make() -> None:
+    rows = draw_rows(3, 0.4, 60)
+    for at in (0, 10, 21):
+        rows[at]["e"] = None
+    found = compute_covariates(judged(rows, "e"), columns=["kind", "number"], min_labels=2)
+    every = []
+    for filled in product((0, 1), repeat=3):
+        rest = iter(filled)
+        whole = [row | {"e": next(rest) if row["e"] is None else row["e"]} for row in rows]
+        every.append(compute_covariates(judged(whole, "e"), columns=["kind", "number"], min_labels=2))
+    for at, row in enumerate(found):
+        for key in ("right", "difference"):
+            if row[key] is not None:
+                values = [one[at][key] for one in every]
+                ends = (min(*values, row[key]), max(*values, row[key]))
+                assert (row[f"{key}_min"], row[f"{key}_max"]) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "reason"),
+    [
+        # Two claims gave a slope of -866 points.
+        ([{"label": 1, "number": x, "e": x > 1} for x in (1, 1.001, 2, 3, 4)], {"bins": 2}, "fewer than 10 scored"),
+        ([{"label": 1, "number": x % 5, "e": None} for x in range(20)], {}, "fewer than 10 scored"),
+        ([{"label": 1, "number": x % 2, "e": 1} for x in range(12)], {}, "fewer than 10 labels in the group"),
+        ([{"label": 1, "number": x % 2, "e": 1} for x in range(40)], {}, "says the same of every claim"),
+    ],
+)
+def test_what_is_undefined_is_null_with_its_reason(rows: list[Row], options: Row, reason: str) -> None:
+    rows = [row | {"e": None if row["e"] is None else int(row["e"])} for row in rows]
+    found = compute_covariates(judged(rows, "e"), columns=["number"], intervals=INTERVALS, **options)[-1]
+    assert found["difference_low"] is None
+    assert reason in found["reason"]
+
+
+def test_own_family_is_told_by_the_users_column_alone() -> None:
+    rows = draw_rows(4, 0.0)
+    table = judged([row | {"f": row["e"]} for row in rows], "e", "f")
+    assert not [row for row in compute_covariates(table) if "family" in row["covariate"] and row["value"] == "its own"]
+    found = compute_covariates(table, columns=[], family="family", families={"e": "X"})
+    assert {(row["evaluator"], row["value"]) for row in found} == {("e", "its own"), ("e", "another")}
+    own = pd.DataFrame(rows).query("family == 'X' and label == 0")
+    assert find(found, value="its own", rate="tnr")["right"] == (own["e"] == 0).mean()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": ["knd"]}, "no column 'knd'"),
+        ({"columns": ["doc_id"]}, "sorts no labelled claims"),
+        ({"families": {"e": "X"}}, "needs the option `family`"),
+        ({"family": "family", "families": {"g": "X"}}, "no evaluator 'g'"),
+        ({"bins": 1}, "at least 2 bins"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: Row, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        compute_covariates(judged(draw_rows(5, 0.0), "e"), **options)
+
+
+def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
+    def say(slope: float) -> dict[str, str]:
+        options = {"columns": ["number", "kind"], "intervals": INTERVALS}
+        rows = compute_covariates(judged(draw_rows(6, slope, 1600), "e"), **options)
+        found = [each for each in collect_findings({"covariates": rows}) if each["id"] == "covariate"]
+        return {each["evidence"]["covariate"]: each["statement"] for each in found}
+
+    said = say(0.5)
+    assert set(said) == {"number", "kind"}
+    assert "falls with their number" in said["number"]
+    assert "claims whose kind is “a” on" in said["kind"]
+    assert "less often than on the others" in said["kind"]
+    assert say(0.0) == {}
