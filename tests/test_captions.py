@@ -159,7 +159,7 @@ def test_a_row_of_markdown_gives_its_reason_once() -> None:
 
 def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> None:
     audits = {"estimate_differences": [{"dataset": "d"}], "chunking": []}
-    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9}
+    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9, "n_tests": {"gap": 3}}
     said = " ".join(_explain_report_claims_labels_and_intervals({"audits": audits, "about": about}))
     assert "leaves out 0, and of all such pairs at most 5 % are expected in the wrong order." in said
     assert "a bias whose interval leaves out 0 need not be significant" in said

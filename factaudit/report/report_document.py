@@ -291,14 +291,6 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
                 "data sets, and of TPR or TNR against a limit it is said by the intervals of that one comparison. "
                 "“What was checked, and how” counts the tests of each check."
             )
-            others = [
-                f"“{check.title}”"
-                for audit in find_audit_declarations(results["audits"])
-                for check in audit.checks
-                if check.id in n_tests and check.controls.startswith("Benjamini–Hochberg")
-            ]
-            if others:
-                text += f" Another correction, of Benjamini and Hochberg, has {' and '.join(others)}."
         if results["audits"].get("estimate_differences"):
             text += (
                 " The model tells two systems apart where “wrong order” is small enough, also when adjusted for all "
