@@ -26,7 +26,6 @@ from factaudit.arrays.response_means import (
 )
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.factscore_agreement import (
-    classify_factscore_agreement_by_threshold,
     compute_factscore_agreement,
     compute_factscore_agreement_errors,
     compute_factscore_calibration,

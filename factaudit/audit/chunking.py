@@ -164,7 +164,8 @@ def compute_chunking_rates(
         if not len(long):
             continue
         chosen = list(dict.fromkeys(names))
-        place = np.ix_(np.array([judgements.evaluators.index(name) for name in chosen]), long)
+        which_evaluators = np.array([judgements.evaluators.index(name) for name in chosen])
+        place, repeats = np.ix_(which_evaluators, long), judgements.repeat_predictions
         part = Judgements(
             claims=judgements.claims.iloc[long].reset_index(drop=True),
             evaluators=tuple(chosen),
@@ -172,6 +173,7 @@ def compute_chunking_rates(
             prediction=judgements.prediction[place],
             score=judgements.score[place],
             status=judgements.status[place],
+            repeat_predictions=None if repeats is None else repeats[:, which_evaluators][:, :, long],
         )
         of_all = "of all claims, whatever the length of their documents" if at is None else ""
         which = of_all if is_known else _UNKNOWN_SIZE

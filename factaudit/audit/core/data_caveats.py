@@ -50,7 +50,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
                 "{evaluator} has scored no claim{where}: judge them first.", evaluator=evaluator, where=where
             )
             yield Finding("fail", evaluator, none[0]["dataset"], text, {"n_unscored": total})
-        elif matter:
+        if matter:
             worst = max((row for row in lacking if row["dataset"] in matter), key=lambda row: row["n_unscored"])
             lost = worst | {"n_lost": worst["n_unscored"] + (worst.get("n_guessed") or 0)}
             yield Finding(
@@ -70,7 +70,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
                     worst, "n", "n_unscored", "gap", "gap_min", "gap_max", "bacc", "bacc_min", "bacc_max"
                 ),
             )
-        elif any(row["n"] != row.get("n_unlabelled") for row in mine):
+        elif not none and any(row["n"] != row.get("n_unlabelled") for row in mine):
             said = make_statement(
                 "{row.n_lacking:number unscored claim} of {row.evaluator} cannot change "
                 + "on any one dataset " * (len(mine) > 1)  # of means over datasets nothing was looked at
