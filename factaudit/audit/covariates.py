@@ -102,7 +102,8 @@ def _compute_slopes(
                 }
                 if found.n_clusters is not None:
                     row["n_clusters"] = int(found.n_clusters[at, task])
-                yield row | {"reason": _explain_slope(row, rate)}
+                reasons = [_explain_slope(row, rate) or "", "a slope is over all groups: right is told of each"]
+                yield row | {"reason": join_reasons(reasons)}
 
 
 def _explain_slope(row: Row, rate: str) -> str | None:
@@ -207,7 +208,7 @@ def _start_row(
 ) -> Row:
     ends = ("", "_min", "_max") + (("_low", "_high") if intervals is not None else ())
     row: Row = {"task": task, "covariate": covariate.name, "rate": rate, "value": value, "evaluator": evaluator}
-    row |= {"n": 0, "n_unscored": 0, "n_clusters": None, "per": covariate.per if value == SLOPE else None}
+    row |= {"n": 0, "n_unscored": 0, "n_clusters": None, "per": covariate.per if value == SLOPE else ""}
     return row | dict.fromkeys(f"{key}{end}" for key in ("right", "difference") for end in ends)
 
 
