@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Extras for the tests, e.g. `make test EXTRAS=hf,local`: see pyproject.toml.
 EXTRAS ?=
-ALL_EXTRAS := hf,local,tokens,docs,ray,entities
+ALL_EXTRAS := hf,local,docs,ray,entities
 comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 
@@ -59,9 +59,9 @@ bench: $(VENV)/.installed-$(DEV)
 
 # Pages about commands, audits and data are made from the code; nothing of build/ is committed.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python docs/generate/audits.py docs/audits.md
-	$(BIN)/python docs/generate/reference.py docs/reference.md
-	$(BIN)/python docs/generate/data.py docs/data.md
+	$(BIN)/python docs/generate/audits.py docs/reference/audits.md
+	$(BIN)/python docs/generate/reference.py docs/reference/commands.md
+	$(BIN)/python docs/generate/data.py docs/reference/data.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html in a browser."
 

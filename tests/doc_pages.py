@@ -33,7 +33,13 @@ from factaudit.estimate.label_sample import read_sample
 ROOT = Path(__file__).resolve().parents[1]
 #: Published files, which are part of no checkout (as in tests/conftest.py).
 TOFUEVAL = Path(os.environ.get("FACTAUDIT_SHARED_DATA", ROOT.parent / "shared" / "data")) / "tofueval"
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "experiments/README.md"])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *(page for page in ROOT.rglob("docs/**/*.md") if page.name not in ("audits.md", "commands.md", "data.md")),
+        ROOT / "experiments/README.md",
+    ]
+)
 #: What cannot run here, by what the command line holds; its words are checked all the same.
 NOT_RUN = {
     "factaudit view": "serves until it is stopped",
@@ -131,7 +137,7 @@ def make_page_files(page: Path) -> None:
     claims.to_json("labelled.jsonl", orient="records", lines=True)
     Path("my_metric.py").write_text("def numbers(claim, doc):\n    return 0.5\n")
     (judge,) = re.findall(
-        r"^```yaml\n# judge.yaml\n(.*?)^```", (ROOT / "docs/judge_in_ci.md").read_text("utf-8"), re.M | re.S
+        r"^```yaml\n# judge.yaml\n(.*?)^```", (ROOT / "docs/guides/judge-in-ci.md").read_text("utf-8"), re.M | re.S
     )
     Path("judge.yaml").write_text(judge + "replicates: 20\n")
     Path("trusted.yaml").write_text(Path("judge.yaml").read_text())

@@ -362,8 +362,6 @@ def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, root:
     examples = printed["per_example_results"]
     pairs = np.array([[one["ground_truth_accuracy"], one["predicted_score"]] for one in examples])
     assert len(pairs) == printed["evaluated_count"] == 493
-    told = f"493 of the {printed['total_examples']} of all three models ({493 / printed['total_examples']:.1%})"
-    assert told.replace("%", " %") in (root / "docs/published.md").read_text(encoding="utf-8")
     found = compute_factscore_agreement_errors(pairs)
     for one in printed["metrics_by_threshold"].values():
         for theirs, ours in (

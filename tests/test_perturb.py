@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 
 import factaudit as fa
 from factaudit.audit.invariance import KIND_WORDS
-from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
 from factaudit.perturb.document_rules import split_document_into_passages
 from factaudit.perturb.rule_list import PERTURBATION_RULES, choose_perturbation_rules
 from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
 from factaudit.tables import validate_claims
-from factaudit.text.sentences import split_sentences
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "variants.md"
 
 
 def edits(kind: str, claim: str, doc: str = "") -> set[str]:
@@ -339,53 +336,3 @@ def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_f
     claims = fa.read_claims(tmp_path / "run" / "claims.parquet").set_index("claim_id")
     judged = fa.read_verdicts(tmp_path / "run" / "verdicts.parquet").query("evaluator == 'nli'")
     assert claims.loc[judged["claim_id"][judged["status"] == "ok"], "variant_of"].notna().sum() > 50
-
-
-# --------------------------------------------------------------------------------------------------------------- docs
-
-
-def counts_of(claims: pd.DataFrame) -> dict[str, int]:
-    made = add_claim_variants(claims)["kind"].value_counts()
-    return {kind: int(made.get(kind, 0)) for kind in PERTURBATION_RULES}
-
-
-def counts_on_page(column: str) -> dict[str, int]:
-    """The pairs of each kind on one corpus, as docs/variants.md has them."""
-    lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if line.startswith("|")
-    ]
-    heads = next(line for line in lines if column in line)
-    at = heads.index(column)
-    return {
-        line[0].strip("`"): int(line[at].replace(",", ""))
-        for line in lines
-        if len(line) == len(heads) and line[0].strip("`") in PERTURBATION_RULES
-    }
-
-
-def test_the_page_has_every_rule_with_its_example():
-    text = PAGE.read_text(encoding="utf-8")
-    for rule in PERTURBATION_RULES.values():
-        before, after = (one.replace("\n\n", " ¶ ") for one in rule.example)
-        assert f"| `{rule.kind}` | {rule.says} | {before} → {after} |" in text, rule.kind
-
-
-def test_the_page_has_the_pairs_of_minibench(minibench):
-    assert counts_on_page("minibench") == counts_of(minibench)
-
-
-@pytest.mark.slow
-def test_the_page_has_the_pairs_of_published_data(shared):
-    wice = convert("wice", [str(shared / "wice" / "dev.jsonl")]).claims
-    assert counts_on_page("WiCE") == counts_of(wice)
-    lines = (shared / "ragtruth" / "qa_test_text.jsonl").read_text(encoding="utf-8").splitlines()
-    answers = pd.DataFrame(map(pd.io.json.ujson_loads, lines))
-    rows = [
-        {"claim_id": f"{row.response_id}-{at}", "dataset": "RAGTruth QA", "claim": sentence, "doc": row.passages}
-        for row in answers.itertuples()
-        for at, sentence in enumerate(split_sentences(row.response))
-    ]
-    assert counts_on_page("RAGTruth QA") == counts_of(validate_claims(pd.DataFrame(rows)))
-    assert counts_on_page("LFQA") == counts_of(convert("lfqa", [str(shared / "lfqa")]).claims)

@@ -17,7 +17,7 @@ _PAGE_HEAD = """\
 <!-- Made by `make docs` from factaudit/audit/*.py: change it there. -->
 
 An audit answers one question about evaluators. Begin with `rates`. Each section says how to read the figures, what to
-do where they are bad, and what each key holds; [the glossary](glossary.md) explains words and papers.
+do where they are bad, and what each key holds; [the glossary](../glossary.md) explains words and papers.
 
 Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rows that are a product (pairs
 of systems, say) lie in `tables/NAME.parquet`; `results.json` has their summary, and says under `tables` where. Rates
@@ -25,7 +25,7 @@ are fractions in [0, 1] (the report shows percent), an undefined figure is null 
 leaves a denominator unseen.
 *Bounds* and *interval* say which figures have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are
 made; [keys that many audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
-of the invented texts of two [experiments](../experiments/README.md), quickstart and dfactscore_quickstart, and of
+of the invented texts of two [experiments](../../experiments/README.md), quickstart and dfactscore_quickstart, and of
 simulated judges (`judge-a`, `judge-b`) where no shipped data has what an audit asks for.
 """
 _SHARED_KEYS_HEAD = """\
@@ -54,7 +54,7 @@ doubt; `warn`: the figure says so, its interval leaves doubt (or there is none);
 Floors (`always-yes`, `always-no`, `random`) have none.
 
 A check that tests something states when nothing is wrong, and what its 5 % of false alarms are over;
-[statistics](statistics.md#false-alarms-of-findings) has how often each warned where nothing is wrong.
+[methods](../methods.md) has how often each warned where nothing is wrong.
 The report lists the checks that could not run, with the reason.
 
 | id | says | nothing is wrong when | controls |
@@ -99,7 +99,7 @@ def _render_audit_section(audit: Audit, heading: str = "##", figure: bool = Fals
     source = f" ({audit.source})" if audit.source else ""
     text = [f"{heading} `{audit.name}`\n", f"{audit.question}{source}\n"]
     if figure:
-        text.append(f"![{audit.title}](figures/{audit.name}.png)\n")
+        text.append(f"![{audit.title}](../figures/{audit.name}.png)\n")
     for title, words in (("How to read it", audit.text), ("Formula", audit.formula), ("Where it is bad", audit.remedy)):
         if words:
             text.append(f"**{title}.** {words}\n")
@@ -165,4 +165,4 @@ def _format_audit_option_default(value: object) -> str:
 
 if __name__ == "__main__":
     page = Path(sys.argv[1])
-    write_text(page, render_audits_page(load_builtin_audits(), page.parent / "figures"))
+    write_text(page, render_audits_page(load_builtin_audits(), page.parent.parent / "figures"))
