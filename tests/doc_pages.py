@@ -120,9 +120,9 @@ def make_page_files(page: Path) -> None:
     ):
         said = labels.assign(annotator="ben" if "ben" in name else "ann")
         said.to_csv(name, index=False) if name.endswith("csv") else said.to_json(name, orient="records", lines=True)
-    claims[["claim_id", "claim", "doc", "label", "system", "dataset"]].head(90).to_csv("answers.csv", index=False)
     judged = verdicts[verdicts["evaluator"] == "unigram"].head(90)
-    judged[["claim_id", "score"]].to_csv("judges.tsv", sep="\t", index=False)
+    answers = claims[["claim_id", "claim", "doc", "label", "system", "dataset"]].head(90)
+    answers.merge(judged[["claim_id", "score"]].rename(columns={"score": "judge"})).to_csv("answers.csv", index=False)
     rates = {"labelled_error_rate": [0.1, 0.2], "predicted_error_rate": [0.2, 0.25]}
     pd.DataFrame({"dataset": "d", "system": ["a", "b"], "evaluator": "e", "n": 100} | rates).to_csv(
         "leaderboard.csv", index=False
@@ -173,7 +173,13 @@ def _answer(body: dict, attempt: int) -> Plan:
     text = body["messages"][-1]["content"]
     if "topic" in text.lower() and "True or False" not in text:
         return Plan(text="Elena Varga (botanist)")
-    return Plan(text="- She was a botanist.\n" if "breakdown" in text or "independent facts" in text else "Yes")
+    return Plan(
+        text="- She was a botanist.\n"
+        if "breakdown" in text or "independent facts" in text
+        else "True"
+        if "True or False" in text
+        else "Yes"
+    )
 
 
 def _label_drawn_claims(sample: Path, prefixes: tuple[str, ...], labelled: set[str]) -> None:

@@ -57,7 +57,7 @@ def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokeni
     snapshot = None
     if source.as_posix() == HUB_WIKIPEDIA and not source.exists():
         snapshot = find_wikipedia_snapshot(out.parent)
-        # docs/performance.md: 48 MB of text a second; the hub's files hold about twice their size.
+        # Measured: 48 MB of text a second; the hub's files hold about twice their size.
         minutes = max(1, round(snapshot.total_bytes / 24e6 / 60))
         print_line(
             f"fetching  {snapshot.name}: {len(snapshot.files)} files, {snapshot.total_bytes / 1e9:.1f} GB, one by one; "

@@ -114,7 +114,7 @@ class FactScorer(ScoringEngine):
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
         own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
-        own |= {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
+        own |= {f"factscore_{one}": people for one in ("agreement", "calibration")}
         return own | super().audits()
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
