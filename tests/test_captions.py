@@ -180,4 +180,4 @@ def test_a_report_says_where_the_method_of_each_interval_stands() -> None:
         _explain_report_claims_labels_and_intervals({"audits": {"rates": [{}], "headroom": []}, "about": about})
     )
     assert "captions say how it is made" not in text
-    assert "the page on audits in the documentation how all are" in text
+    assert "the page of audits how all are" in text

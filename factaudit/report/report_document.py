@@ -279,7 +279,7 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         text = (
             f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); small figures in tables are "
         )
-        text += "intervals. Captions say how those in figures are made, the page on audits in the documentation how all are."
+        text += "intervals. Captions say how those in figures are made, the page of audits how all are."
         text = "".join(joint) + text
         if about.get("replicates") == 0:
             text = "No interval of a figure was computed."
