@@ -1,6 +1,6 @@
 """A verb of the command line: what it did it says in lines or, asked by ``--format json``, as one JSON document.
 
-A verb declares in ``json_keys`` what its document holds (the page of commands is made of it) and calls `print_json_output`
+A verb declares in ``json_keys`` what its document holds (the reference is made of it) and calls `print_json_output`
 with it. Its lines go to standard error then: standard output holds the document alone, or nothing where the work failed
 before there was an outcome. A test asks every verb.
 """
