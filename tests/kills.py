@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_server import FaultServer, Plan, completion, fingerprint
+from scripted_llm import find_facts_to_group
 
 #: Imports once, then forks for each line: {arguments, output, folder, limit} in, the process's id out; null in, the end
 #: of the one that was started first out.
@@ -143,12 +144,12 @@ class Books:
 
 def answer(prompt: str) -> str:
     """A model that does every task by looking at the words."""
+    if (asked := find_facts_to_group(prompt)) is not None:
+        facts = asked.split("\n")
+        return "\n".join([*facts[: len(facts) // 2], "- ===", *facts[len(facts) // 2 :]])
     if prompt.startswith("Please breakdown"):
         sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
         return f"- {sentence}\n- {sentence[:-1]} indeed."
-    if prompt.startswith("Each paragraph below"):
-        facts = prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip().split("\n")
-        return "\n".join([*facts[: len(facts) // 2], "- ===", *facts[len(facts) // 2 :]])
     if "True or False?" in prompt:
         return "False" if "3" in prompt.rsplit("Input:", 1)[-1] else "True"
     return "Yes" if sum(map(ord, prompt)) % 3 else "No"

@@ -49,6 +49,21 @@ class ScriptedLLM:
         return answer if isinstance(answer, ChatReply) else ChatReply("ok", answer, "stop")
 
 
+def find_facts_to_group(prompt: str) -> str | None:
+    """The lines of facts that a prompt wants grouped; None where it asks for something else."""
+    asked, _, rest = prompt.rpartition("\nNext, refer to the paragraph again")
+    return (
+        asked.rsplit("independent facts: ", 1)[1].partition("\n")[2]
+        if rest.endswith("repeat the independent facts.\n")
+        else None
+    )
+
+
+def find_paragraph_to_group(prompt: str) -> str:
+    """The paragraph whose facts a prompt wants grouped."""
+    return prompt.rsplit("independent facts: ", 1)[1].partition("\n")[0]
+
+
 def answer_two_facts(prompt: str) -> str:
     """Two facts a sentence; a fact is true unless it says so."""
     if prompt.startswith("Please breakdown"):

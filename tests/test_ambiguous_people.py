@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scripted_llm import ScriptedLLM
+from scripted_llm import ScriptedLLM, find_paragraph_to_group
 
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
 from factaudit.engines.dfactscore.engine import DFactScorer
@@ -70,7 +70,7 @@ def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.Tem
         groups[one.output] = layouts[number % len(layouts)](list(by_mark.values()))
 
     def answer(prompt: str) -> str:
-        return groups[prompt.rsplit("Paragraph: ", 1)[1].split("\nFacts:\n")[0]]
+        return groups[find_paragraph_to_group(prompt)]
 
     out = tmp_path_factory.mktemp("ambiguous")
     scorer = DFactScorer(

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from llm_server import FaultServer, Plan
-from scripted_llm import Killed, ScriptedLLM
+from scripted_llm import Killed, ScriptedLLM, find_facts_to_group
 
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, score_dfactscore_files
@@ -48,8 +48,7 @@ def answer(prompt: str) -> str:
     if "True or False?" in prompt:
         fact = prompt.rsplit("Input: ", 1)[1].split(" True or False?")[0]
         return str(fact in prompt.split("\n\nInput: ")[0])
-    if prompt.startswith("Each paragraph below"):
-        facts = prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip()
+    if (facts := find_facts_to_group(prompt)) is not None:
         return facts.replace("- Another", "- ===\n- Another")
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
@@ -81,8 +80,8 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
 
 def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: TopicLookup) -> None:
     def answer_grouping(prompt: str) -> str:
-        if prompt.startswith("Each paragraph below"):
-            facts = prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip().splitlines()
+        if (asked := find_facts_to_group(prompt)) is not None:
+            facts = asked.splitlines()
             return "\n".join([*facts[:3], "- ===", *facts[3:]])
         return answer(prompt)
 
@@ -267,7 +266,7 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     def failing(task: Callable[[str], bool]) -> ScriptedLLM:
         return ScriptedLLM(lambda prompt: ChatReply("error", error="gave up") if task(prompt) else answer(prompt))
 
-    grouping = score(knowledge, failing(lambda p: p.startswith("Each paragraph")), bios(MERGED), gamma=0)
+    grouping = score(knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED), gamma=0)
     (row,) = grouping.responses
     assert (row["factscore"], row["dfactscore"]) == (1.0, None)
     # One group for all the facts is the worst that the grouping might have said.

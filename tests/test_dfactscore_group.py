@@ -167,17 +167,26 @@ def test_the_heuristic_groups_anything(name: str, sentences: list[str], facts: l
 
 
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
-    ours = FactGroupingDemonstrations.load()
-    assert [len(groups) > 1 for _, _, groups in ours.examples] == [False, True, False, True]
+    shown = FactGroupingDemonstrations.load()
+    assert [len(groups) for _, _, groups in shown.examples] == [1, 3, 1, 3]
+    assert [text[:13] for text, *_ in shown.examples[:2]] == ["Park Chan-woo", "Gavin Hamilto"]  # as Table 8 prints
 
 
-def test_the_prompt_has_every_demonstration_and_then_the_paragraph() -> None:
-    ours = FactGroupingDemonstrations.load()
-    prompt = ours.make_prompt("He was born.", ["He was born."])
-    assert prompt.count("Paragraph: ") == 5
-    assert prompt.count("\n- ===\n") == 3
-    assert prompt.endswith("\n\nParagraph: He was born.\nFacts:\n- He was born.\nFacts by person:\n")
-    assert ours.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
+def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
+    shown = FactGroupingDemonstrations((("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),))))
+    task = (
+        "Next, refer to the paragraph again and see if it explicitly states that it contains the biographies of "
+        "multiple individuals. If there are multiple biographies, split the independent facts from different biography "
+        'using "====". If the paragraph does not contain multiple biographies from different individuals, repeat the '
+        "independent facts.\n"
+    )
+    assert shown.make_prompt("He was born.", ["He was.", "Born."]) == (
+        "Please breakdown the following sentence into independent facts: A. B.\n- A1.\n- B1.\n"
+        f"{task}- A1.\n- =====\n- B1.\n\n"
+        f"Please breakdown the following sentence into independent facts: C.\n- C1.\n{task}- C1.\n\n"
+        f"Please breakdown the following sentence into independent facts: He was born.\n- He was.\n- Born.\n{task}"
+    )
+    assert shown.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
 
 
 def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:

@@ -177,9 +177,10 @@ def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge
     llm = ScriptedLLM(answer_two_facts)
     result = scorer(knowledge, llm).score(["Ada Fenn", "Ada Fenn"], ["", "Sure, here is her life."])
     assert llm.prompts == []
-    assert [row["reason"] for row in result["responses"]] == ["no fact", "no fact"]
+    assert [row["reason"] for row in result["responses"]] == ["abstained", "no fact"]
     assert [row["score"] for row in result["responses"]] == [None, None]
-    assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 2)
+    assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 1)
+    assert (result["n_abstained"], result["n_left_out_sentences"]) == (1, 1)
 
 
 def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
@@ -331,7 +332,7 @@ def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: Top
 def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: TopicLookup) -> None:
     scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry."), make_response("A", "")])
     assert scored.claims["claim"].isna().all()
-    assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 0], 0)
+    assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 1], 0)
     assert scored.summary["score"] is None
     assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 1)
 
@@ -362,7 +363,7 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
     [
         ({"llm": None}, "the verifier 'retrieval' needs an LLM"),
         ({"parser": "orginal"}, "did you mean 'original'"),
-        ({"abstain": "generics"}, "did you mean 'generic'"),
+        ({"abstain": "originl"}, "did you mean 'original'"),
         ({"verifiers": ["rouge22"]}, "unknown evaluator 'rouge22'"),
         ({"verifiers": []}, "needs a verifier"),
         ({"verifiers": ["rouge2", "rouge2"]}, "rouge2"),

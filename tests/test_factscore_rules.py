@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.fact_decomposition import (
     DecompositionDemonstrations,
     remove_repeated_decomposed_facts,
+    split_response_sentences,
     split_sentences_for_decomposition,
 )
 from factaudit.engines.fact_verification import (
@@ -98,6 +101,11 @@ def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
         ("Surendra Oldkirk was a poet.", False),
         ("Pleased with it, she left.", False),
         ("She said: Sure.", False),
+        ("Let me know is a song by Róisín Murphy.", False),
+        ("Feel free is an album.", False),
+        ("Here's Little Richard is the album with his story and facts.", False),
+        ("I hope this helps!", True),
+        ("Let me know if you need more.", True),
     ],
 )
 def test_boilerplate(sentence: str, is_one: bool) -> None:
@@ -366,10 +374,11 @@ def test_a_score_never_contradicts_its_prediction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "generic", "perplexity"),
+    ("output", "original", "perplexity"),
     [
         ("I'm sorry, I do not know her.", True, False),
         ("Could you provide more details?", True, False),
+        ("In 2016 she asked the club to provide more boats.", True, False),
         ("I could not find any information [1] on her.", False, True),
         ("Ada is a miller [1].\n\nThere is no information on her son.", False, False),
         ("There are many. But there is no information on Ada.\n\nMore text.", False, True),
@@ -379,12 +388,42 @@ def test_a_score_never_contradicts_its_prediction() -> None:
         ("Ada is a miller.", False, False),
     ],
 )
-def test_abstention(output: str, generic: bool, perplexity: bool) -> None:
-    assert is_abstaining_response(output) is is_abstaining_response(output, "generic") is generic
+def test_the_originals_abstentions(output: str, original: bool, perplexity: bool) -> None:
+    assert is_abstaining_response(output, "original") is original
     assert is_abstaining_response(output, "perplexity_ai") is perplexity
     assert not is_abstaining_response(output, "none")
 
 
+ABSTENTIONS = yaml.safe_load((Path(__file__).parent / "golden" / "abstentions.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("output", "abstains"), [(one, kind) for kind, many in ABSTENTIONS.items() for one in many])
+def test_abstentions(output: str, abstains: bool) -> None:
+    assert is_abstaining_response(output) is abstains
+
+
+def test_abstentions_of_the_labelled_responses(shared: Path) -> None:
+    files = [shared / f"factscore/labeled/{system}.jsonl" for system in ("ChatGPT", "InstructGPT")]
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    labelled = [row["annotations"] is None for row in rows]
+    assert (len(rows), sum(labelled)) == (366, 27)
+    assert [is_abstaining_response(row["output"]) for row in rows] == labelled
+    original = [is_abstaining_response(row["output"], "original") for row in rows]
+    assert [row["output"] for row, one, label in zip(rows, original, labelled, strict=True) if one != label] == [""]
+
+
+# ------------------------------------------------------------------------------------------------------- Markdown
+
+MARKDOWN = yaml.safe_load((Path(__file__).parent / "golden" / "markdown.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("row", MARKDOWN, ids=[row["shape"] for row in MARKDOWN])
+def test_lines_that_only_lay_a_response_out_are_left_out_and_counted(row: dict[str, Any]) -> None:
+    found = split_response_sentences(row["text"])
+    assert [one.text for one in found if not one.is_left_out] == row["sentences"]
+    assert sum(one.is_left_out for one in found) == row["left_out"]
+
+
 def test_an_unknown_detector_is_refused() -> None:
-    with pytest.raises(UsageError, match="did you mean 'generic'"):
-        is_abstaining_response("x", "generik")
+    with pytest.raises(UsageError, match="did you mean 'original'"):
+        is_abstaining_response("x", "originel")

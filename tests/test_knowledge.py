@@ -514,7 +514,7 @@ def test_policies_for_topics_without_a_page(
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
     TopicLookup(db, "skip").check_topics(["Nobody"])
-    with pytest.raises(InputError, match="2 problems\n  no page for the topic 'Nobody'\n  no page for the topic 'No1'"):
+    with pytest.raises(InputError, match="2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for the topic 'No1'"):
         TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
     online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api, pause=0))
     page, status, reason = online.find_page("Ada Fenn the miller")

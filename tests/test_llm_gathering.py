@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from conftest import run_command
 from llm_server import FaultServer, Plan
+from scripted_llm import find_facts_to_group
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError
@@ -43,8 +44,8 @@ def answer(body: dict[str, Any], attempt: int = 0) -> Plan:
     if "True or False?" in prompt:
         fact = prompt.rsplit("Input: ", 1)[1].split(" True or False?")[0]
         return Plan(text=str(fact in prompt.split("\n\nInput: ")[0]))
-    if prompt.startswith("Each paragraph below"):
-        return Plan(text=prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip())
+    if (facts := find_facts_to_group(prompt)) is not None:
+        return Plan(text=facts)
     return Plan(text="- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1])
 
 

@@ -70,7 +70,7 @@ class EngineSettings(BaseModel):
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
     passage_tokens: int | None = Field(default=None, ge=1)
     parser: Literal["strict", "original"] = "strict"
-    abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
+    abstain: Literal["declines", "original", "perplexity_ai", "none"] = "declines"
     gamma: float = Field(default=DEFAULT_GAMMA, ge=0)
     max_facts: int = Field(default=MAX_FACTS, ge=1)
     min_characters: int = Field(default=MIN_FACT_CHARACTERS, ge=0)

@@ -24,6 +24,7 @@ from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
 from factaudit.text.core_facts import select_core_facts
 from factaudit.text.demonstrations import read_fact_demonstrations
+from factaudit.text.markdown import split_markdown_lines
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
 
@@ -65,6 +66,29 @@ def split_sentences_for_decomposition(text: str) -> list[str]:
     ]
 
 
+def _is_single_word(sentence: str) -> bool:
+    # Chinese and Japanese have no spaces: a sentence of theirs is told by its full stop.
+    return len(sentence.split()) == 1 and not sentence.endswith(("。", "！", "？"))
+
+
+def split_response_sentences(text: str) -> list[SentenceDecomposition]:
+    """The sentences of a response, and the lines that nobody is asked about (`LEFT_OUT_SENTENCES`), in order.
+
+    What a model only thought is no part of the text; a list item or a row of a table begins a sentence of its own.
+    """
+    found: list[SentenceDecomposition] = []
+    n_sentences = 0
+    for line in split_markdown_lines(strip_thoughts(text)):
+        if not line.is_text:
+            found.append(SentenceDecomposition(line.text, "markup"))
+            continue
+        for sentence in split_sentences_for_decomposition(line.text):
+            is_talk = is_boilerplate_reply_sentence(sentence, is_first_sentence=not n_sentences)
+            found.append(SentenceDecomposition(sentence, "boilerplate" if is_talk else "given"))
+            n_sentences += 1
+    return found
+
+
 def _merge_wrongly_split_sentences(punkt_sentences: Sequence[str]) -> list[str]:
     joined: list[str] = []
     for sentence in punkt_sentences:
@@ -74,8 +98,8 @@ def _merge_wrongly_split_sentences(punkt_sentences: Sequence[str]) -> list[str]:
             joined.append(sentence)
     mended: list[str] = []
     for number, sentence in enumerate(joined):
-        alone = number == 1 and len(joined[0].split()) == 1
-        if mended and (alone or len(sentence.split()) == 1 or (sentence[0].isalpha() and not sentence[0].isupper())):
+        alone = number == 1 and _is_single_word(joined[0])
+        if mended and (alone or _is_single_word(sentence) or sentence[0].islower()):
             mended[-1] += f" {sentence}"
         else:
             mended.append(sentence)
@@ -217,12 +241,9 @@ def keep_core_facts(record: DecompositionRecord, topic: str) -> DecompositionRec
 
 
 def make_undecomposed_record(text: str, status: str, reason: str | None) -> DecompositionRecord:
-    """A text that nobody is asked to decompose: each sentence but boilerplate stands for its facts, unscored."""
+    """A text that nobody is asked to decompose: each sentence that is not left out stands for its facts, unscored."""
     told = tuple(
-        SentenceDecomposition(one, "boilerplate")
-        if is_boilerplate_reply_sentence(one, is_first_sentence=not number)
-        else SentenceDecomposition(one, status, error=reason)
-        for number, one in enumerate(split_sentences_for_decomposition(strip_thoughts(text)))
+        one if one.is_left_out else replace(one, status=status, error=reason) for one in split_response_sentences(text)
     )
     facts = (
         AtomicFact(one.text, sentence=number, failure_status=status) for number, one in enumerate(told) if one.is_failed
@@ -240,9 +261,10 @@ async def decompose_into_facts(
     filter_facts: Callable[[str, Sequence[str]], list[str]] | None = None,
     unique_by_sentence: bool = False,
 ) -> DecompositionRecord:
-    """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
+    """A text's sentences with their facts, one call a sentence, all at once; for what `split_response_sentences`
+    leaves out nothing is asked.
 
-    What a model only thought is no part of the text. Of a reply that broke off at its limit, the last line is no fact;
+    Of a reply that broke off at its limit, the last line is no fact;
     one that neither has facts nor says that there are none is ``unparsed``. A sentence whose call failed, or whose
     reply could not be read, stands for its facts itself (`AtomicFact.failure_status`).
 
@@ -250,25 +272,23 @@ async def decompose_into_facts(
     None: all stay. unique_by_sentence: as of `remove_repeated_decomposed_facts`.
     """
 
-    async def one(numbered: tuple[int, str]) -> tuple[SentenceDecomposition, list[str], int]:
-        number, sentence = numbered
-        if is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
-            return SentenceDecomposition(sentence, "boilerplate"), [], 0
+    async def one(found: SentenceDecomposition) -> tuple[SentenceDecomposition, list[str], int]:
+        if found.is_left_out:
+            return found, [], 0
+        sentence = found.text
         reply = await ask(demonstrations.make_request(sentence))
         answer = extract_llm_answer(reply, is_whole=lambda text: "\n" in text.strip())
         cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
         if answer.status != "ok":
             return SentenceDecomposition(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
-        found = parse_reply_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
-        if not found.facts and not found.says_no_facts:
+        told = parse_reply_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
+        if not told.facts and not told.says_no_facts:
             error = "no facts, and no word that there are none"
             return SentenceDecomposition(sentence, "unparsed", reply.text, error, cut), [], 0
-        left = found.facts if filter_facts is None else await asyncio.to_thread(filter_facts, sentence, found.facts)
-        return SentenceDecomposition(sentence, "ok", reply.text, None, cut), left, len(found.facts) - len(left)
+        left = told.facts if filter_facts is None else await asyncio.to_thread(filter_facts, sentence, told.facts)
+        return SentenceDecomposition(sentence, "ok", reply.text, None, cut), left, len(told.facts) - len(left)
 
-    made = await run_coroutines_concurrently(
-        map(one, enumerate(split_sentences_for_decomposition(strip_thoughts(text))))
-    )
+    made = await run_coroutines_concurrently(map(one, split_response_sentences(text)))
     kept, n_duplicates, n_cut = remove_repeated_decomposed_facts(
         [own for _, own, _ in made], max_facts, unique_by_sentence
     )

@@ -47,7 +47,7 @@ def build_fact_claims_table(
             "system": response.system,
             "response_id": response.response_id,
             "topic": response.topic,
-            "response": " ".join(one.text for one in made.sentences if one.status != "boilerplate") or None,
+            "response": " ".join(one.text for one in made.sentences if not one.is_left_out) or None,
             **dict(zip(HUMAN_FACT_COUNTS, response.human or (), strict=False)),
         }
         if not made.facts:

@@ -11,10 +11,14 @@ import pandas as pd
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.knowledge.docdb import KnowledgePage
 
+#: Talk to the user, and lines that only lay a text out.
+LEFT_OUT_SENTENCES = ("boilerplate", "markup")
+
 
 @dataclass(frozen=True, slots=True)
 class SentenceDecomposition:
-    """A sentence and what became of it: ``given``, ``boilerplate`` (nothing was asked), else the reply's status.
+    """A sentence and what became of it: ``given``, ``boilerplate`` or ``markup`` (left out: nothing was asked),
+    else the reply's status.
 
     truncated: the reply broke off at the limit of tokens.
     """
@@ -28,7 +32,12 @@ class SentenceDecomposition:
     @property
     def is_failed(self) -> bool:
         """Whether its facts could not be had."""
-        return self.status not in ("ok", "given", "boilerplate")
+        return self.status not in ("ok", "given", *LEFT_OUT_SENTENCES)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it states nothing, so that nobody was asked about it."""
+        return self.status in LEFT_OUT_SENTENCES
 
 
 @dataclass(frozen=True, slots=True)

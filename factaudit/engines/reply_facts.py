@@ -68,18 +68,26 @@ _LINE_WITHOUT_TEXT = re.compile(r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*
 #: A base model goes on with another sentence of its own.
 _NEXT_TASK = re.compile(r"^\W*please\s+break\s?down\s+the\s+following\b", re.IGNORECASE)
 
+#: What follows a title that begins like talk: "Let me know is a song", "I'm Sorry" was a hit.
+_NAMES_A_WORK = (
+    r"[^\w.!?]*\s(?:is|was|are|were|became|has|had|reached|appears|appeared|won|sold|peaked|stars|features)\b"
+)
 _GREETING = r"(?:Sure|Certainly|Of course|Absolutely|Okay|OK|Alright|Great)(?: thing)?"
 _OPENING_CHATTER = re.compile(
     rf"^(?:{_GREETING}\W*$|{_GREETING}\s*[!.,:–—-]+\s*(?:[Hh]ere\b|I\b|[Ll]et\b|[Bb]elow\b|[Tt]he following\b)"
-    r"|Here(?:['’]s| is| are)\b.*\b(?:biograph\w*|overview|summary|facts?|information|details|profile|introduction"
+    r"|Here(?:['’]s| is| are)\b"
+    r"(?!.*\b(?:is|was|are|were) (?:a|an|the|one)\b)"
+    r".*\b(?:biograph\w*|overview|summary|facts?|information|details|profile|introduction"
     r"|description|answer|response|list|breakdown|(?:what|everything) I)\b)",
     re.DOTALL,
 )
 _CHATTER_ANYWHERE = re.compile(
-    r"^(?:This sentence does not contain any facts"
-    r"|Please (?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|refer"
+    r"^(?:This sentence does not contain any facts|(?:"
+    r"Please (?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|refer"
     r"|remember|be aware|keep|do not hesitate|don['’]t hesitate|visit|contact|try)\b"
-    r"|Let me know\b|Feel free to\b|I hope (?:this|that|these)\b|Is there anything else\b"
+    r"|Let me know|Feel free|Is there anything else)\b"
+    rf"(?!{_NAMES_A_WORK})"
+    r"|I hope (?:this|that|these)\b"
     r"|(?:Sure, |Certainly[,!] )?Here(?:['’]s| is| are)\b.*:\s*$)",
     re.DOTALL,
 )
@@ -126,10 +134,18 @@ def parse_reply_facts(reply: str, min_characters: int = MIN_FACT_CHARACTERS) -> 
             none = True
             continue
         fact = _remove_fact_markup(fact)
-        talk = not bulleted and (_CHATTER_AROUND_FACTS.match(line) or _LINE_WITHOUT_TEXT.match(line))
-        if len(fact) > min_characters and not (talk or _NEVER_A_FACT.match(fact) or fact.endswith(":")):
+        is_never = _NEVER_A_FACT.match(fact)
+        if is_never and re.match(_NAMES_A_WORK, fact[is_never.end() :]):
+            is_never = None
+        talk = not bulleted and (_is_talk_around_facts(line) or _LINE_WITHOUT_TEXT.match(line))
+        if len(fact) > min_characters and not (talk or is_never or fact.endswith(":")):
             facts.append(fact)
     return ReplyFacts(facts, none and not facts)
+
+
+def _is_talk_around_facts(line: str) -> bool:
+    found = _CHATTER_AROUND_FACTS.match(line)
+    return found is not None and re.match(_NAMES_A_WORK, line[found.end() :]) is None
 
 
 def _remove_fact_markup(fact: str) -> str:

@@ -14,9 +14,7 @@ from factaudit.engines.conversations import read_conversations
 from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, DFactScoreSettings
 from factaudit.engines.fact_decomposition import (
     DecompositionDemonstrations,
-    is_boilerplate_reply_sentence,
-    split_sentences_for_decomposition,
-    strip_thoughts,
+    split_response_sentences,
 )
 from factaudit.engines.factscore.experiment import (
     FactScoreExperiment,
@@ -49,9 +47,9 @@ class _DecompositionCalls:
 
     def requests(self, texts: Iterable[str]) -> Iterator[ChatRequest]:
         for text in texts:
-            for number, sentence in enumerate(split_sentences_for_decomposition(strip_thoughts(text))):
-                if not is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
-                    request = self.demonstrations.make_request(sentence)
+            for sentence in split_response_sentences(text):
+                if not sentence.is_left_out:
+                    request = self.demonstrations.make_request(sentence.text)
                     yield ChatRequest(request.messages, self.settings.request_params(request.params))
 
 

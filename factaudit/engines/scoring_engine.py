@@ -80,7 +80,7 @@ class ScoringEngine:
             ``response`` or ``dndscore``, by a call a fact (`factaudit.engines.decontextualization`).
         entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
         retriever: how passages are chosen. parser: ``strict`` or ``original`` (`factaudit.engines.fact_verification`).
-        abstain: ``generic``, ``perplexity_ai`` or ``none``.
+        abstain: ``declines``, ``original``, ``perplexity_ai`` or ``none``.
         core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).
         npm: combine the LLM's verdict with a nonparametric probability.
@@ -101,7 +101,7 @@ class ScoringEngine:
     entity_filter: str | None = None
     retriever: PassageRetriever = field(default_factory=PassageRetriever)
     parser: str = "strict"
-    abstain: str = "generic"
+    abstain: str = "declines"
     max_facts: int = MAX_FACTS
     min_characters: int = MIN_FACT_CHARACTERS
     irrelevant: str = "exclude"

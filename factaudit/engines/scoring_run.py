@@ -85,6 +85,8 @@ def score_response_files(
             say(line)
         n_facts, n_unscored, n_failed = (summary[key] for key in ("n_facts", "n_unscored", "n_failed_sentences"))
         told = f"; {format_count(n_failed, 'sentence')} not decomposed" if n_failed else ""
+        n_left_out = summary["n_left_out_sentences"]
+        told += f"; {format_count(n_left_out, 'line')} of layout or talk left out" if n_left_out else ""
         say(f"facts     {n_facts - n_failed:>9,}, {n_unscored - n_failed:,} of them unscored{told}")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")

@@ -7,7 +7,9 @@ are understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, valu
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import html
 import json
 import os
 import re
@@ -35,6 +37,14 @@ DATABASE_PATH_VARIABLE = "FACTSCORE_DB_PATH"
 MAX_HASHED_BYTES = 100 << 20
 #: A file without an index on the title is read whole at each look-up: bearable up to this size.
 MAX_UNINDEXED_BYTES = 64 << 20
+
+#: Titles that a topic without a page is compared with.
+MAX_COMPARED_TITLES = 5_000
+_APOSTROPHES, _DASHES = "['’‘´`ʼ]", "[-‐‑–—−]"
+#: Letters that Unicode doesn't take apart.
+_LETTERS_WITHOUT_ACCENTS = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
+)
 
 _SQLITE_HEADER = b"SQLite format 3\x00"
 
@@ -122,6 +132,7 @@ class DocDB:
         forms = _list_docdb_title_variants(normal)
         if (redirected := self._find_redirected_page(topic)) is not None:
             return redirected
+        forms += [form for form in self._list_spelling_variants(forms) if form not in forms]
         for title in forms:
             passages = self.passages(title)
             if passages is not None:
@@ -129,8 +140,38 @@ class DocDB:
         for title in forms:
             if (redirected := self._find_redirected_page(title)) is not None:
                 return redirected
-        other = self._find_title_in_any_case(normal)
+        other = next(filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None)
         return None if other is None else KnowledgePage(other, self.passages(other) or (), "normalised")
+
+    def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
+        """Titles that a topic without a page may mean: equal but for accents and punctuation, else similar ones.
+
+        Of a large source only the titles that begin with the same letters are looked at.
+        """
+        normal = normalise_page_title(topic)
+        start = "" if not self.has_more_pages_than(MAX_COMPARED_TITLES) else normal[:3]
+        query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
+        rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
+        plain = {str(row[0]): _fold_title(str(row[0])) for row in rows}
+        wanted = _fold_title(normal)
+        same = [title for title, folded in plain.items() if folded == wanted]
+        if not same:
+            words = set(wanted.split())
+            same = [title for title, folded in plain.items() if words and words <= set(folded.split())]
+        near = difflib.get_close_matches(wanted, sorted(set(plain.values())), n, cutoff=0.85)
+        return (same or [title for one in near for title, folded in plain.items() if folded == one])[:n]
+
+    def _list_spelling_variants(self, titles: list[str]) -> list[str]:
+        """The titles as a source may write them: with each kind of apostrophe and dash, decomposed accents, "_"."""
+        marked = [
+            re.sub(_APOSTROPHES, apostrophe, re.sub(_DASHES, dash, title))
+            for title in titles
+            for apostrophe in ("'", "’")
+            for dash in ("-", "–")
+        ]
+        forms = [*titles, *marked]
+        forms += [unicodedata.normalize("NFD", form) for form in forms]
+        return list(dict.fromkeys([*forms, *(form.replace(" ", "_") for form in forms)]))
 
     def titles(self) -> Iterator[str]:
         """All titles in order, read a block at a time."""
@@ -269,6 +310,15 @@ class DocDB:
 def normalise_page_title(title: str) -> str:
     """A title with spaces for underscores, single spaces for runs of white space, and accents as Wikipedia has them."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", title).replace("_", " ")).strip()
+
+
+def _fold_title(title: str) -> str:
+    """A title's letters and digits without case and accents."""
+    letters = unicodedata.normalize("NFKD", html.unescape(normalise_page_title(title))).casefold()
+    letters = letters.translate(_LETTERS_WITHOUT_ACCENTS)
+    return " ".join(
+        re.findall(r"\w+", "".join(one for one in letters if not unicodedata.combining(one) and one not in "'’´`"))
+    )
 
 
 def _list_docdb_title_variants(title: str) -> list[str]:

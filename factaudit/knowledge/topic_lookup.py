@@ -21,6 +21,7 @@ class TopicLookup:
     missing: str = "skip"
     wikipedia: WikipediaPageCache | None = None
     _absent: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _reasons: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.missing not in MISSING_TOPIC_POLICIES:
@@ -41,8 +42,15 @@ class TopicLookup:
         if self.missing == "error":
             lost = [topic for topic in dict.fromkeys(topics) if self.db.find(topic) is None]
             if lost:
-                problems = [Problem(f"no page for the topic {topic!r}") for topic in lost]
+                problems = [Problem(self._say_no_page(topic)) for topic in lost]
                 raise InputError(str(self.db.path), problems)
+
+    def _say_no_page(self, topic: str) -> str:
+        if topic not in self._reasons:
+            near = self.db.suggest_titles(topic)
+            told = f"; there is {', '.join(map(repr, near))}" if near else ""
+            self._reasons[topic] = f"no page for the topic {topic!r} in the knowledge source{told}"
+        return self._reasons[topic]
 
     def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
         """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
@@ -52,7 +60,7 @@ class TopicLookup:
         # A large file is read through for a title that it lacks: once is enough.
         self._absent.add(topic)
         if self.missing != "wikipedia" or self.wikipedia is None:
-            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source"
+            return None, "skipped", self._say_no_page(topic)
         try:
             page = self.wikipedia.find_page(topic)
         except FactauditError as error:

@@ -97,6 +97,7 @@ SHARED_COLUMNS: dict[str, Column] = {
         name: Column(heading, "count", what, shown="any")
         for name, heading, what in (
             ("n_failed_sentences", "sentences not decomposed", "each counts as a fact without a verdict"),
+            ("n_left_out_sentences", "lines left out", "headings, rules, code and talk to the user: not decomposed"),
             ("n_truncated_sentences", "broken off", "decompositions cut off at the limit of tokens"),
             ("n_duplicates", "repeated", "facts removed as repeated in a response"),
             ("n_cut", "cut", "facts beyond the limit of a response"),

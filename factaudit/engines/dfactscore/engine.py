@@ -58,7 +58,14 @@ from factaudit.signature import make_signature
 from factaudit.text.display_text import join_reasons
 
 #: What is added up over responses.
-SUMMED_COUNTS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered")
+SUMMED_COUNTS = (
+    "n_failed_sentences",
+    "n_left_out_sentences",
+    "n_truncated_sentences",
+    "n_duplicates",
+    "n_cut",
+    "n_filtered",
+)
 #: The figures where no response holds a fact.
 EMPTY_SUMMARY: Row = {"system": ALL_TOGETHER, "n_answered": 0, "respond_ratio": 0.0}
 EMPTY_SUMMARY |= dict.fromkeys(("factscore", "dfactscore"))

@@ -147,13 +147,13 @@ class FactGroupingDemonstrations:
         return hash_texts(json.dumps(self.examples, ensure_ascii=False))
 
     def make_prompt(self, paragraph: str, facts: Sequence[str]) -> str:
-        """The demonstrations, then the paragraph with its facts."""
+        """MF's prompt (Table 8): the demonstrations, then the paragraph with its facts."""
         blocks = [
             _format_ungrouped_facts(text, given)
-            + "\n- ===\n".join("\n".join(f"- {fact}" for fact in group) for group in groups)
+            + f"- {_GROUP_SEPARATOR}\n".join("".join(f"- {fact}\n" for fact in group) for group in groups)
             for text, given, groups in self.examples
         ]
-        return "\n\n".join([_GROUPING_TASK, *blocks, _format_ungrouped_facts(paragraph, facts)])
+        return "\n".join([*blocks, _format_ungrouped_facts(paragraph, facts)])
 
     def make_request(self, paragraph: str, facts: Sequence[str]) -> ChatRequest:
         """The prompt as one user message, with room for all facts in the reply."""
@@ -163,17 +163,21 @@ class FactGroupingDemonstrations:
         return ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room})
 
 
+#: MF's words, as Table 8 prints them.
+_PARAGRAPH_TASK = "Please breakdown the following sentence into independent facts: "
 _GROUPING_TASK = (
-    "Each paragraph below is followed by the facts that were taken from it, in order. A paragraph may be the biography "
-    "of one person, or say openly that it tells of several people. Write the facts again, unchanged and each exactly "
-    "once. If the paragraph says that it tells of several people, put the facts of each person together and a line "
-    '"- ===" between one person and the next. If it does not say so, write no such line, even where facts seem to '
-    "contradict each other."
+    "Next, refer to the paragraph again and see if it explicitly states that it contains the biographies of multiple "
+    "individuals. If there are multiple biographies, split the independent facts from different biography using "
+    '"====". If the paragraph does not contain multiple biographies from different individuals, repeat the independent '
+    "facts.\n"
 )
+#: What stands between two people in the demonstrations that Table 8 prints.
+_GROUP_SEPARATOR = "====="
 
 
 def _format_ungrouped_facts(paragraph: str, facts: Sequence[str]) -> str:
-    return f"Paragraph: {paragraph.strip()}\nFacts:\n" + "".join(f"- {fact}\n" for fact in facts) + "Facts by person:\n"
+    told = "".join(f"- {fact}\n" for fact in facts)
+    return f"{_PARAGRAPH_TASK}{paragraph.strip()}\n{told}{_GROUPING_TASK}"
 
 
 def _parse_fact_grouping_demonstration(

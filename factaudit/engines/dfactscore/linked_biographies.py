@@ -112,6 +112,7 @@ def build_linked_biography_rows(
                 "grouping": {
                     name: _make_linked_biography_grouping_row(found) for name, found in record.groupings.items()
                 },
+                "n_left_out_sentences": sum(sentence.is_left_out for sentence in told.sentences),
                 "n_truncated_sentences": sum(sentence.truncated for sentence in told.sentences),
                 "n_duplicates": told.n_duplicates,
                 "n_cut": told.n_cut,

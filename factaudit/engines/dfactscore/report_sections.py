@@ -34,6 +34,7 @@ def build_dfactscore_facts_section(
         for key, told in (
             ("n_unparsed", "replies of the verifier that do not clearly state True or False"),
             ("n_failed_sentences", "sentences whose decomposition failed (each stands for its facts, unscored)"),
+            ("n_left_out_sentences", "headings, rules, code and talk to the user, of which no facts were asked"),
             ("n_truncated_sentences", "decompositions that broke off at the limit of tokens"),
             ("n_cut", f"facts cut beyond {max_facts} a response"),
             ("n_filtered", "facts of replies that the entity filter removed"),

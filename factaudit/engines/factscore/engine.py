@@ -153,9 +153,12 @@ class FactScorer(ScoringEngine):
         n, who = row["n_facts"] - row["n_failed_sentences"], row["system"]
         who = "all" if who in (None, ALL_TOGETHER) else who
         of = [f"{row['n_scored']:,} of {format_count(row['n_responses'], 'response')} scored"]
+        left_out = {"n_abstained": "abstained", "n_without_facts": "without facts", "n_unscored_responses": "unscored"}
+        of += [f"{row[key]:,} {what}" for key, what in left_out.items() if row.get(key)]
         if (
             n == 0 or row["score"] is None or row["n_unscored"] == row["n_facts"]
         ):  # unscored facts count as not supported: 0.0 %
+            of[0] = format_count(row["n_responses"], "response")
             score = f"no score by {row['evaluator']}: "
             score += f"none of {format_count(n, 'fact')} has a verdict" if n else "there is no fact"
         else:

@@ -45,6 +45,11 @@ def build_factscore_facts_section(
         )
     if summary["n_filtered"]:
         text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
+    if n_left_out := summary["n_left_out_sentences"]:
+        text.append(
+            f"{format_count(n_left_out, 'line')} of the responses only lay them out or talk to the user (headings, "
+            "rules, code, “I hope this helps”): no facts were asked of them."
+        )
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
             f"{format_count(summary['n_failed_sentences'], 'sentence')} not decomposed (calls failed, or the topic has "

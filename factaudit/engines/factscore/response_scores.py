@@ -17,7 +17,7 @@ from factaudit.engines.records import ResponseRecord, SentenceDecomposition, Ver
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: What is added up over responses.
-SUMMED_COUNTS = ("n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
+SUMMED_COUNTS = ("n_left_out_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
 
 
 def build_factscore_response_rows(
@@ -49,6 +49,7 @@ def build_factscore_response_rows(
             "matched": page.title_match,
             **own[verifier_names[0]],
             "n_failed_sentences": sum(one.is_failed for one in record.decomposed.sentences),
+            "n_left_out_sentences": sum(one.is_left_out for one in record.decomposed.sentences),
             "n_truncated_sentences": sum(one.truncated for one in record.decomposed.sentences),
             "n_duplicates": record.decomposed.n_duplicates,
             "n_cut": record.decomposed.n_cut,
