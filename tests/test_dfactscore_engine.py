@@ -286,7 +286,9 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     assert (decomposing.summary["n_facts"], decomposing.summary["n_unscored"]) == (3, 1)
     assert decomposing.responses[0]["init_dfactscore_max"] == 1.0 > decomposing.responses[0]["init_dfactscore"]
     # Without any fact, because all calls failed, it did answer: its scores are somewhere in [0, 1].
-    silent = DFactScorer(knowledge, failing(lambda p: "independent facts" in p), gamma=0, replicates=20)
+    silent = DFactScorer(
+        knowledge, failing(lambda p: p.startswith("Please") and find_facts_to_group(p) is None), gamma=0, replicates=20
+    )
     nothing = silent.score_responses(bios(MERGED)).summary
     assert silent.format_summary_lines(nothing) == ["s: FActScore no score, D-FActScore no score"]
     assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)

@@ -334,7 +334,7 @@ def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: TopicLo
     assert scored.claims["claim"].isna().all()
     assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 1], 0)
     assert scored.summary["score"] is None
-    assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 1)
+    assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 2)
 
 
 class Gate:

@@ -74,6 +74,45 @@ def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: 
     assert (page.title, page.title_match) == (title, "normalised")
 
 
+OTHER_SPELLINGS = ["Sinéad O’Connor", "Barack_Obama", "Beyoncé", "Łódź", "Müller, Thomas", "Jean–Luc", "St. John"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "title"),
+    [
+        ("Sinéad O'Connor", "Sinéad O’Connor"),
+        ("Sinéad_O´Connor", "Sinéad O’Connor"),
+        ("sinéad o'connor", "Sinéad O’Connor"),
+        ("Barack Obama", "Barack_Obama"),
+        ("barack OBAMA", "Barack_Obama"),
+        ("Beyonce\N{COMBINING ACUTE ACCENT}", "Beyoncé"),
+        ("Jean-Luc", "Jean–Luc"),
+    ],
+)
+def test_a_topic_is_found_by_another_way_to_write_its_marks(tmp_path: Path, topic: str, title: str) -> None:
+    with DocDB(original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})) as opened:
+        assert getattr(opened.find(topic), "title", None) == title
+
+
+@pytest.mark.parametrize(
+    ("topic", "title"),
+    [
+        ("Sinead O'Connor", "Sinéad O’Connor"),
+        ("Beyonce", "Beyoncé"),
+        ("Lodz", "Łódź"),
+        ("Thomas Müller", "Müller, Thomas"),
+        ("St John", "St. John"),
+        ("Barak Obama", "Barack_Obama"),
+        ("Ada Fenn", None),
+    ],
+)
+def test_a_topic_without_a_page_is_told_what_there_is(tmp_path: Path, topic: str, title: str | None) -> None:
+    with DocDB(original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})) as opened:
+        page, status, reason = TopicLookup(opened, "skip").find_page(topic)
+    assert (page, status) == (None, "skipped")
+    assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
+
+
 def test_case_is_ignored_where_no_usual_form_fits(tmp_path: Path) -> None:
     with DocDB(original(tmp_path / "wiki.db", {"Life of iPad McDuff": ["x"]})) as opened:
         page = opened.find("life of ipad mcduff")
@@ -514,7 +553,10 @@ def test_policies_for_topics_without_a_page(
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
     TopicLookup(db, "skip").check_topics(["Nobody"])
-    with pytest.raises(InputError, match="2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for the topic 'No1'"):
+    with pytest.raises(
+        InputError,
+        match="2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for the topic 'No1'",
+    ):
         TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
     online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api, pause=0))
     page, status, reason = online.find_page("Ada Fenn the miller")
