@@ -99,7 +99,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     assert said[1].split(maxsplit=1) == ["facts", "8, 0 of them unscored; 1 sentence not decomposed"]
     # A line a system, with what the undecomposed sentence's response leaves open.
     assert said[2:5] == [
-        "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored)",
+        "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored; 1 abstained)",
         "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; 1 of 2 responses scored)",
         "no page for 1 topic",
     ]
@@ -130,7 +130,7 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
         open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0
     )
     results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
-    score = "two: FActScore no score by retrieval+scripted: there is no fact (0 of 1 response scored)"
+    score = "two: FActScore no score by retrieval+scripted: there is no fact (1 response; 1 not asked about)"
     assert said[-3:-1] == [score, "no page for 1 topic"]
     (section,) = [one for one in results.sections if one["title"] == "How the facts were come by"]
     assert f"No page was found for 1 topic: {RESPONSES[-1]['topic']}." in section["text"]
@@ -156,7 +156,7 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
     scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
     score_response_files(path, scorer, tmp_path / "run")
     summary = json.loads((tmp_path / "run/summary.json").read_text())
-    assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 1, 1)
+    assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 2, 0)
     assert (tmp_path / "run/report.html").is_file()
     assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 0]
     assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty

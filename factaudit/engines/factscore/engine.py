@@ -153,7 +153,11 @@ class FactScorer(ScoringEngine):
         n, who = row["n_facts"] - row["n_failed_sentences"], row["system"]
         who = "all" if who in (None, ALL_TOGETHER) else who
         of = [f"{row['n_scored']:,} of {format_count(row['n_responses'], 'response')} scored"]
-        left_out = {"n_abstained": "abstained", "n_without_facts": "without facts", "n_unscored_responses": "unscored"}
+        left_out = {
+            "n_abstained": "abstained",
+            "n_without_facts": "without facts",
+            "n_unscored_responses": "not asked about",
+        }
         of += [f"{row[key]:,} {what}" for key, what in left_out.items() if row.get(key)]
         if (
             n == 0 or row["score"] is None or row["n_unscored"] == row["n_facts"]
