@@ -46,6 +46,7 @@ from factaudit.results import Results, Row, compare, compare_counts
 from factaudit.run_folder import (
     check_run_audit_specs,
     check_run_spares_inputs,
+    claim_run_folder,
     collect_run_spec_problem,
     count_run_llm_calls,
     list_file_checksums,
@@ -138,19 +139,24 @@ def run(
     *,
     settings: Mapping[str, object] | None = None,
     progress: bool = False,
+    overwrite: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
     """Run an experiment (a YAML's path, or an `Experiment` with absolute paths) and write its run folder.
 
-    A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage. A YAML with a
+    A second run into the same folder reuses what is unchanged; the results of another experiment there are replaced
+    only with ``overwrite``. ``say`` gets one line per stage. A YAML with a
     ``factscore:``, ``dfactscore:`` or ``verify_with_caution:`` block is that engine's to run.
     """
     folder = Path(out)
     if not isinstance(experiment, Experiment):
         check_run_spares_inputs(folder, [experiment])
         if (engine := find_experiment_engine(experiment)) is not None:
+            claim_run_folder(folder, [experiment], overwrite=overwrite)
             return engine.run(experiment, out, settings=settings, progress=progress, say=say)
         experiment = read_experiment(experiment, settings)
+    named_tables = [experiment.counts, experiment.tables, *list_experiment_tables(experiment)]
+    claim_run_folder(folder, [one for one in named_tables if one is not None], overwrite=overwrite)
     if experiment.counts is not None:
         return _run_counts_experiment(experiment, experiment.counts, folder, say)
     fetch_missing_published_files(list_experiment_tables(experiment), say)

@@ -156,6 +156,26 @@ def lock_run_folder_for_writing(folder: Path, inputs: Iterable[str | Path] = ())
         yield work
 
 
+def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: bool = False) -> None:
+    """Note in a run folder what its run is of, so that no other experiment replaces its results unasked.
+
+    sources: the tables, responses or YAML that the run is of. Raises `UsageError` where the folder holds results of
+    other sources, unless ``overwrite`` says that they may go.
+    """
+    note = folder / ".work" / "sources.json"
+    mine = sorted(str(source) if "://" in str(source) else str(resolve_path(Path(source))) for source in sources)
+    if (folder / "results.json").is_file() and not overwrite:
+        theirs = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
+        if theirs != mine:
+            of = f" (of {', '.join(Path(one).name for one in theirs)})" if theirs else ""
+            raise UsageError(
+                f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
+                "them with --overwrite"
+            )
+    note.parent.mkdir(parents=True, exist_ok=True)
+    write_json(note, mine)
+
+
 def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
     """Raise `UsageError` where a run into ``folder`` would write over one of its inputs."""
     top = resolve_path(folder)

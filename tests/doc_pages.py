@@ -162,7 +162,7 @@ def make_page_files(page: Path) -> None:
     for name, text in re.findall(r"`([\w.-]+\.csv)`[^`]*^```csv\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
         Path(name).write_text(text, encoding="utf-8")
     if TOFUEVAL.is_dir():
-        shutil.copytree(TOFUEVAL, Path(os.environ["FACTAUDIT_DATA"]) / "tofueval")
+        shutil.copytree(TOFUEVAL, Path(os.environ["XDG_CACHE_HOME"]) / "factaudit" / "published" / "tofueval")
         shutil.copy(TOFUEVAL / "mediasum_factual_eval_dev.csv", ".")
     for name in ("data", "factaudit", "experiments"):
         Path(name).symlink_to(ROOT / name)
@@ -207,7 +207,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
     """Run a page's commands in a folder of their own; each with its exit code and output."""
     environment = {
         "FACTAUDIT_CACHE": str(folder / "cache.sqlite"),
-        "FACTAUDIT_DATA": str(folder / "published"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
         "FACTAUDIT_OFFLINE": "1",
         "AZURE_OPENAI_API_KEY": "scripted",
     }

@@ -50,10 +50,11 @@ def send_bytes(request: http.server.BaseHTTPRequestHandler, body: bytes, length:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of published data."""
-    monkeypatch.setenv("FACTAUDIT_DATA", str(tmp_path / "published"))
+    """An empty folder of published data: the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("FACTAUDIT_DATA", raising=False)
     monkeypatch.delenv("FACTAUDIT_OFFLINE", raising=False)
-    return tmp_path / "published"
+    return tmp_path / "cache" / "factaudit" / "published"
 
 
 @pytest.fixture

@@ -111,10 +111,10 @@ def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
     code, out, _ = call(*arguments, "--out", tmp_path / "run")
     assert code == 0
     said = " ".join(out.split())
-    assert "Do not use the scores: most facts are not in the text. 4 of 6 facts of bios are not in the text of" in said
+    assert "Avoid the scores: most facts are not in the text. 4 of 6 facts of bios are not in the text of" in said
     assert "2 of 6 facts of bios are from the demonstrations of the prompt." in said
     report = (tmp_path / "run/report.md").read_text()
-    assert report.index("**Do not use** the scores") < report.index("## "), "the first screen says it"
+    assert report.index("**Avoid** the scores") < report.index("## "), "the first screen says it"
     # The second fact repeats the first.
     call(*arguments, "--set", "core=true", "--out", tmp_path / "core")
     summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("run", "core")]

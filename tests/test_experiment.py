@@ -308,7 +308,7 @@ def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, comma
     assert process.wait() == -signal.SIGKILL
     done = sum(path.read_bytes().count(b"\n") - 1 for path in journals.glob("*.jsonl"))
     assert 10 <= done < 60
-    assert not list(out.rglob("*.json")) if command == "run" else not out.exists()
+    assert not list(out.glob("*.json")) if command == "run" else not out.exists()
 
     from factaudit.evaluators.lexical_baselines import UnigramEvaluator
 
@@ -331,3 +331,29 @@ def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, comma
     mine = verdicts[verdicts["evaluator"] == "unigram"].reset_index(drop=True)
     assert mine["score"].tolist() == whole["score"].tolist()
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".") and path.suffix == ".parquet"]
+
+
+def test_another_experiments_results_are_replaced_only_where_that_is_said(tmp_path, capsys):
+    """`audit b.csv --out DIR` replaced the run of a.csv there without a word."""
+    from factaudit.cli import main
+
+    for name, said_of in (("a", "0,1,1,0"), ("b", "1,1,0,0")):
+        rows = zip("1010", said_of.split(","), strict=True)
+        lines = [f"text,claim {at},{label},{said}" for at, (label, said) in enumerate(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["doc,claim,human,judge_score", *lines]))
+
+    def audit(name, *more):
+        with pytest.raises(SystemExit) as ended:
+            main(["audit", str(tmp_path / f"{name}.csv"), "--out", str(tmp_path / "run"), *more])
+        return ended.value.code, capsys.readouterr().err
+
+    assert audit("a")[0] == 0
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    assert audit("a")[0] == 0  # the same experiment again
+    code, error = audit("b")
+    assert code == 2
+    assert "holds the results of another experiment (of a.csv)" in error
+    assert "--overwrite" in error
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+    assert audit("b", "--overwrite")[0] == 0
+    assert audit("b")[0] == 0

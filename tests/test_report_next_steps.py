@@ -31,7 +31,7 @@ def list_next_commands(run: Path) -> list[str]:
 
 
 def try_next_command(command: str, run: Path, other: Path, work: Path) -> str:
-    name, *arguments = shlex.split(command.replace("NEW_RUN", str(other)).replace("RUN", str(run)))[1:]
+    name, *arguments = shlex.split(command.replace("runs/after", str(other)))[1:]
     if name == "view":
         server = make_claim_server(Path(arguments[0]), 0)
         threading.Thread(target=server.handle_request).start()
@@ -39,7 +39,8 @@ def try_next_command(command: str, run: Path, other: Path, work: Path) -> str:
             assert answer.status == 200
         server.server_close()
     else:
-        run_command(name, *(work / "sample.parquet" if one == "sample.parquet" else one for one in arguments))
+        written = ("sample.parquet", "labels.html")
+        run_command(name, *(work / one if one in written else one for one in arguments))
     return name
 
 

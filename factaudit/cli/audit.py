@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 )
 @click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
 @options.RUN_FOLDER_OPTION
+@options.OVERWRITE_OPTION
 @options.add_mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True, help="The report's heading.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 def audit_command(
     files: tuple[str, ...],
     out: Path,
+    overwrite: bool,
     mapping: ColumnMapping,
     title: str,
     seed: int,
@@ -100,7 +102,7 @@ def audit_command(
         given["label_rules"] = list(label_rules)
     given["split"] = split
     experiment = Experiment(**given)
-    results = run_experiment(experiment, out, say=print_line)
+    results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
     if png:
         add_png_figures(out)
     display_run_results(results, out)

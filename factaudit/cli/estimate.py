@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
 @options.RUN_FOLDER_OPTION
+@options.OVERWRITE_OPTION
 @options.add_mapping_options
 @click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
 @options.MAIN_EVALUATOR_OPTION
@@ -78,6 +79,7 @@ def estimate_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
+    overwrite: bool,
     labels: Sequence[Path],
     sample: Path | None,
     confidence: float,
@@ -110,7 +112,7 @@ def estimate_command(
         confidence=confidence,
         estimate=EstimateSettings(**settings),
     )
-    results = run_experiment(experiment, out, say=print_line)
+    results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
     display_estimated_rates(results.audits)
     display_run_json(
         results,

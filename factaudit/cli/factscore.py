@@ -10,6 +10,7 @@ import click
 
 from factaudit.cli.options import (
     MAX_COST_OPTION,
+    OVERWRITE_OPTION,
     RUN_FOLDER_OPTION,
     SYSTEM_OPTION,
     FlagSwitchedCommand,
@@ -51,6 +52,7 @@ _OTHER_SETTINGS_OPTION = click.option(
 def _add_engine_options(command_function: Any) -> Any:
     options = (
         *(_DEMOS_OPTION, _MISSING_TOPICS_OPTION, SYSTEM_OPTION, _LIMIT_OPTION, MAX_COST_OPTION, RUN_FOLDER_OPTION),
+        OVERWRITE_OPTION,
         _OTHER_SETTINGS_OPTION,
     )
     for option in reversed(options):
@@ -109,10 +111,12 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     help="Score again with one setting another (k=1,3; decomposer=rules): how far do scores and their order move?",
 )
 @_add_engine_options
-def score_command(out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
     from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
+    from factaudit.run_folder import claim_run_folder
 
+    claim_run_folder(out, options["responses"], overwrite=overwrite)
     experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
     _display_scoring_engine_run(run_factscore_experiment(experiment, out, progress=True, say=print_line), out)
 
@@ -139,10 +143,14 @@ def score_command(out: Path, max_cost: float | None, settings: Sequence[str], **
     "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
 )
 @_add_engine_options
-def score_people_command(out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+def score_people_command(
+    out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any
+) -> None:
     """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
     from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, run_dfactscore_experiment
+    from factaudit.run_folder import claim_run_folder
 
+    claim_run_folder(out, options["biographies"], overwrite=overwrite)
     experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
     _display_scoring_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
 
@@ -152,7 +160,7 @@ def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings:
     from factaudit.engines.factscore.experiment import FactScoreExperiment
     from factaudit.engines.scoring_cost import estimate_scoring_cost
 
-    del options["out"]
+    del options["out"], options["overwrite"]
     model, block = (
         (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
     )

@@ -129,7 +129,7 @@ def _list_published_data_for_listing_command() -> list[dict[str, Any]]:
                 "bytes": None,
             }
         )
-    print_line(f"\nkept in {folder} (FACTAUDIT_DATA names another folder)")
+    print_line(f"\nkept in {folder}; FACTAUDIT_DATA names a folder of yours to read first")
     return entries
 
 

@@ -38,6 +38,9 @@ PATH_TYPE: click.ParamType = _CommandFilePathType(path_type=Path)
 REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")
+OVERWRITE_OPTION = click.option(
+    "--overwrite", is_flag=True, help="Replace the results of another experiment in the run folder."
+)
 SETTINGS_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
 )

@@ -22,20 +22,22 @@ from factaudit.cli.terminal import print_line
 )
 @click.argument("experiment", type=options.PATH_TYPE)
 @click.option("--out", type=options.PATH_TYPE, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
+@options.OVERWRITE_OPTION
 @options.SETTINGS_OPTION
 @options.PNG_OPTION
 @options.OFFLINE_OPTION
-def run_command(experiment: Path, out: Path | None, settings: Sequence[str], png: bool) -> None:
+def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], png: bool) -> None:
     """Run an experiment YAML and write its run folder; a second run reuses what is unchanged.
 
-    Published data that the YAML names (`published:NAME`) is fetched once, into `FACTAUDIT_DATA` or the user's cache.
+    Published data that the YAML names (`published:NAME`) is fetched once, into the user's cache folder.
     """
     from factaudit.experiment import run as run_experiment
     from factaudit.run_reuse import add_png_figures
     from factaudit.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
-    results = run_experiment(experiment, out, settings=parse_yaml_set_options(settings), progress=True, say=print_line)
+    changed = parse_yaml_set_options(settings)
+    results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
     if png:
         add_png_figures(out)
     display_run_results(results, out)

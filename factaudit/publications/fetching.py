@@ -49,28 +49,27 @@ def is_offline() -> bool:
 
 
 def publication_folder() -> Path:
-    """Where published files are kept: ``FACTAUDIT_DATA``, else the user's cache folder."""
-    folder = os.environ.get(FOLDER_VARIABLE) or Path(user_cache_dir("factaudit")) / "published"
-    return Path(folder).expanduser().resolve()
+    """Where fetched files are kept: the user's cache folder. Nothing is written into a folder of the user's data."""
+    return Path(user_cache_dir("factaudit")).expanduser().resolve() / "published"
 
 
 def locate_published_reference(reference: str, own_folder: str | Path | None = None) -> Path:
     """The file or folder that a reference (``published:NAME/PATH``) stands for, there or yet to be fetched.
 
-    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is used in place where it has the files under
-    their published names; files that it has under other names, told by size and hash, are copied.
+    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is read in place where it has the files under
+    their published names; files that it has under other names, recognised by size and hash, are copied to the cache.
     """
     wanted = find_published_files(reference)
     inner = reference.partition("/")[2].strip("/")
     publication = wanted[0].publication
-    own = [Path(own_folder).expanduser().resolve()] if own_folder is not None else []
+    given = [own_folder, os.environ.get(FOLDER_VARIABLE)]
+    own = [Path(folder).expanduser().resolve() for folder in given if folder]
     for folder in (*own, publication_folder()):
         owner, _, repository = publication.repository.partition("/")
         for root in (folder, folder / repository, folder / owner / repository):
             if all(_is_published_file(root / file.path, file) for file in wanted):
                 return root / inner
-    # The user's folder of published data, too; our own cache has files under their published names alone.
-    for folder in (*own, *([publication_folder()] if os.environ.get(FOLDER_VARIABLE) else [])):
+    for folder in own:
         _fetch_published_copy_by_hash([file for file in wanted if not _stored_file_path(file).is_file()], folder)
     return publication_folder() / publication.folder / inner
 

@@ -251,7 +251,7 @@
     select.closest("label").hidden = !values.length;
   }
   function follow() {
-    const hash = decodeURIComponent(location.hash.slice(1));
+    const hash = location.hash.slice(1); // URLSearchParams decodes it, and once is enough: "R&D" and "a+b" are names
     if (!hash.startsWith("claims?")) return null;
     const given = new URLSearchParams(hash.slice(7));
     for (const name of fields) part(name).value = given.get(name) || "";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +17,6 @@ from factaudit.audit.screen import Screen
 from factaudit.report.claim_browser import (
     MAX_REPORT_CLAIMS,
     ClaimBrowser,
-    compress_to_base64,
     make_claim_browser_link,
 )
 from factaudit.report.report_document import ReportDocument
@@ -25,8 +25,6 @@ from factaudit.report.summary import format_report_summary_finding_evidence
 
 #: Bytes of figures that the file may hold.
 MAX_EMBEDDED_FIGURE_BYTES = 2_400_000
-#: What stands for a figure until it is unpacked: an empty one.
-_EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
 
 def render_html_report(document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None) -> str:
@@ -34,7 +32,7 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
 
     Claims without text are not shown. All text is escaped by the template.
     """
-    next_steps = _list_html_next_steps(document, claim_browser)
+    next_steps = _list_html_next_steps(document, claim_browser, figure_folder.parent)
     if claim_browser is not None and not claim_browser.has_text:
         claim_browser = None
     made = make_html_template_environment()
@@ -63,28 +61,34 @@ def render_html_screen(screen: Screen) -> str:
     return str(make_html_template_environment().get_template("screen.html.j2").module.screen_block(screen))  # type: ignore[attr-defined]
 
 
-def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser | None) -> list[tuple[str, str]]:
+def _list_html_next_steps(
+    document: ReportDocument, claim_browser: ClaimBrowser | None, run_folder: Path
+) -> list[tuple[str, str]]:
     """What follows from the run, with the command: each needs claims and verdicts, to look and to label their texts."""
     if claim_browser is None:
         return []
     steps = []
+    run = shlex.quote(str(run_folder))
     sections = {section.id for section in document.sections}
     # With D-FActScore the claims table has a row for each fact and person, and the verdicts are a verifier's.
     is_of_facts = "dfactscore" in sections
     if claim_browser.has_text:
         is_judged = claim_browser.n_labelled and not is_of_facts
         what = "that evaluators get wrong" if is_judged else "and what was said of them"
-        steps.append((f"Look at the claims {what}:", "factaudit view RUN"))
+        steps.append((f"Look at the claims {what}:", f"factaudit view {run}"))
     can_label = (
         claim_browser.has_text
         and len(claim_browser.list_filter_choices()["systems"]) > 1
         and claim_browser.n_labelled < len(claim_browser.table)
     )
     if can_label and not is_of_facts and "estimates" not in sections:
-        command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
+        tables = " ".join(shlex.quote(str(run_folder / name)) for name in ("claims.parquet", "verdicts.parquet"))
+        command = f"factaudit sample {tables} --budget 200 --out sample.parquet --page labels.html"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
     if document.evaluator_table is not None and not is_of_facts:
-        steps.append(("See what changes when an evaluator does:", "factaudit diff RUN NEW_RUN"))
+        steps.append(
+            ("After you change an evaluator, audit it into runs/after and compare:", f"factaudit diff {run} runs/after")
+        )
     return steps
 
 
@@ -123,22 +127,17 @@ def _read_page_asset(name: str) -> str:
 
 
 def _embed_figures_in_html(report_figures: Sequence[ReportFigure], figure_folder: Path) -> dict[str, dict[str, Any]]:
-    """Attributes of ``<img>`` by stem: vectors are packed, which the script undoes where they come to be seen.
+    """Attributes of ``<img>`` by stem, with the picture itself, so that it is seen without a script and in print.
 
     While there is room; the largest become links.
     """
     found: dict[str, dict[str, Any]] = {}
     for picture in report_figures:
         vector, raster = (figure_folder / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
-        if vector.is_file():
-            image = {"src": _EMPTY_IMAGE, "packed": compress_to_base64(vector.read_bytes())}
-        else:
-            image = {
-                "src": f"data:image/png;base64,{base64.b64encode(raster.read_bytes()).decode('ascii')}",
-                "packed": "",
-            }
-        found[picture.stem] = {**image, "width": _find_html_figure_width(vector, raster)}
-    sizes = {stem: len(one["src"]) + len(one["packed"]) for stem, one in found.items()}
+        path, kind = (vector, "svg+xml") if vector.is_file() else (raster, "png")
+        source = f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+        found[picture.stem] = {"src": source, "width": _find_html_figure_width(vector, raster)}
+    sizes = {stem: len(one["src"]) for stem, one in found.items()}
     room = MAX_EMBEDDED_FIGURE_BYTES - sum(sizes.values())
     for stem in sorted(sizes, key=lambda stem: -sizes[stem]):
         if room < 0:

@@ -36,25 +36,11 @@ for (const button of document.querySelectorAll("button.whole")) {
     box.focus();
   });
 }
-// Figures are packed (gzip): each is unpacked when it comes to be seen, those of the appendix when it is unfolded.
-async function unpackPicture(image) {
-  const packed = image.dataset.packed;
-  delete image.dataset.packed;
-  try {
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const drawing = await new Response(stream).text();
-    const reader = new FileReader();
-    reader.addEventListener("load", () => { image.src = reader.result; });
-    reader.readAsDataURL(new Blob([drawing], { type: "image/svg+xml" }));
-    if (document.getElementById("claims")) linkPoints(image, drawing);
-  } catch {
-    image.alt = `This browser cannot unpack the figure; it is in the folder figures. ${image.alt}`;
-  }
-}
 // Points of a figure lead to their claims: the drawing's links are laid over the picture. One of them can be reached by
 // the tabulator, the others from it by the arrow keys.
-function linkPoints(image, drawing) {
+function linkPoints(image) {
+  const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
+  const drawing = new TextDecoder().decode(bytes);
   const svg = new DOMParser().parseFromString(drawing, "image/svg+xml").documentElement;
   const [, , width, height] = (svg.getAttribute("viewBox") || "").split(/\s+/).map(Number);
   const layer = document.createElement("div");
@@ -90,13 +76,9 @@ function linkPoints(image, drawing) {
   image.replaceWith(frame);
   frame.append(image, layer);
 }
-function unpackPictures() {
-  for (const image of document.querySelectorAll("img[data-packed]")) {
-    if (!image.closest("details:not([open])")) unpackPicture(image);
-  }
+if (document.getElementById("claims")) {
+  for (const image of document.querySelectorAll('.picture img[src^="data:image/svg+xml"]')) linkPoints(image);
 }
-for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", unpackPictures);
-unpackPictures();
 // The appendix is folded: what a link leads to is unfolded, and "Unfold all" opens everything (to print it, say).
 function unfold(hash) {
   const target = hash.length > 1 && !hash.includes("?") ? document.getElementById(decodeURIComponent(hash.slice(1))) : null;
