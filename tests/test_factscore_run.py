@@ -100,7 +100,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     # A line a system, with what the undecomposed sentence's response leaves open.
     assert said[2:5] == [
         "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored; 1 abstained)",
-        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; 1 of 2 responses scored)",
+        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; 1 of 2 responses scored; 1 not asked about)",
         "no page for 1 topic",
     ]
     html = (out / "report.html").read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 2, 0)
     assert (tmp_path / "run/report.html").is_file()
-    assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 0]
+    assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 1]
     assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty
 
 
