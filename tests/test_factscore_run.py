@@ -100,7 +100,8 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     # A line a system, with what the undecomposed sentence's response leaves open.
     assert said[2:5] == [
         "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored; 1 abstained)",
-        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; 1 of 2 responses scored; 1 not asked about)",
+        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; "
+        "1 of 2 responses scored; 1 not asked about)",
         "no page for 1 topic",
     ]
     html = (out / "report.html").read_text(encoding="utf-8")
