@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-from factaudit.report.markdown import escape_markdown
 from factaudit.run_claims import describe_label_changes_of_runs
 from factaudit.run_diff import RunDiff
 from factaudit.run_gate import RunGateVerdict, format_points
@@ -92,3 +93,12 @@ def _render_run_diff_claim_row(row: Row) -> str:
 def _escape_mentions(text: str) -> str:
     """Escaped text that notifies nobody and closes no issue: ``@name`` and ``#12`` are no links."""
     return escape_markdown(text).replace("#", "&#35;").replace("@", "&#64;").replace("://", "&#58;//")
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no HTML, no table cell ends, one line."""
+    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
+    # At the start of a line these would be a heading, a list or a rule.
+    text = re.sub(r"^([#+=-])", r"\\\1", text)
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)

@@ -128,7 +128,7 @@ def _resolve_run_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> An
 _RUN_FILES = (
     *("claims.parquet", "verdicts.parquet", "annotations.parquet", "matrix.parquet"),
     *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
-    *("results.json", "report.html", "report.md", "experiment.lock.yaml"),
+    *("results.json", "report.html", "experiment.lock.yaml"),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
 

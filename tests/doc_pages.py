@@ -233,11 +233,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
                 if not Path(run).exists():
                     code, told = _run_command_line(["run", f"{Path(run).name}.yaml", "--out", run])
                     assert code == 0, told
-            if words[0] == "init":
-                Path("experiment.yaml").rename("kept.yaml")
             code, told = _run_command_line(words)
-            if words[0] == "init":
-                Path("kept.yaml").rename("experiment.yaml")
             yield command, code, told.replace(server.url, "http://127.0.0.1:8000/v1")
             if words[0] == "sample" and not {"--plan", "--split"} & {*words} and code == 0:
                 names = ("more",) if "--then" in words else ("labels",)

@@ -67,7 +67,7 @@ PRICE = 1.0  # US dollars per token, in and out
 CHARGED = ("reset", "close", "truncated", "not-json", "empty-choices", "wrong-shape")
 FREE = ("429", "429-retry-after", "500", "503")
 #: Of a run folder, what tells calls and costs, which a kill changes: they are compared as money, not as bytes.
-OF_CALLS = ("report.html", "report.md", "calls.csv")
+OF_CALLS = ("report.html", "calls.csv")
 
 
 class Starter:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import random
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from factaudit.audit import list_computable_audits
@@ -275,7 +278,7 @@ def make_results(
         },
     ]
     return {
-        "schema": "factaudit.results/1",
+        "schema": "factaudit.results/2",
         "signature": "factaudit|audits:0123456789abcdef|confidence:0.95|replicates:2000|seed:0|version:0.1.0",
         "about": {
             "title": "Evaluators compared on a made-up benchmark",
@@ -323,3 +326,10 @@ def make_results(
         ],
         "sections": [],
     }
+
+
+def read_report_text(folder: Path) -> str:
+    """What the report of a run folder says: without styles, scripts, drawings and tags, and with single spaces."""
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = re.sub(r"<(style|script|svg)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())

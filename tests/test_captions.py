@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from factaudit.audit import load_all_audits
-from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.estimate.system_comparison import MAX_WRONG_PAIR_SHARE
-from factaudit.report.markdown import _render_markdown_table
 from factaudit.report.report_document import _explain_report_claims_labels_and_intervals
 from factaudit.report.report_figures import list_report_figures
-from factaudit.report.report_tables import ReportTable, ReportTableCell, build_report_table
+from factaudit.report.report_tables import build_report_table
 from factaudit.stats.posterior_comparison import select_directed_pairs
 
 Row = dict[str, Any]
@@ -146,12 +144,6 @@ def test_a_caption_says_of_what_its_numbers_are() -> None:
     means = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": "__cv__", "n": 900}
     means |= {"method": "none", "n_systems": 5, "mean_abs_bias": 0.1, "worst_abs_bias": 0.2}
     assert "n = 5 calibrations behind each point" in compose_captions("adjustment", means)
-
-
-def test_a_row_of_markdown_gives_its_reason_once() -> None:
-    cells = [ReportTableCell("d"), *(ReportTableCell(UNDEFINED_MARK, reason="no label") for _ in range(3))]
-    document = ReportTable("Rates", ["dataset", "a", "b", "c"], [False] * 4, [cells], 1, n_unfolded=1)
-    assert _render_markdown_table(document).count("no label") == 1
 
 
 def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
+from report_results import read_report_text
 
 from factaudit.tables import read_claims, read_verdicts
 
@@ -113,8 +114,8 @@ def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
     said = " ".join(out.split())
     assert "Avoid the scores: most facts are not in the text. 4 of 6 facts of bios are not in the text of" in said
     assert "2 of 6 facts of bios are from the demonstrations of the prompt." in said
-    report = (tmp_path / "run/report.md").read_text()
-    assert report.index("**Avoid** the scores") < report.index("## "), "the first screen says it"
+    report = read_report_text(tmp_path / "run")
+    assert report.index("Avoid the scores") < report.index("Contents"), "the first screen says it"
     # The second fact repeats the first.
     call(*arguments, "--set", "core=true", "--out", tmp_path / "core")
     summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("run", "core")]

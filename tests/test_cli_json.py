@@ -24,8 +24,6 @@ from factaudit.tables import write_table
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
 CASES = {
     "demo": "--out runs/demo",
-    "init": "claims.parquet verdicts.parquet --out made/mine.yaml",
-    "init --schema": "",
     "run": "mine.yaml --out runs/b",
     "inspect --strict": "verdicts.parquet --claims claims.parquet",
     "inspect": "wide.csv",

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from llm_server import FaultServer, Plan
+from report_results import read_report_text
 from scripted_llm import Killed, ScriptedLLM, find_facts_to_group
 
 from factaudit.engines.dfactscore.engine import DFactScorer
@@ -309,9 +310,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
     score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague), parser="original"), tmp_path / "run")
-    assert (
-        "replies of the verifier that do not clearly state True or False: 3" in (tmp_path / "run/report.md").read_text()
-    )
+    assert "replies of the verifier that do not clearly state True or False: 3" in read_report_text(tmp_path / "run")
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
@@ -432,7 +431,7 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     elsewhere = pd.read_csv(tmp_path / "tables/dfactscore_elsewhere.csv")
     assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)
     assert {"linked", "about", "fact"} <= set(elsewhere.columns)
-    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    report = read_report_text(tmp_path)
     assert "A claim is a fact of a response: the claims table has a row for it and each person of the name." in report
     assert "true of another of the name, by the verifier and by how facts are grouped" in report
     assert "as given for 19 of 20 responses (facts in the right group: 98.0 % on average over responses)" in report
@@ -463,7 +462,6 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     assert 'class="person p1"' in report
     assert "somebody else" in report
     assert "<script>alert" not in report
-    assert "<script>alert" not in (tmp_path / "run" / "report.md").read_text()
 
 
 def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLookup) -> None:

@@ -78,7 +78,7 @@ def run_dir(yaml_file, tmp_path_factory) -> Path:
 
 
 def test_the_run_folder_meets_its_contract(run_dir):
-    for name in ("claims.parquet", "verdicts.parquet", "results.json", "report.html", "report.md"):
+    for name in ("claims.parquet", "verdicts.parquet", "results.json", "report.html"):
         assert (run_dir / name).stat().st_size > 0
     results = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
     assert results["schema"] == "factaudit.results/2"

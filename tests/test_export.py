@@ -6,13 +6,11 @@ import json
 import re
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from report_results import make_results
 
-from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
 from factaudit.export import EXPORT_FORMS, export_run
 from factaudit.export.latex import escape_latex, find_best_evaluator_for_latex
@@ -31,7 +29,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "dataset": ["a_1" if at % 2 else "b & c" for at in range(240)],
             "system": [f"s{at % 3}" for at in range(240)],
             "claim": [f"Claim {at}" for at in range(240)],
-            "doc": "A document.",
+            "doc": [f"Document {at}." for at in range(240)],
             "label": random.integers(0, 2, 240),
         }
     )
@@ -87,79 +85,6 @@ def test_nobody_is_best_where_differences_are_within_chance(run_dir):
     assert find_best_evaluator_for_latex(alone, "a_1") is None
 
 
-def test_inspect_logs_come_back_as_they_were(run_dir, tmp_path):
-    paths = export_run(run_dir, "inspect", tmp_path)
-    assert [path.name for path in paths] == ["b___c.json", "a_1.json"]
-    found = convert("inspect", [tmp_path / "a_1.json"])
-    claims = pd.read_parquet(run_dir / "claims.parquet")
-    mine = claims[claims["dataset"] == "a_1"]
-    assert found.claims["claim"].tolist() == mine["claim"].tolist()
-    assert found.claims["label"].tolist() == mine["label"].tolist()
-    assert found.claims["system"].tolist() == mine["system"].tolist()
-    assert found.verdicts is not None
-    verdicts = pd.read_parquet(run_dir / "verdicts.parquet")
-    verdicts = verdicts[verdicts["claim_id"].isin(mine["claim_id"])]
-    assert len(found.verdicts) == len(verdicts)
-    assert found.verdicts["prediction"].sum() == verdicts["prediction"].sum()
-    assert found.verdicts["repeat"].max() == 1
-
-
-def test_every_eval_ever_takes_what_is_defined(run_dir, tmp_path):
-    paths = export_run(run_dir, "every-eval-ever", tmp_path)
-    assert len(paths) == 3
-    details = {"type": "object", "additionalProperties": {"type": "string"}}
-    interval = {"type": "object", "required": ["lower", "upper"], "properties": {"lower": {"type": "number"}}}
-    schema = {  # the required parts of evaleval/every_eval_ever's eval.schema.json 0.2.1
-        "type": "object",
-        "required": [
-            *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info"),
-            *("eval_library", "evaluation_results"),
-        ],
-        "additionalProperties": False,
-        "properties": {
-            **{name: {"type": "string"} for name in ("schema_version", "evaluation_id", "retrieved_timestamp")},
-            "source_metadata": {
-                "required": ["source_type", "source_organization_name", "evaluator_relationship"],
-                "properties": {
-                    "source_type": {"enum": ["documentation", "evaluation_run"]},
-                    "additional_details": details,
-                },
-            },
-            "eval_library": {"required": ["name", "version"]},
-            "model_info": {"required": ["name", "id"], "properties": {"additional_details": details}},
-            "evaluation_results": {
-                "items": {
-                    "required": ["evaluation_name", "source_data", "metric_config", "score_details"],
-                    "properties": {
-                        "metric_config": {"required": ["lower_is_better", "min_score", "max_score"]},
-                        "score_details": {
-                            "required": ["score"],
-                            "properties": {
-                                "score": {"type": "number"},
-                                "details": details,
-                                "uncertainty": {"properties": {"confidence_interval": interval}},
-                            },
-                        },
-                    },
-                }
-            },
-        },
-    }
-    for path in paths:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        jsonschema.validate(record, schema)
-        assert len(record["evaluation_results"]) == 6  # BAcc, TPR and TNR on two data sets
-        rates = {
-            row["dataset"]: row for row in Results.load(run_dir).rows("rates", evaluator=record["model_info"]["name"])
-        }
-        for one in record["evaluation_results"]:
-            dataset, key = one["evaluation_name"].rsplit(" ", 1)
-            n = rates[dataset][{"tpr": "n_attributable", "tnr": "n_unattributable", "bacc": "n"}[key]]
-            assert one["score_details"]["uncertainty"]["num_samples"] == n
-    names = {json.loads(path.read_text(encoding="utf-8"))["model_info"]["name"] for path in paths}
-    assert names == {"good%", "coin", "coin2"}
-
-
 def test_lines_have_all_that_was_said(run_dir, tmp_path):
     (path,) = export_run(run_dir, "jsonl", tmp_path)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -183,9 +108,6 @@ def test_a_run_of_printed_rates_is_exported_without_numbers_of_claims(run_dir, t
     assert "Intervals" not in texts["methods"]
     assert "intervals" not in texts["rates"]
     assert "claims of" not in texts["methods"]
-    for path in export_run(folder, "every-eval-ever", tmp_path / "eee"):
-        for one in json.loads(path.read_text(encoding="utf-8"))["evaluation_results"]:
-            assert "num_samples" not in one["score_details"]["uncertainty"]
     write_leaderboard([folder], tmp_path / "board", "Printed")
 
 
@@ -194,7 +116,7 @@ def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
         export_run(run_dir, "late")
     with pytest.raises(InputError, match="not a run folder"):
         export_run(tmp_path, "latex")
-    assert set(EXPORT_FORMS) == {"latex", "figures", "every-eval-ever", "inspect", "jsonl"}
+    assert set(EXPORT_FORMS) == {"latex", "figures", "jsonl"}
 
 
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
+from report_results import read_report_text
 from scripted_llm import ScriptedLLM, answer_two_facts
 
 from factaudit.cli import main
@@ -117,7 +118,7 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     results = score_response_files(bios, scorer, tmp_path / "run")
     (about,) = results.about["evaluators"]
     assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 1)
-    text = (tmp_path / "run/report.md").read_text(encoding="utf-8")
+    text = read_report_text(tmp_path / "run")
     assert "without a prediction: retrieval+scripted (1 of 9)" in text
     assert "counted as a verdict all the same: retrieval+scripted (8 of 9)" in text
     assert "1 sentence not decomposed (calls failed, or the topic has no page): each counts" in text

@@ -28,7 +28,7 @@ HANG_SECONDS = 120
 SLOW = settings(max_examples=18, suppress_health_check=list(HealthCheck), print_blob=False)
 #: These compute and draw all that there is, where their input is still one.
 COSTLY, QUICK = settings(SLOW, max_examples=6), settings(SLOW, max_examples=2)
-COSTLY_VERBS = ("audit", "estimate", "run e.yaml --out", "triage", "init", "sample --plan")
+COSTLY_VERBS = ("audit", "estimate", "run e.yaml --out", "triage", "sample --plan")
 
 
 class Hang(BaseException):

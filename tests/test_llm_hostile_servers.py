@@ -14,6 +14,7 @@ import openai
 import pytest
 from conftest import run_command
 from llm_server import FaultServer, Plan, completion
+from report_results import read_report_text
 
 from factaudit.cli.result_display import display_cached_calls
 from factaudit.errors import FactauditError
@@ -199,7 +200,7 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
         assert f"replies   3 from the cache (kept from 2024-01-02 to {today})" in capsys.readouterr().out
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
     assert (row["cached_from"], row["cached_until"]) == ("2024-01-02", today)
-    assert "3 answered from the cache (kept from 2024-01-02" in Path("run/report.md").read_text()
+    assert "3 answered from the cache (kept from 2024-01-02" in read_report_text(Path("run"))
 
 
 def test_replies_to_equal_calls_of_a_run_are_not_dated_as_kept_before_it(capsys: pytest.CaptureFixture[str]) -> None:

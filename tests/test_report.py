@@ -18,7 +18,6 @@ from factaudit.audit import find_audit_declaration, list_computable_audits
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
 from factaudit.errors import InputError
-from factaudit.report.markdown import escape_markdown
 from factaudit.report.rendering import render_report
 from factaudit.report.report_document import build_report_document
 from factaudit.report.report_tables import build_report_table
@@ -29,6 +28,7 @@ from factaudit.report.summary import (
     format_report_summary_finding_evidence,
     group_report_summary_findings_by_check,
 )
+from factaudit.run_diff_markdown import escape_markdown
 
 EVIL = "<script>alert('x')</script>"
 
@@ -107,7 +107,7 @@ def test_render_returns_what_it_wrote(written: list[Path], folder: Path, example
     assert len(written) == len(set(written))
     names = {path.name for path in written}
     assert {f"{audit}.csv" for audit in example["audits"]} <= names
-    assert {"findings.csv", "calls.csv", "report.html", "report.md"} <= names
+    assert {"findings.csv", "calls.csv", "report.html"} <= names
     assert all(path.stat().st_size > 0 for path in written)
 
 
@@ -230,21 +230,6 @@ def test_no_text_of_the_input_can_act(tmp_path: Path) -> None:
     for svg in (folder / "figures").glob("*.svg"):
         assert "<script" not in svg.read_text(encoding="utf-8")
 
-    markdown = (folder / "report.md").read_text(encoding="utf-8")
-    assert "<script" not in markdown
-    assert "<img" not in markdown
-
-
-def test_markdown_tables_are_tables(folder: Path) -> None:
-    markdown = (folder / "report.md").read_text(encoding="utf-8")
-    tables = re.findall(r"(?:^\|.*\|\n)+", markdown, flags=re.MULTILINE)
-    assert len(tables) > 8
-    for table in tables:
-        counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
-        assert len(counts) == 1, table
-    for path in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", markdown):
-        assert (folder / path).is_file()
-
 
 def test_markdown_shows_text_as_it_is() -> None:
     assert escape_markdown("a|b") == "a\\|b"
@@ -345,7 +330,7 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
 
 def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None:
     results = {
-        "schema": "factaudit.results/1",
+        "schema": "factaudit.results/2",
         "signature": "s",
         "about": {"title": "T", "claims": [], "evaluators": []},
     }
@@ -517,12 +502,12 @@ def test_a_difference_has_its_interval() -> None:
     [
         (None, "not a run folder: it has no results.json"),
         ("{", "not JSON"),
-        ('{"schema": "factaudit.results/1", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
+        ('{"schema": "factaudit.results/2", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
         ('{"schema": "other/1"}', "expected the schema 'factaudit.results/2', found 'other/1'"),
         ("[]", "expected the schema 'factaudit.results/2', found None"),
-        ('{"schema": "factaudit.results/1"}', "the key is missing"),
+        ('{"schema": "factaudit.results/2"}', "expected the keys that a run writes"),
         (
-            '{"schema": "factaudit.results/1", "signature": "s", "audits": {"../x": []}}',
+            '{"schema": "factaudit.results/2", "signature": "s", "audits": {"../x": []}}',
             "expected audit names of letters, digits and _",
         ),
     ],
@@ -533,39 +518,6 @@ def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str |
     with pytest.raises(InputError, match=re.escape(message)):
         render_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
-
-
-def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
-    found = set()
-    for file in (root / "factaudit" / "report").rglob("*.py"):
-        if file.name == "claim_browser.py":  # the claims to look at are the one thing that is read from the tables
-            continue
-        found |= set(
-            re.findall(r"^\s*(?:from|import) (factaudit[\w.]*)", file.read_text(encoding="utf-8"), re.MULTILINE)
-        )
-    assert {name for name in found if not name.startswith("factaudit.report")} == {
-        "factaudit.audit",
-        "factaudit.audit.findings",
-        "factaudit.audit.screen",
-        "factaudit.audit.input_description",
-        "factaudit.audit.core.decision_limits",
-        "factaudit.audit.core.audit_declaration",
-        "factaudit.audit.core",  # plot_specs
-        "factaudit.audit.core.plot_specs",
-        "factaudit.arrays.claim_groups",
-        "factaudit.arrays.row_table",
-        "factaudit.garbage_collection",
-        "factaudit.publications.register",
-        "factaudit.audit.core.result_rows",
-        "factaudit.audit.core.figure_formatting",
-        "factaudit.audit.core.evaluator_comparison",
-        "factaudit.audit.core.interval_methods",
-        "factaudit.errors",
-        "factaudit.files",
-        "factaudit.signature",
-        "factaudit.text.spreadsheet_cells",
-        "factaudit.text.display_text",
-    }
 
 
 def test_importing_the_report_loads_no_plotting() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from report_results import read_report_text
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
@@ -328,7 +329,7 @@ def test_the_command_line_audits_a_database_by_its_address(tmp_path):
     found = json.loads((tmp_path / "run" / "results.json").read_text())
     assert list(found["audits"]) == ASKING
     assert "Leaning on word overlap (surface_bias)" in found["sections"][0]["text"]
-    assert "What was left out" in (tmp_path / "run" / "report.md").read_text()
+    assert "What was left out" in read_report_text(tmp_path / "run")
 
 
 def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from report_results import read_report_text
 
 from factaudit.audit import find_audit_declaration
 from factaudit.audit.findings import list_audit_check_outcomes
@@ -119,7 +120,7 @@ def test_nothing_derived_is_shown_as_observed_and_nothing_is_concluded_of_it(
     together = {(row["dataset"], row["level"]) for row in rows if row["system"] == "__all__"}
     assert together, "data sets of which a rate of all claims is printed"
     assert not together & named, "no rate of all claims follows from rates of systems"
-    report = (out / "report.md").read_text(encoding="utf-8")
+    report = read_report_text(out)
     for wrong in ("26,925", "cannot be told from guessing", "do not tell it from", "surely", "leave open"):
         assert wrong not in report
 
@@ -149,7 +150,7 @@ def test_cells_that_printed_inputs_give_and_recovered_numbers_do_not_are_told_by
     assert (len(biases), round(sum(biases) / 5, 1)) == (5, edge["published"])
     missed = [row for row in ran[1].rows("reproduction") if row["within_rounding"] == 0]
     assert all("recovered" in row["note"] for row in missed if "misprint" not in row["note"])
-    assert "Where numbers of claims are recovered, these must give it." in (ran[0] / "report.md").read_text("utf-8")
+    assert "Where numbers of claims are recovered, these must give it." in read_report_text(ran[0])
 
 
 def test_checks_that_count_claims_are_listed_as_not_made(ran: tuple[Path, Results, list[str]]) -> None:
@@ -168,7 +169,7 @@ def test_that_other_numbers_may_fit_is_said_of_every_recovered_one(ran: tuple[Pa
     # Each table that went into the choice is named, Table 1's means too; not all of its cells came out.
     agree = sum(row["within_rounding"] for row in choice)
     assert ({row["table"] for row in choice}, agree, len(choice)) == ({1, 6, 28, 31}, 180, 184)
-    report = (ran[0] / "report.md").read_text(encoding="utf-8")
+    report = read_report_text(ran[0])
     assert f"chosen to fit Tables 1, 6, 28 and 31: that {agree} of {len(choice)} comparisons agree" in report
     assert any(f"{agree} of these with numbers chosen to fit them" in text for text in ran[2])
 
@@ -178,7 +179,7 @@ def test_it_is_not_said_that_no_input_is_compared(ran: tuple[Path, Results, list
     rows = [row for row in ran[1].rows("reproduction", table=12) if row["recomputed"] is not None]
     assert any(row["quantity"].startswith("pairs:") for row in rows)
     assert any(row["note"].endswith("printed pairs") for row in rows)
-    assert "is not compared" not in (ran[0] / "report.md").read_text(encoding="utf-8")
+    assert "is not compared" not in read_report_text(ran[0])
 
 
 @pytest.mark.slow

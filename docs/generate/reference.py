@@ -26,7 +26,6 @@ Every command takes `--format json`: standard output is then one JSON document, 
 It has the keys that stand with the command, all of them every time, and `schema`, whose number rises when a key goes or
 changes its meaning; further keys may come. An undefined figure is null. Where the work fails before there is an
 outcome, standard output is empty; the exit code is 0 (done), 1 (the work failed) or 2 (wrong usage) in either format.
-`factaudit init --schema` prints the JSON schema of experiment YAMLs as it is.
 """
 #: What the environment may set, beside options and keys of a YAML, which go before it.
 _ENVIRONMENT_VARIABLES = {

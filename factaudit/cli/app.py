@@ -68,7 +68,6 @@ def cli(debug: bool) -> None:
     \b
     Start here:
       factaudit demo
-      factaudit init answers.csv judges.csv
       factaudit audit claims.jsonl verdicts.parquet --out runs/mine
     """
     escape_control_characters_in_warnings()

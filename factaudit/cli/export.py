@@ -17,7 +17,7 @@ RUN_EXPORT_FORMS = {
     "leaderboard": "of one run or several: a static page of evaluators by data sets with balanced accuracy, intervals, "
     "and what each may be used for",
 }
-_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "every-eval-ever", "inspect", "jsonl")
+_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "jsonl")
 
 
 @click.command(
@@ -34,7 +34,7 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "every-eval-ever", "insp
 @PNG_OPTION
 def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
     """Write a run as its report again (tables, figures, pages), as LaTeX tables and a methods paragraph, as figures of
-    two widths (PDF and SVG), for Every Eval Ever, as Inspect's logs, or as JSON lines.
+    two widths (PDF and SVG), or as JSON lines.
 
     Of one run or several, leaderboard: a static page of evaluators by data sets with balanced accuracy, intervals, and
     what each may be used for.

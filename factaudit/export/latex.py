@@ -9,7 +9,6 @@ from pathlib import Path
 from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_audit_figure
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.audit.input_description import FLOOR_EVALUATORS
-from factaudit.export.checked_rates import read_checked_rates_for_export
 from factaudit.files import write_text
 from factaudit.results import Results, Row
 from factaudit.tables import STATUSES
@@ -25,7 +24,7 @@ def export_latex(run_dir: Path, out: Path) -> list[Path]:
 
     A table needs ``\\usepackage{booktabs}``. Intervals stand under their figures, unscored claims in a column.
     """
-    results = read_checked_rates_for_export(run_dir, is_required=False)
+    results = Results.load(run_dir)
     texts = {
         "rates": _render_latex_rates_table(results),
         "error_rates": _render_latex_error_rates_table(results),

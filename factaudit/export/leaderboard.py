@@ -9,10 +9,10 @@ from typing import Any
 
 from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.export.checked_rates import read_checked_rates_for_export
+from factaudit.errors import InputError, Problem
 from factaudit.files import resolve_path, write_json, write_text
 from factaudit.report.html import hash_page_script, make_html_template_environment, read_page_script, read_style_sheet
-from factaudit.results import Row
+from factaudit.results import Results, Row
 from factaudit.text.display_text import format_count
 
 #: So many data sets are named in a heading.
@@ -104,7 +104,9 @@ def _rank_leaderboard_line(line: LeaderboardLine) -> tuple[bool, float, str, str
 
 def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
     """The evaluators of a run folder."""
-    results = read_checked_rates_for_export(run_dir)
+    results = Results.load(run_dir)
+    if not results.audits.get("rates"):
+        raise InputError(str(run_dir), [Problem("the run has no audit 'rates': there is nothing to export")])
     audited = make_audited_run(results.audits, results.about)
     labelled: dict[str, int] = {}
     for row in results.about.get("claims") or []:  # a row for each task of a data set

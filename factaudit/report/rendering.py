@@ -1,4 +1,4 @@
-"""The files of a report: tables, figures, one HTML file and Markdown, made from ``results.json`` alone."""
+"""The files of a report: tables, figures and one HTML file, made from ``results.json`` alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render_report(
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
     Writes ``tables/*.csv`` (one per audit but those of a large product, ``findings.csv`` and ``calls.csv``),
-    ``figures/*.svg`` (with ``png`` also ``*.png``), ``report.html`` and ``report.md``; other files are left alone. Each
+    ``figures/*.svg`` (with ``png`` also ``*.png``), ``report.html``; other files are left alone. Each
     file is whole or absent, and the same results give the same bytes. Raises `InputError` where there is no
     ``results.json`` of a schema that is read.
 
@@ -44,7 +44,6 @@ def render_report(
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.html import render_html_report
-    from factaudit.report.markdown import render_markdown_report
     from factaudit.report.report_document import build_report_document
     from factaudit.report.report_figures import digest_report_drawing_code
 
@@ -72,13 +71,9 @@ def render_report(
             draw_report_figure_files(picture, figures, missing)
         figure_digests |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
         written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
-    for path, text in (
-        (run_dir / "report.html", render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir))),
-        (run_dir / "report.md", render_markdown_report(document)),
-    ):
-        write_text(path, text)
-        written.append(path)
-    return written
+    page = run_dir / "report.html"
+    write_text(page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir)))
+    return [*written, page]
 
 
 def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What stands in a report, as data: sections with text, tables and figures. HTML and Markdown only lay it out.
+"""What stands in a report, as data: sections with text, tables and figures. HTML only lays it out.
 
 Sections of audits are made from the audits' declarations and from their rows.
 """

@@ -94,7 +94,6 @@ def test_every_verb_reads_the_sheet_that_is_named(tmp_path, call):
     path = FOLDER / "two_sheets.xlsx"
     for command in (
         ["audit", path, "--sheet", "Batch 1", "--out", tmp_path / "run"],
-        ["init", path, "--sheet", "Batch 1", "--out", tmp_path / "experiment.yaml"],
         ["inspect", path, "--sheet", "Batch 1"],
     ):
         code, _, err = call(*command)

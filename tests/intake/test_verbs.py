@@ -83,7 +83,6 @@ CASES = {
 }
 #: Of each verb that reads tables the command for a file; further verbs with ``--map`` belong here, too.
 VERBS = {
-    "init": ["init", "FILE", "--out", "new.yaml"],
     "inspect": ["inspect", "FILE"],
     "judge": ["judge", "FILE", "--evaluator", "random:seed=1", "--out", "judged.parquet"],
     "audit": ["audit", "FILE", "--out", "run", "--replicates", "0"],
