@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from report_results import read_report_text
 
 from factaudit.cli.app import cli
 from factaudit.evaluators.base import Claim
@@ -153,6 +151,3 @@ def test_chinese_and_german_claims_audited(tmp_path: Path) -> None:
     assert [bins[task]["r2_high"] for task in ("de", "zh")] == [1, 1]
     # A wrong year takes two of five bigrams: 3 / 5.
     assert next(row for row in found["audits"]["surface_bias"] if row["task"] == "de")["r2_low"] == 3 / 5
-    text = re.sub(r"\s+", " ", read_report_text(tmp_path / "run"))
-    assert "1 claim of zh is in another script than its document" in text
-    assert len(re.findall("in another script than", text)) == 1
