@@ -292,7 +292,7 @@ def _describe_triage_promise(
         statement = (
             f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review"
             f"{describe_known_errors(n_known)}: {wanted} "
-            f"(confidence {promise.confidence:.0%}, of {which})."
+            f"(confidence {100 * promise.confidence:g}%, of {which})."
         )
     elif not promise.is_population and len(error) == n_claims:
         statement = f"all {n_claims:,} claims are labelled: none is left to triage."
