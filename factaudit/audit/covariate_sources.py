@@ -66,7 +66,7 @@ def list_covariates(
     elif unknown := [column for column in columns if column not in judgements.claims]:
         hint = suggest_known_name(unknown[0], [str(column) for column in judgements.claims])
         raise UsageError(f"covariates: the claims have no column {unknown[0]!r}{hint}")
-    for column in sorted(set(judgements.claims) - NO_COVARIATES if columns is None else columns):
+    for column in sorted(set(map(str, judgements.claims)) - NO_COVARIATES if columns is None else columns):
         found = _read_column_covariate(judgements.claims[column], labelled, bins)
         if found is not None:
             yield found

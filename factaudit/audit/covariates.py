@@ -251,7 +251,7 @@ def _select_greatest_differences(rows: Sequence[Row]) -> tuple[list[Row], str]:
 
     def order(row: Row) -> tuple[bool, float]:
         low, high = row.get("difference_low"), row.get("difference_high")
-        return low is None or low <= 0 <= high, -abs(row["difference"])
+        return low is None or high is None or low <= 0 <= high, -abs(row["difference"])
 
     shown = sorted(known, key=order)[:_SHOWN_ROWS] or list(rows)[:_SHOWN_ROWS]
     return shown, "" if len(shown) == len(rows) else "The greatest differences; all rows are in the CSV."

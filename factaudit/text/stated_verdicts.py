@@ -414,7 +414,8 @@ def _parse_bare_answer(words: str, parse_words: WordParser) -> int | None:
 
 def _read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
     """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it contradicts."""
-    values, others = [], []
+    values: list[Any] = []
+    others: list[Any] = []
     rest = text
     for found, source in _list_json_objects(text):
         rest = rest.replace(source, "\n", 1)
@@ -426,11 +427,11 @@ def _read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedV
     verdict = verdicts[0]
     assert verdict is not None
     for other in (rest, *(value for value in others if isinstance(value, str))):
-        said = [*_list_marked_answers(other, parse_words)]
+        said: list[StatedVerdict] = [*_list_marked_answers(other, parse_words)]
         if (first := _read_first_answer(other, parse_words)) is not None:
             said.append(first)
         statements = [one for one in _list_statements(other, parse_words) if one.is_whole or one.value == 0]
-        if any(one.value != verdict.value for one in (*said, *statements)):
+        if ({one.value for one in said} | {one.value for one in statements}) - {verdict.value}:
             return None
     place = re.search(rf"\"{re.escape(name)}\"\s*:\s*\"?[\W_]*(?={re.escape(verdict.words)})", text, re.IGNORECASE)
     return StatedVerdict(verdict.value, verdict.words, place.end() if place else len(text))
