@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -189,13 +190,35 @@ def test_rates_are_over_long_documents_alone() -> None:
     assert compute_chunking_rates(judged(rows), size=100) == []
 
 
+def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judgements:
+    """(claims, label, plain, chunked): claims that are each about a document of their own."""
+    said = [pair for n, *pair in changes for _ in range(n)]
+    return judged(
+        [
+            {"claim": FAR, "doc": f"{LONG} Page {at}.", "label": label, "plain": plain, "chunked": chunked}
+            for at, (label, plain, chunked) in enumerate(said)
+        ]
+    )
+
+
 def test_what_chunks_change_is_paired() -> None:
-    rows = rows_of(FAR, *[(1, 0)] * 10, *[(1, 1)] * 90) + rows_of(FAR, *[(1, 0)] * 5, *[(0, 0)] * 95, label=0)
-    plain, chunked, *_ = compute_chunking_rates(judged(rows), size=3, intervals=ClusterBootstrap(replicates=20))
+    data = judge_chunks_of_documents([(10, 1, 1, 0), (90, 1, 1, 1), (5, 0, 1, 0), (95, 0, 0, 0)])
+    plain, chunked, *_ = compute_chunking_rates(data, size=3, intervals=ClusterBootstrap(replicates=20))
     assert plain["bacc_change"] is None
     assert "that of a chunked evaluator" in plain["reason"]
     assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)
     assert chunked["bacc_change_low"] < chunked["bacc_change"] < chunked["bacc_change_high"]
+
+
+def test_what_chunks_change_is_over_all_repeats() -> None:
+    """Of the first repeat chunks cost 10 of 100 claims, of the second 30: the change is that of the mean, 20."""
+    data = judge_chunks_of_documents([(10, 1, 1, 0), (20, 1, 1, 1), (70, 1, 1, 1), (100, 0, 0, 0)])
+    again = data.prediction.copy()
+    again[data.evaluators.index("chunked-e"), 10:30] = 0
+    repeated = replace(data, repeat_predictions=np.stack([data.prediction, again]))
+    for size in (3, None):
+        chunked = compute_chunking_rates(repeated, size=size)[1]
+        assert chunked["bacc_change"] == pytest.approx(-0.2 / 2)
 
 
 def test_intervals_hold_the_share_and_no_order_of_rows_matters() -> None:
