@@ -174,17 +174,6 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
 
 
-def make_safe_file_name(name: str) -> str:
-    """A name of the user's as (the start of) a file's: at most 60 letters, digits, ``-``, ``_`` and dots within.
-
-    Two names can become one: whoever writes a file for each adds a digest.
-
-    >>> make_safe_file_name("llm:gpt-4o/v2")
-    'llm_gpt-4o_v2'
-    """
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[:60].strip(".") or "data"
-
-
 def list_folder_files(folder: Path) -> list[Path]:
     """The files of a folder and its folders, sorted; neither hidden ones nor those of a run folder of ours."""
     found = []

@@ -1,4 +1,4 @@
-"""What lies in a run folder already: nothing that is unchanged is computed, drawn or written again."""
+"""What lies in a run folder already: neither an unchanged run nor the rows of an unchanged audit are made again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_run_results_and_report(folder: Path, results: Results, claim_browser: 
     write_results_json(folder, results.to_dict())
     if published := recognise_published_files(results.about["inputs"]):
         write_text(folder / "references.bib", "\n".join(map(read_publication_citation, published)))
-    refresh_report_of_reused_run(folder, claim_browser=claim_browser)
+    render_run_report(folder, claim_browser=claim_browser)
 
 
 def describe_run_audit_rows(results: Results, width: int = 9) -> str:
@@ -54,38 +54,25 @@ def describe_run_audit_rows(results: Results, width: int = 9) -> str:
     return f"audits    {sum(audits):>{width},} rows in {computed}{beside}"
 
 
-def refresh_report_of_reused_run(
-    folder: Path, *, png: bool = False, redraw_all: bool = False, claim_browser: ClaimBrowser | None = None
-) -> list[Path]:
+def render_run_report(folder: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
-    Where the results, the tables that the report shows, the code and every file that it wrote are as an earlier
-    rendering left them, there is nothing to do; else figures are drawn whose rows (or file) changed. png: with PNGs of
-    the figures, too. redraw_all: everything, whatever is there.
+    The tables and figures of an earlier run that are not among them go. png: with PNGs of the figures, too.
     """
-    manifest = folder / ".work" / "rendered.json"
-    before = _read_manifest_of_rendered_files(manifest)
-    files, drawn = before["files"], {} if redraw_all else before["drawn"]
-    there = has_unchanged_run_files(folder, files)
-    whole = there and before.get("of") == _digest_run_report_dependencies(folder, files)
-    if whole and not redraw_all and (not png or any(name.endswith(".png") for name in files)):
-        return [folder / name for name in files]
-    if not there:
-        drawn = {name: key for name, key in drawn.items() if has_unchanged_run_files(folder, {name: files.get(name)})}
-    paths = sorted(render_report(folder, png=png, figure_digests=drawn, claim_browser=claim_browser))
-    now = {path.relative_to(folder).as_posix(): compute_file_checksum(path) for path in paths}
-    for name in set(files) - set(now):
-        if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
+    before = _list_rendered_files(folder)
+    paths = sorted(render_report(folder, png=png, claim_browser=claim_browser))
+    now = [path.relative_to(folder).as_posix() for path in paths]
+    for name in set(before) - set(now):
+        if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):  # anybody may have changed the list
             (folder / name).unlink(missing_ok=True)
-    kept = {name: key for name, key in drawn.items() if name in now}
-    write_json(manifest, {"of": _digest_run_report_dependencies(folder, now), "files": now, "drawn": kept})
+    write_json(folder / ".work" / "rendered.json", {"files": now})
     return paths
 
 
 def add_png_figures(folder: Path) -> None:
     """PNGs of the figures of a run that is done."""
     with lock_run_folder_for_writing(folder):
-        refresh_report_of_reused_run(folder, png=True)
+        render_run_report(folder, png=True)
 
 
 @contextmanager
@@ -133,7 +120,7 @@ def remember_finished_run(folder: Path, run_key: str | None, progress_lines: Seq
         path.unlink(missing_ok=True)
         return
     names = [
-        *_read_manifest_of_rendered_files(folder / ".work" / "rendered.json")["files"],
+        *_list_rendered_files(folder),
         *list_run_files(folder),
         *list_product_table_files_of_results_json(folder),
     ]
@@ -160,13 +147,10 @@ def has_unchanged_run_files(folder: Path, checksums: Mapping[str, Any]) -> bool:
     return True
 
 
-def _read_manifest_of_rendered_files(path: Path) -> dict[str, Any]:
-    """What an earlier run rendered: ``of`` what, which ``files``, and of figures what is ``drawn`` on them."""
-    found = _read_run_json_object(path)
-    good = isinstance(found.get("files"), dict)
-    if not good or not isinstance(found.get("drawn"), dict):
-        found = {"files": found["files"] if good else {}, "drawn": {}}
-    return found
+def _list_rendered_files(folder: Path) -> list[str]:
+    """The files that the last rendering of a run folder wrote, relative to it."""
+    files = _read_run_json_object(folder / ".work" / "rendered.json").get("files")
+    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
 
 
 def _read_run_json_object(path: Path) -> dict[str, Any]:
@@ -175,18 +159,7 @@ def _read_run_json_object(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    if isinstance(found, list):  # a manifest of versions that kept names alone
-        return {"files": {name: "" for name in found if isinstance(name, str)}}
     return found if isinstance(found, dict) else {}
-
-
-def _digest_run_report_dependencies(folder: Path, files: Mapping[str, Any]) -> str:
-    """A digest of what a rendering depends on: what lies in the run folder besides ``files``, and the code."""
-    figures = (path.relative_to(folder).as_posix() for path in (folder / "figures").glob("*"))
-    tables = (path.relative_to(folder).as_posix() for path in (folder / "tables").glob("*.parquet"))
-    read = sorted({"results.json", "claims.parquet", "verdicts.parquet", *figures, *tables} - set(files))
-    parts = [f"{name} {compute_file_checksum(folder / name)}" for name in read if (folder / name).is_file()]
-    return hash_texts(digest_package_code_for_run_reuse(), *parts)
 
 
 @functools.cache

@@ -131,7 +131,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     (run / ".work" / "run.json").unlink()  # which would say that there is nothing to do
     manifest = run / ".work" / "rendered.json"
     names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
-    manifest.write_text(json.dumps([*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]))
+    manifest.write_text(json.dumps({"files": [*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]}))
     (run / "tables" / "gone.csv").write_text("of an earlier run")
     other = run / "inside" / f"{TEMPORARY_PREFIX}1-2.csv"
     other.parent.mkdir()
@@ -145,7 +145,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     assert not (run / "tables" / "gone.csv").exists()
 
 
-@pytest.mark.parametrize("damaged", ["", "{", "7", '{"a": 1}', "\udcff"])
+@pytest.mark.parametrize("damaged", ["", "{", "7", "[]", '{"a": 1}', '{"files": {}}', "\udcff"])
 def test_a_damaged_manifest_stops_nothing(folder, damaged):
     run = folder / "run"
     with lock_run_folder_for_writing(run) as work:

@@ -65,11 +65,11 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
     from factaudit.results import Results
     from factaudit.run_folder import lock_run_folder_for_writing
-    from factaudit.run_reuse import refresh_report_of_reused_run
+    from factaudit.run_reuse import render_run_report
 
     Results.load(run_dir)  # says what is wrong, where something is
     with lock_run_folder_for_writing(run_dir):
-        return refresh_report_of_reused_run(run_dir, png=png, redraw_all=True)
+        return render_run_report(run_dir, png=png)
 
 
 COMMANDS = (export_command,)

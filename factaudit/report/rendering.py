@@ -11,7 +11,6 @@ from factaudit.files import write_text
 from factaudit.garbage_collection import collect_garbage_rarely
 from factaudit.report.report_tables import has_csv_table, write_report_csv_table
 from factaudit.report.results_json import read_results_json
-from factaudit.signature import hash_texts
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
@@ -29,23 +28,20 @@ def render_report(
     run_dir: Path,
     *,
     png: bool = False,
-    figure_digests: dict[str, str] | None = None,
     claim_browser: ClaimBrowser | None = None,
 ) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
     Writes ``tables/*.csv`` (one per audit but those of a large product, ``findings.csv`` and ``calls.csv``),
-    ``figures/*.svg`` (with ``png`` also ``*.png``), ``report.html``; other files are left alone. Each
-    file is whole or absent, and the same results give the same bytes. Raises `InputError` where there is no
-    ``results.json`` of a schema that is read.
+    ``figures/*.svg`` (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each file is
+    whole or absent, and the same results give the same bytes. Raises `InputError` where there is no ``results.json`` of
+    a schema that is read.
 
-    figure_digests: by figure file (``figures/rates.svg``) what an earlier rendering drew on it: where that is what
-    would be drawn, the file stays. It is brought up to date. claim_browser: those of the run, where they are at hand.
+    claim_browser: those of the run, where they are at hand.
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.html import render_html_report
     from factaudit.report.report_document import build_report_document
-    from factaudit.report.report_figures import digest_report_drawing_code
 
     run_dir = Path(run_dir)
     results = read_results_json(run_dir)
@@ -60,24 +56,18 @@ def render_report(
     written.append(write_report_csv_table(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALL_COLUMNS))
     document = build_report_document(results, run_dir)
     figures = run_dir / "figures"
-    figure_digests = {} if figure_digests is None else figure_digests
+    kinds = ("svg", "png") if png else ("svg",)
     for picture in (picture for section in document.sections for picture in section.figures):
-        if picture.draw is None:
-            continue
-        kinds = ("svg", "png") if png else ("svg",)
-        key = hash_texts(digest_report_drawing_code(), picture.drawn_content)
-        missing = [kind for kind in kinds if figure_digests.get(f"figures/{picture.stem}.{kind}") != key]
-        if missing:
-            draw_report_figure_files(picture, figures, missing)
-        figure_digests |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
-        written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
+        if picture.draw is not None:
+            draw_report_figure_files(picture, figures, kinds)
+            written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     page = run_dir / "report.html"
     write_text(page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir)))
     return [*written, page]
 
 
 def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> None:
-    """Draw a figure into files of the folder; its ``drawn_content`` and its title make all of their bytes."""
+    """Draw a figure into files of the folder; what ``draw`` draws and its title make all of their bytes."""
     from factaudit.report.plots.figure_files import write_report_figure_files
 
     assert picture.draw is not None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factaudit.arrays.row_table import RowTable
@@ -48,7 +44,6 @@ from factaudit.report.plots.plot_groups import (
     has_drawn_bounds,
     list_plot_group_columns,
 )
-from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
@@ -79,29 +74,14 @@ class ReportFigure:
     """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already, else it draws
     at a width in inches (None: a page's).
 
-    ``formula``: of its figures, folded in the report. ``drawn_content``: all that is drawn, as text: the same text
-    gives the same figure.
+    ``formula``: of its figures, folded in the report.
     """
 
     stem: str
     caption: str
     alt: str
     draw: Callable[[float | None], DrawnAuditFigure] | None = None
-    drawn_content: str = ""
     formula: str = ""
-
-
-@functools.cache
-def digest_report_drawing_code() -> str:
-    """A digest of the code that draws."""
-    core = Path(__file__).parents[1] / "audit" / "core"
-    sources = [
-        *Path(__file__).parent.glob("plots/*.*"),
-        core / "figure_formatting.py",
-        core / "audit_declaration.py",
-        core / "plot_specs.py",
-    ]
-    return hash_texts(version("matplotlib"), *(path.read_bytes() for path in sorted(sources)))
 
 
 def list_report_figures(
@@ -192,11 +172,8 @@ def _list_report_plot_figures(
             if isinstance(plot, GridPlotSpec):  # a printed table's columns, of which one may be the labels
                 among = ""
             alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
-            of = json.dumps(
-                [repr(level_plot), repr(audit.columns), list(evaluators), sorted(floors), caption.split(".")[0], part]
-            )
             draw = _make_report_figure_drawing(audit, level_plot, part, evaluators, floors)
-            found.append(ReportFigure(stem, caption, alt, draw, of, audit.formula))
+            found.append(ReportFigure(stem, caption, alt, draw, audit.formula))
     return found
 
 
