@@ -196,13 +196,17 @@ def test_responses_are_further_off_than_their_claims():
 
 
 def test_headroom_of_a_group_that_is_misjudged():
+    """Off by 10 points it fails where the interval is beyond the limit of 5, of many claims, and warns of few."""
     rows = cells(160, 0, 40, 0, system="7b") + cells(100, 0, 100, 0, system="13b") + cells(120, 60, 20, 0, system="70b")
-    table = judged(rows, "e")
-    audit = compute_headroom(
-        table, groups={"small": ["7b", "13b"], "large": ["70b"]}, levels=["claim"], intervals=INTERVALS
-    )
-    assert find(audit, group="large")["n_systems"] == 1
-    assert told(collect_findings({"headroom": audit}), "headroom") == [("fail", "e", "d")]
+    for times, severity in ((1, "warn"), (5, "fail")):
+        table = judged(rows * times, "e")
+        audit = compute_headroom(
+            table, groups={"small": ["7b", "13b"], "large": ["70b"]}, levels=["claim"], intervals=INTERVALS
+        )
+        assert find(audit, group="large")["n_systems"] == 1
+        assert told(collect_findings({"headroom": audit}), "headroom") == [(severity, "e", "d")]
+    strict = {"limits": {"max_bias": 0.2}}
+    assert told(collect_findings({"headroom": audit}, strict), "headroom") == [("warn", "e", "d")]
     small = [row for row in audit if row["group"] == "small"]
     assert told(collect_findings({"headroom": small}), "headroom") == []
 
@@ -353,6 +357,10 @@ def test_unscored_claims_that_could_change_a_conclusion():
     assert "whether its TPR and TNR are over 20 points apart" in find(found, id="unscored")["statement"]
     none = of_rates(unscored(5, 0) + unscored(5, 1), "e")
     assert told(none, "unscored") == [("fail", "e", "d")]
+    # A data set that is wholly unscored hides nothing of another.
+    elsewhere = [row | {"dataset": "other"} for row in unscored(5, 0) + unscored(5, 1)]
+    both_parts = of_rates(rows + unscored(30, 0) + elsewhere, "e")
+    assert sorted(told(both_parts, "unscored")) == [("fail", "e", "other"), ("warn", "e", "d")]
 
 
 def test_unscored_claims_that_could_change_the_better_evaluator_or_the_sign_of_a_bias():
@@ -381,10 +389,22 @@ def test_an_evaluator_without_any_verdict_is_told_of():
 def test_rates_over_other_columns_are_not_taken_for_those_of_the_dataset():
     rows = [row | {"error_type": "x"} for row in cells(95, 5, 10, 90)]
     table = judged(rows, "e")
-    assert collect_findings({"rates": compute_evaluator_rates(table, by=["dataset", "error_type"])}) == []
-    assert collect_findings({"rates": compute_evaluator_rates(table, by=["error_type"])}) == []
-    over_all = collect_findings({"rates": compute_evaluator_rates(table, by=[])})
-    assert told(over_all, "gap") == [("warn", "e", "__all__")]
+    for by, expected in (
+        (["dataset", "error_type"], []),
+        (["error_type"], []),
+        (["dataset"], [("warn", "e", "d")]),
+        ([], [("warn", "e", "__all__")]),
+    ):
+        rates = {"rates": compute_evaluator_rates(table, by=by)}
+        assert told(collect_findings(rates, {"options": {"rates": {"by": by}}}), "gap") == expected
+
+
+def test_a_key_that_no_audit_declares_hides_no_row():
+    """A row with one more key than its audit declares was taken for one of a part of the data set."""
+    rates = compute_evaluator_rates(judged(cells(95, 5, 10, 90), "e"))
+    longer = [row | {"note": "by hand"} for row in rates]
+    assert told(collect_findings({"rates": longer}), "gap") == told(collect_findings({"rates": rates}), "gap")
+    assert told(collect_findings({"rates": longer}), "gap") == [("warn", "e", "d")]
 
 
 def test_findings_do_not_depend_on_the_order_of_keys():

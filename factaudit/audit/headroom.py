@@ -13,6 +13,7 @@ from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_f
 from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
+from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_significant_rows_by_evaluator,
@@ -230,25 +231,32 @@ def _check_headroom_groups(count_source: CountSource, groups: Mapping[str, Seque
 
 
 def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Headroom that is surely misjudged, for all systems or a named group of them (VC §3.4)."""
+    """Headroom that is significantly misjudged, for all systems or a named group of them (VC §3.4); by over the limit
+    of a bias, it fails."""
     rows = [row for row in audited_run.rows("headroom") if row["level"] == "claim" and row["bias"] is not None]
     rows = [row for row in rows if row["n_systems"] > 1]
     misjudged = select_rows_beyond_limit(audited_run, rows, "bias", 0)
+    # The same tests at the limit: of what is misjudged, some is significantly farther off.
+    max_bias, same_tests = read_decision_limits(audited_run).max_bias, replace(audited_run, test_counts=[])
+    far = [id(row) for row in select_rows_beyond_limit(same_tests, rows, "bias", max_bias)]
     for _, sure, mine in group_significant_rows_by_evaluator(rows, misjudged):
-        worst = max(sure, key=lambda row: abs(row["bias"]))
+        worst = max(sure, key=lambda row: (id(row) in far, abs(row["bias"])))
+        is_far = id(worst) in far
         groups = list(dict.fromkeys(row["group"] for row in sure if row["group"] != ALL_TOGETHER))
         of = "" if worst["group"] == ALL_TOGETHER else " among {worst.group} systems"
         whose = ", for {groups} systems" if groups else ""
         said = make_statement(
             f"{{worst.evaluator}} significantly misjudges the headroom{{where}}{whose}: on {{worst.dataset}}{of} "
             "the least error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
-            f"predictions{' for the labelled claims' * bool(worst.get('n_unlabelled'))}.",
+            f"predictions{' for the labelled claims' * bool(worst.get('n_unlabelled'))}"
+            f"{'' if is_far else ', not significantly over {most:limit} points apart'}.",
             worst=worst,
+            most=max_bias,
             where=format_how_many_datasets(sure, mine),
             groups=" and ".join(groups),
         )
         keys = ("group", "labelled", "predicted", "bias", "bias_low", "bias_high")
-        yield make_row_finding("fail", worst, said, *keys, n_off=len(sure))
+        yield make_row_finding("fail" if is_far else "warn", worst, said, *keys, n_off=len(sure))
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -302,7 +310,8 @@ AUDIT = Audit(
         Check(
             "headroom",
             "Headroom that is misjudged",
-            "the bias of the least error rate among the systems is significantly not 0",
+            "the bias of the least error rate among the systems is significantly not 0 (`warn`), or over the limit "
+            "`max_bias` (`fail`)",
             _find_biased_headroom,
             {"n_off": Column("off", "count")},
             null="the least error rate is the same by the labels and by the predictions, in every group of systems",

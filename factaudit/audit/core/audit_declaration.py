@@ -165,10 +165,11 @@ class AuditedRun:
 
     def per_dataset(self, audit: str, figure: str | None = None) -> Iterator[Row]:
         """Rows of one dataset (or of all together), not split by other columns, whose ``figure`` is defined."""
-        declared = {f"{key}{end}" for key in self.columns.get(audit, ()) for end in ("", *_END_SUFFIXES)}
+        asked = (self.about.get("options") or {}).get(audit, {}).get("by") or ()
+        if set(asked) - {"dataset", *self.columns.get(audit, ())}:
+            return  # split by a column of the claims
         for row in self.rows(audit):
-            is_split = bool(declared) and not row.keys() <= declared  # by a column of the claims, which nobody declares
-            if not is_split and row["dataset"] != MACRO_MEAN and (figure is None or row.get(figure) is not None):
+            if row["dataset"] != MACRO_MEAN and (figure is None or row.get(figure) is not None):
                 yield row
 
     @property
