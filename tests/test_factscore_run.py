@@ -156,7 +156,10 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
         tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": "I'm sorry."}, {"topic": "Ada Fenn", "output": ""}]
     )
     scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
-    score_response_files(path, scorer, tmp_path / "run")
+    said: list[str] = []
+    score_response_files(path, scorer, tmp_path / "run", say=said.append)
+    assert any("every response abstained (2 responses; 2 abstained)" in line for line in said)
+    assert not any("there is no fact" in line for line in said)
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 2, 0)
     assert (tmp_path / "run/report.html").is_file()

@@ -12,8 +12,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.judgements import LEVELS
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.decision_limits import read_decision_limits
+from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_significant_rows_by_evaluator,

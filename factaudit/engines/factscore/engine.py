@@ -164,7 +164,10 @@ class FactScorer(ScoringEngine):
         ):  # unscored facts count as not supported: 0.0 %
             of[0] = format_count(row["n_responses"], "response")
             score = f"no score by {row['evaluator']}: "
-            score += f"none of {format_count(n, 'fact')} has a verdict" if n else "there is no fact"
+            if row.get("n_abstained") == row["n_responses"]:
+                score += "every response abstained"
+            else:
+                score += f"none of {format_count(n, 'fact')} has a verdict" if n else "there is no fact"
         else:
             shown = Column("", "percent")
             score = f"{format_percent(row['score'])} by {row['evaluator']}"
