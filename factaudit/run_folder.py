@@ -7,7 +7,7 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -160,14 +160,20 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
     """Note in a run folder what its run is of, so that no other experiment replaces its results unasked.
 
     sources: the tables, responses or YAML that the run is of. Raises `UsageError` where the folder holds results of
-    other sources, unless ``overwrite`` says that they may go.
+    other sources, unless ``overwrite`` says that they may go, or where the run would write over one of them, and
+    `FactauditError` where a link would lead out of the folder.
     """
+    sources = list(sources)
+    check_run_spares_inputs(folder, [source for source in sources if "://" not in str(source)])
+    _check_no_links_in_run_folder(folder)
     note = folder / ".work" / "sources.json"
     mine = sorted(str(source) if "://" in str(source) else str(resolve_path(Path(source))) for source in sources)
     if (folder / "results.json").is_file() and not overwrite:
-        theirs = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
+        theirs = None
+        with suppress(OSError, ValueError):  # missing, or damaged: nothing says that they are of the same
+            theirs = json.loads(note.read_text(encoding="utf-8"))
         if theirs != mine:
-            of = f" (of {', '.join(Path(one).name for one in theirs)})" if theirs else ""
+            of = f" (of {', '.join(Path(str(one)).name for one in theirs)})" if isinstance(theirs, list) else ""
             raise UsageError(
                 f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"

@@ -43,7 +43,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "experiment.lock.yaml").write_text("claims: claims.jsonl\nverdicts: verdicts.jsonl\n")
     (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
-    (tmp_path / "experiment.schema.json").write_text("[]")
     (tmp_path / "sub").mkdir()
     ReplyCache(tmp_path / "cache.sqlite").close()
     return tmp_path
@@ -81,13 +80,9 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "knowledge build --ambigbio responses.jsonl --knowledge pages.jsonl --llm m --out responses.jsonl",
         "knowledge build --ambigbio responses.jsonl --knowledge pages.jsonl --llm m --out pages.jsonl",
         "inspect claims.jsonl --write claims.jsonl",
-        "init experiment.schema.json --out sub/../new.yaml",
         "diff . sub --out claims.jsonl",
-        "sample --plan claims.jsonl verdicts.jsonl --out verdicts.jsonl",
         "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",
         "triage queue.csv verdicts.parquet --out .",
-        "sample --split claims.parquet --out claims.parquet",
-        "estimate --combine claims.parquet verdicts.parquet --out claims.parquet",
         "labels claims.jsonl --out claims.jsonl",
     ],
 )
