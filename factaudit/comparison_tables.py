@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -125,23 +125,15 @@ class AuditRunSettings:
         return {name: getattr(self, name) for name in names} | {"version": __version__}
 
     def compute_audit_rows(
-        self,
-        judged: Judgements | CountSource,
-        chosen: Mapping[str, dict[str, Any]],
-        reuse: Callable[[str, Callable[[], Sequence[Row]]], Sequence[Row]] | None,
+        self, judged: Judgements | CountSource, chosen: Mapping[str, dict[str, Any]]
     ) -> dict[str, Sequence[Row]]:
-        """The rows of the audits with their options; ``reuse`` as in `compare`."""
+        """The rows of the audits with their options."""
         found: dict[str, Sequence[Row]] = {}
         for name, options in chosen.items():
-
-            @use_one_blas_thread()
-            def make(name: str = name, options: dict[str, Any] = options) -> Sequence[Row]:
-                audit = list_computable_audits()[name]
+            audit = list_computable_audits()[name]
+            with use_one_blas_thread():
                 rows = audit.compute(judged, **options, intervals=self.intervals) if audit.compute else []
-                return rows if audit.summary is None else RowTable.from_rows(rows)
-
-            key = make_signature(name, {**options, **self._signed_settings})  # all that the rows depend on
-            found[name] = make() if reuse is None else reuse(key, make)
+            found[name] = rows if audit.summary is None else RowTable.from_rows(rows)
             _release_unused_memory()
         return found
 

@@ -43,6 +43,7 @@ from factaudit.experiment_inputs import (
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.results import Results, Row, compare, compare_counts
+from factaudit.run_ending import describe_run_audit_rows, digest_run_inputs, find_identical_run, finish_run
 from factaudit.run_folder import (
     check_run_audit_specs,
     check_run_spares_inputs,
@@ -53,14 +54,6 @@ from factaudit.run_folder import (
     lock_run_folder_for_writing,
     resolve_run_evaluator_paths,
     write_run_lock_file,
-)
-from factaudit.run_reuse import (
-    describe_run_audit_rows,
-    digest_run_reuse_dependencies,
-    find_identical_run,
-    remember_finished_run,
-    reuse_audit_rows,
-    write_run_results_and_report,
 )
 from factaudit.sql.audit_run import AdditionalSqlAnalysis
 from factaudit.sql.audit_run import run_sql_audits as run_held
@@ -231,14 +224,8 @@ def run(
         told = select_detailed_verdicts(verdicts)
         joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
         del read, claims, verdicts, annotations, failed, is_ours  # most of the memory: nothing below reads them
-        with reuse_audit_rows(work / "audits") as reuse:
-            results = compare(
-                joined,
-                **experiment.compare_arguments,
-                signatures={one.name: one.signature for one in evaluators},
-                inputs=inputs,
-                reuse=reuse,
-            )
+        signatures = {one.name: one.signature for one in evaluators}
+        results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
         bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
         del joined
         if notes:
@@ -257,8 +244,7 @@ def run(
         write_run_lock_file(folder, experiment, results, provenance=provenance, packages=_LOCKED_PACKAGES)
         people = folder / "annotations.parquet"
         shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
-        write_run_results_and_report(folder, results, shown)
-        remember_finished_run(folder, None if again else key, said)
+        finish_run(folder, results, shown, run_key=None if again else key, said=said)
         say(f"report    {folder / 'report.html'}")
     return results
 
@@ -288,7 +274,7 @@ def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluat
     ]
     parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
     parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
-    return digest_run_reuse_dependencies(*parts, files=list(find_input_files(sources)))
+    return digest_run_inputs(*parts, files=list(find_input_files(sources)))
 
 
 def _list_experiment_sources(experiment: Experiment) -> list[str]:
@@ -308,7 +294,7 @@ def _run_counts_experiment(
         write_table(counts, folder / "counts.parquet")
         say(describe_run_audit_rows(results))
         write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
-        write_run_results_and_report(folder, results)
+        finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results
 

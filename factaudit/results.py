@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -234,7 +234,6 @@ def compare(
     trained_on: Mapping[str, Sequence[str]] | None = None,
     signatures: Mapping[str, str] | None = None,
     inputs: Sequence[Row] = (),
-    reuse: Callable[[str, Callable[[], Sequence[Row]]], Sequence[Row]] | None = None,
     annotations: pd.DataFrame | None = None,
     label_rules: Sequence[str] = (),
     mapping: MappingSource | None = None,
@@ -258,7 +257,6 @@ def compare(
             screen warns of them.
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
-        reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
         label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
             other in the audit of that name. By default the labels are the claims' own.
@@ -287,7 +285,7 @@ def compare(
         trained_on,
         inputs,
     )
-    found = settings.compute_audit_rows(judged, chosen, reuse)
+    found = settings.compute_audit_rows(judged, chosen)
     results = Results(
         *settings.assemble_results(about_of(judged, ready.evaluator_order, signatures or {}), chosen, found)
     )
@@ -305,7 +303,6 @@ def compare_results_of_tallies(
     tables: str,
     *,
     audits: Sequence[str | Mapping[str, Any]] | None = None,
-    reuse: Callable[[str, Callable[[], Sequence[Row]]], Sequence[Row]] | None = None,
     **options: Unpack[AuditRunOptions],
 ) -> Results:
     """Audit evaluators whose verdicts are held elsewhere (`factaudit.sql`), by the code that audits arrays.
@@ -317,7 +314,7 @@ def compare_results_of_tallies(
     known = list_computable_audits()
     chosen = read_options_of_audits_past_memory(audits)
     settings = AuditRunSettings(tables, **options)
-    found = settings.compute_audit_rows(tallies, chosen, reuse)
+    found = settings.compute_audit_rows(tallies, chosen)
     evaluators = [{**row, "signature": None, "floor": is_floor_evaluator(row["name"])} for row in about[1]]
     results = Results(*settings.assemble_results((about[0], evaluators), chosen, found))
     left = [f"{audit.title} ({name})" for name, audit in known.items() if not audit.tallies] if audits is None else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.files import (
     TEMPORARY_PREFIX,
-    check_not_link,
     delete_abandoned_temporaries,
     hold_folder_lock,
     resolve_path,
@@ -142,11 +140,9 @@ def list_run_files(folder: Path) -> list[str]:
 def lock_run_folder_for_writing(folder: Path, inputs: Iterable[str | Path] = ()) -> Iterator[Path]:
     """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``.
 
-    Raises `UsageError` where the run would write over one of its inputs, `FactauditError` where a link would lead out
-    of the folder.
+    Raises `UsageError` where the run would write over one of its inputs.
     """
     check_run_spares_inputs(folder, inputs)
-    _check_no_links_in_run_folder(folder)
     work = folder / ".work"
     with hold_folder_lock(work, str(folder)):
         # The folder itself may hold more than this run, other run folders among it.
@@ -160,12 +156,10 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
     """Note in a run folder what its run is of, so that no other experiment replaces its results unasked.
 
     sources: the tables, responses or YAML that the run is of. Raises `UsageError` where the folder holds results of
-    other sources, unless ``overwrite`` says that they may go, or where the run would write over one of them, and
-    `FactauditError` where a link would lead out of the folder.
+    other sources, unless ``overwrite`` says that they may go, or where the run would write over one of them.
     """
     sources = list(sources)
     check_run_spares_inputs(folder, [source for source in sources if "://" not in str(source)])
-    _check_no_links_in_run_folder(folder)
     note = folder / ".work" / "sources.json"
     mine = sorted(str(source) if "://" in str(source) else str(resolve_path(Path(source))) for source in sources)
     if (folder / "results.json").is_file() and not overwrite:
@@ -190,14 +184,6 @@ def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
         inside = place.relative_to(top).parts if place.is_relative_to(top) else ()
         if inside[:1] in {(name,) for name in _RUN_FOLDERS} or inside in {(name,) for name in _RUN_FILES}:
             raise UsageError(f"{path}: the run would write over what it reads; give another run folder than {folder}")
-
-
-def _check_no_links_in_run_folder(folder: Path) -> None:
-    for name in _RUN_FOLDERS:
-        check_not_link(folder / name)
-    for place, folders, files in os.walk(folder / ".work"):
-        for name in (*folders, *files):
-            check_not_link(Path(place) / name)
 
 
 @contextmanager

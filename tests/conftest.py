@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hostile_folder import write_inputs
@@ -93,24 +93,15 @@ def figures_drawn_once() -> Iterator[None]:
     `test_report_figures.py` and `test_report.py` hold that the same content gives the same bytes.
     """
     from factaudit.files import replace_file_atomically
-    from factaudit.report import rendering, report_figures
+    from factaudit.report import rendering
 
-    contents: dict[object, str] = {}  # by the function that draws it
     drawn: dict[tuple[str, str, str], bytes] = {}
     draw = rendering.draw_report_figure_files
-    make_drawing = report_figures._make_report_figure_drawing
 
-    def make_known_drawing(audit: Any, plot: Any, rows: Any, evaluators: Any, floors: Any) -> Any:
-        drawing = make_drawing(audit, plot, rows, evaluators, floors)
-        contents[drawing] = repr([plot, audit.columns, rows, list(evaluators), sorted(floors)])
-        return drawing
-
-    def write_drawn(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> None:
+    def write_drawn(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> list[Path]:
+        content = repr([cell.cell_contents for cell in picture.draw.__closure__])
         for kind in kinds:
-            if picture.draw not in contents:
-                draw(picture, place, [kind])
-                continue
-            key = (contents[picture.draw], picture.caption.split(".")[0], kind)
+            key = (content, picture.caption.split(".")[0], kind)
             path = place / f"{picture.stem}.{kind}"
             if key not in drawn:
                 draw(picture, place, [kind])
@@ -118,10 +109,10 @@ def figures_drawn_once() -> Iterator[None]:
                 continue
             with replace_file_atomically(path) as temporary:
                 temporary.write_bytes(drawn[key])
+        return [place / f"{picture.stem}.{kind}" for kind in kinds]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rendering, "draw_report_figure_files", write_drawn)
-        patch.setattr(report_figures, "_make_report_figure_drawing", make_known_drawing)
         yield
 
 

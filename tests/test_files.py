@@ -123,10 +123,9 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--replicates", "0"])
     assert stop.value.code == 0
-    (run / ".work" / "run.json").unlink()  # which would say that there is nothing to do
-    manifest = run / ".work" / "rendered.json"
     names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
-    manifest.write_text(json.dumps({"files": [*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]}))
+    names += ["claims.parquet", "tables/gone.csv", ".work/lock"]
+    (run / ".work" / "run.json").write_text(json.dumps({"files": dict.fromkeys(names, "")}))
     (run / "tables" / "gone.csv").write_text("of an earlier run")
     other = run / "inside" / f"{TEMPORARY_PREFIX}1-2.csv"
     other.parent.mkdir()
@@ -144,26 +143,10 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
 def test_a_damaged_manifest_stops_nothing(folder, damaged):
     run = folder / "run"
     with lock_run_folder_for_writing(run) as work:
-        (work / "rendered.json").write_text(damaged, errors="surrogateescape")
+        (work / "run.json").write_text(damaged, errors="surrogateescape")
     with pytest.raises(SystemExit) as stop:
         main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
     assert stop.value.code == 0
-
-
-@pytest.mark.parametrize(
-    "link", [".work", "tables", "figures", ".work/audits", ".work/journal", ".work/lock", ".work/calls.json"]
-)
-def test_a_link_does_not_lead_out_of_the_run_folder(folder, capsys, link):
-    elsewhere, run = outside(folder), folder / "run"
-    target = elsewhere / Path(link).name
-    (run / link).parent.mkdir(parents=True)
-    (run / link).symlink_to(target if target.is_file() else elsewhere)
-    before = contents(elsewhere)
-    with pytest.raises(SystemExit) as stop:
-        main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
-    assert stop.value.code == 1
-    assert f"{link}: is a link" in capsys.readouterr().err
-    assert contents(elsewhere) == before
 
 
 def test_the_run_folder_itself_may_be_a_link(folder):

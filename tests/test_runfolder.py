@@ -14,8 +14,8 @@ from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
 from factaudit.results import Results
+from factaudit.run_ending import finish_run
 from factaudit.run_folder import count_run_llm_calls, lock_run_folder_for_writing, sum_run_call_costs
-from factaudit.run_reuse import write_run_results_and_report
 
 
 class Caller:
@@ -142,10 +142,10 @@ def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
         with pytest.raises(FactauditError, match="another run is writing"), lock_run_folder_for_writing(tmp_path):
             pass
     about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
-    write_run_results_and_report(tmp_path, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))
+    finish_run(tmp_path, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))
     mine = tmp_path / "tables/mine.csv"
     mine.write_text("a user's own")
-    write_run_results_and_report(tmp_path, Results("s", about, {"one": [{"n": 1}]}))
+    finish_run(tmp_path, Results("s", about, {"one": [{"n": 1}]}))
     names = {path.name for path in (tmp_path / "tables").iterdir()}
     assert {"mine.csv", "one.csv"} <= names
     assert "two.csv" not in names

@@ -316,7 +316,7 @@ def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
     assert {row["method"] for row in found[0].audits["estimates"]} == {"raw"}
     assert {row["topic"] for row in found[0].audits["quantification"]} == {f"t{i}" for i in range(5)}
     assert not (tmp_path / "tables" / "claims.parquet").exists()
-    assert {path.name for path in (tmp_path / "tables" / ".work").iterdir()} == {"audits", "lock", "rendered.json"}
+    assert {path.name for path in (tmp_path / "tables" / ".work").iterdir()} == {"lock", "run.json", "sources.json"}
 
 
 @pytest.mark.slow

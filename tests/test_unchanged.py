@@ -1,4 +1,4 @@
-"""A run folder in which nothing has changed is left as it is; of a changed run nothing of the earlier one is left."""
+"""A run of which nothing has changed is not repeated, and leaves nothing of an earlier one behind."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from pathlib import Path
 import pytest
 from report_results import make_results
 
-from factaudit import experiment, run_reuse
+from factaudit import experiment, run_ending
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
 from factaudit.results import Results
-from factaudit.run_reuse import render_run_report, write_run_results_and_report
+from factaudit.run_ending import finish_run, render_run_again
 
 
-def test_tables_and_figures_of_an_earlier_run_go(tmp_path: Path) -> None:
+def test_files_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     found = make_results(2, 2)
-    kept = {name: found["audits"][name] for name in ("rates", "headroom")}
-    results = Results("s", found["about"], kept)
-    write_run_results_and_report(tmp_path, results)
-    before = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".svg"}
-    written = render_run_report(tmp_path, png=True)
+    results = Results("s", found["about"], {name: found["audits"][name] for name in ("rates", "headroom")})
+    finish_run(tmp_path, results)
+    assert not list((tmp_path / "figures").glob("*.png"))
+    written = render_run_again(tmp_path, png=True)
     assert {"rates.svg", "rates.png", "report.html"} <= {path.name for path in written}
-    write_run_results_and_report(tmp_path, replace(results, audits={"rates": kept["rates"]}))
-    after = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert after == {name for name in before if name.startswith("rates")}
+    finish_run(tmp_path, replace(results, audits={"rates": found["audits"]["rates"]}))
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"rates.svg"}
     assert not (tmp_path / "tables" / "headroom.csv").exists()
-    assert (tmp_path / "tables" / "rates.csv").is_file()
 
 
 @pytest.fixture
@@ -67,12 +63,11 @@ def test_a_run_with_nothing_changed_only_checks(
     claims = tmp_path / "claims.jsonl"
     claims.write_text(claims.read_text().replace("a 3", "b 3"))
     assert experiment.run(asked, out).signature != first.signature
-    for damaged in ("[damaged", "", "7", "[]", '{"a": 1}'):
-        (out / ".work" / "run.json").write_text(damaged)
-        experiment.run(asked, out)
-    monkeypatch.setattr(run_reuse, "digest_package_code_for_run_reuse", lambda: "another version")
+    (out / ".work" / "run.json").write_text("[damaged")
     experiment.run(asked, out)
-    assert len(read) == 10
+    monkeypatch.setattr(run_ending, "digest_package_code", lambda: "another version")
+    experiment.run(asked, out)
+    assert len(read) == 6
 
 
 def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> None:

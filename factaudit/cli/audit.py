@@ -87,7 +87,7 @@ def audit_command(
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
     from factaudit.input_tables import is_input_counts_file
-    from factaudit.run_reuse import add_png_figures
+    from factaudit.run_ending import render_run_again
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
@@ -104,7 +104,7 @@ def audit_command(
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
     if png:
-        add_png_figures(out)
+        render_run_again(out, png=True)
     display_run_results(results, out)
 
 

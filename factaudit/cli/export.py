@@ -64,12 +64,10 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 
 def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
     from factaudit.results import Results
-    from factaudit.run_folder import lock_run_folder_for_writing
-    from factaudit.run_reuse import render_run_report
+    from factaudit.run_ending import render_run_again
 
     Results.load(run_dir)  # says what is wrong, where something is
-    with lock_run_folder_for_writing(run_dir):
-        return render_run_report(run_dir, png=png)
+    return render_run_again(run_dir, png=png)
 
 
 COMMANDS = (export_command,)

@@ -32,14 +32,14 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
     Published data that the YAML names (`published:NAME`) is fetched once, into the user's cache folder.
     """
     from factaudit.experiment import run as run_experiment
-    from factaudit.run_reuse import add_png_figures
+    from factaudit.run_ending import render_run_again
     from factaudit.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
     results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
     if png:
-        add_png_figures(out)
+        render_run_again(out, png=True)
     display_run_results(results, out)
 
 

@@ -14,6 +14,7 @@ from factaudit.engines.scoring_engine import ScoringEngine
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results
+from factaudit.run_ending import finish_run
 from factaudit.run_folder import (
     compare_run_tables,
     count_run_llm_calls,
@@ -21,7 +22,6 @@ from factaudit.run_folder import (
     lock_run_folder_for_writing,
     sum_run_call_costs,
 )
-from factaudit.run_reuse import write_run_results_and_report
 from factaudit.signature import make_signature
 from factaudit.tables import write_table
 from factaudit.text.display_text import format_count
@@ -112,7 +112,7 @@ def score_response_files(
         if add is not None:
             add(results, folder)
         results.calls.extend(calls)
-        write_run_results_and_report(folder, results)
+        finish_run(folder, results)
         for line in scorer.format_summary_lines(summary):
             say(line)
         say(f"report    {folder / 'report.html'}")

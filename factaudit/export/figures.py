@@ -9,7 +9,7 @@ from factaudit.report.results_json import read_results_json
 
 
 def export_figures(run_dir: Path, out: Path) -> list[Path]:
-    """Write ``column/NAME.pdf``, ``column/NAME.svg`` and the same in ``page``, for every figure of the report.
+    """Write ``column/NAME.pdf``, ``column/NAME.svg`` and the same in ``page``, for every figure of the audits.
 
     At a column's width panels stand below each other. Figures that an engine wrote have one width, and stay where they
     are.
@@ -18,7 +18,7 @@ def export_figures(run_dir: Path, out: Path) -> list[Path]:
     from factaudit.report.plots.figure_style import COLUMN_WIDTH, PAGE_WIDTH
 
     paths = []
-    for section in build_report_document(read_results_json(run_dir), run_dir).sections:
+    for section in build_report_document(read_results_json(run_dir), run_dir, has_all_figures=True).sections:
         for picture in section.figures:
             if picture.draw is None:
                 continue

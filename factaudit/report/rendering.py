@@ -24,20 +24,15 @@ _CALL_COLUMNS = (
 
 
 @collect_garbage_rarely()
-def render_report(
-    run_dir: Path,
-    *,
-    png: bool = False,
-    claim_browser: ClaimBrowser | None = None,
-) -> list[Path]:
+def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
     Writes ``tables/*.csv`` (one per audit but those of a large product, ``findings.csv`` and ``calls.csv``),
-    ``figures/*.svg`` (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each file is
-    whole or absent, and the same results give the same bytes. Raises `InputError` where there is no ``results.json`` of
-    a schema that is read.
+    ``figures/*.svg`` of the figures that the report shows (with ``png`` also ``*.png``) and ``report.html``; other
+    files are left alone. Each file is whole or absent, and the same results give the same bytes. Raises `InputError`
+    where there is no ``results.json`` of a schema that is read.
 
-    claim_browser: those of the run, where they are at hand.
+    claim_browser: the claims of the run, where they are at hand.
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.html import render_html_report
@@ -45,33 +40,30 @@ def render_report(
 
     run_dir = Path(run_dir)
     results = read_results_json(run_dir)
+    tables = run_dir / "tables"
     written = [
-        write_report_csv_table(rows, run_dir / "tables" / f"{name}.csv")
+        write_report_csv_table(rows, tables / f"{name}.csv")
         for name, rows in results["audits"].items()
         if has_csv_table(rows)
     ]
-    written.append(
-        write_report_csv_table(results.get("findings") or [], run_dir / "tables" / "findings.csv", _FINDING_COLUMNS)
-    )
-    written.append(write_report_csv_table(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALL_COLUMNS))
+    written.append(write_report_csv_table(results.get("findings") or [], tables / "findings.csv", _FINDING_COLUMNS))
+    written.append(write_report_csv_table(results.get("calls") or [], tables / "calls.csv", _CALL_COLUMNS))
     document = build_report_document(results, run_dir)
     figures = run_dir / "figures"
-    kinds = ("svg", "png") if png else ("svg",)
     for picture in (picture for section in document.sections for picture in section.figures):
         if picture.draw is not None:
-            draw_report_figure_files(picture, figures, kinds)
-            written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
+            written += draw_report_figure_files(picture, figures, ("svg", "png") if png else ("svg",))
     page = run_dir / "report.html"
     write_text(page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir)))
     return [*written, page]
 
 
-def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> None:
-    """Draw a figure into files of the folder; what ``draw`` draws and its title make all of their bytes."""
+def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> list[Path]:
+    """Draw a figure into files of the folder; returns them."""
     from factaudit.report.plots.figure_files import write_report_figure_files
 
     assert picture.draw is not None
-    write_report_figure_files(picture.draw(None), folder / picture.stem, picture.caption.split(".")[0], kinds)
+    return write_report_figure_files(picture.draw(None), folder / picture.stem, picture.caption.split(".")[0], kinds)
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:

@@ -82,8 +82,13 @@ class ReportDocument:
         return f"{format_count(len(self.ok_findings), 'ok finding')}, of {checks}"
 
 
-def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
-    """The document of a ``results.json``'s content; nothing is drawn yet."""
+def build_report_document(
+    results: Mapping[str, Any], run_dir: Path, *, has_all_figures: bool = False
+) -> ReportDocument:
+    """The document of a ``results.json``'s content; nothing is drawn yet.
+
+    has_all_figures: with every figure that an audit declares, not only those that a report shows.
+    """
     about = results["about"]
     audits = find_audit_declarations(results["audits"])
     # What an engine has to say is what its run was about.
@@ -99,6 +104,9 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     sections = [section for section in sections if section.paragraphs or section.tables or section.figures]
     warnings, well = group_report_summary_findings_by_check(results)
     first = choose_report_summary_findings(warnings)
+    chosen = _choose_report_figures(first, sections)
+    if not has_all_figures:
+        sections = [_keep_figures(section, chosen) for section in sections]
     return ReportDocument(
         title=about.get("title") or DEFAULT_TITLE,
         screen=compose_screen(results),
@@ -107,7 +115,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
         evaluator_table=build_report_evaluator_overview(results),
         check_warnings=warnings,
         headline_findings=first,
-        headline_figures=_choose_report_headline_figures(first, sections),
+        headline_figures=chosen[:MAX_HEADLINE_FIGURES],
         ok_findings=well,
         sections=sections,
         signature=results["signature"],
@@ -115,14 +123,16 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     )
 
 
-#: So many figures open the report.
+#: The report draws at most so many figures; `Results.figure` draws any, and `factaudit export --to figures` all.
+MAX_REPORT_FIGURES = 6
+#: So many of them open it; the others stand in their sections.
 MAX_HEADLINE_FIGURES = 2
 
 
-def _choose_report_headline_figures(
+def _choose_report_figures(
     headline_findings: Sequence[ReportSummaryFinding], sections: Sequence[ReportSection]
 ) -> list[ReportFigure]:
-    """The figure that says who is best, then those of the audits whose findings open the report, else the first."""
+    """The first figure of a section each: who is best, then those of the audits whose findings open the report."""
     found = [headline.check.audit_name.replace("_", "-") for headline in headline_findings]
     place = {name: found.index(name) for name in found}
     drawn = [section for section in sections if section.figures]
@@ -135,7 +145,12 @@ def _choose_report_headline_figures(
             place.get(section.id, len(found)),
         )
     )
-    return [section.figures[0] for section in drawn[:MAX_HEADLINE_FIGURES]]
+    return [section.figures[0] for section in drawn[:MAX_REPORT_FIGURES]]
+
+
+def _keep_figures(section: ReportSection, chosen: Sequence[ReportFigure]) -> ReportSection:
+    """A section with its chosen figures, and with those that an engine has drawn already."""
+    return replace(section, figures=[one for one in section.figures if one in chosen or one.draw is None])
 
 
 def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked: Sequence[str]) -> ReportSection:
@@ -172,9 +187,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         own = {check.id for check in audit.checks}
         paragraphs += audit.remarks(rows, [each for each in results.get("findings") or [] if each.get("id") in own])
     drawn = list_report_figures(audit, shown, evaluators, about, ranked)
-    drawn = [replace(figure, formula="" if at else figure.formula) for at, figure in enumerate(drawn)]  # it is one
-    # The figure has the formula already.
-    caption = " ".join(filter(None, [f"{audit.title}.", "" if drawn else audit.formula, note]))
+    caption = " ".join(filter(None, [f"{audit.title}.", audit.formula, note]))
     table = build_report_table(shown, audit.columns, caption, name_table_file(audit.name, rows))
     return ReportSection(slug, audit.title, paragraphs, drawn, [table])
 

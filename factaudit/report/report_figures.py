@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
 #: Inches of a page for a dot plot, and of these for what stands over and under a panel: none is longer than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
-#: A figure of one kind goes over at most so many pages; tables and CSVs have the rest.
-MAX_FIGURE_PAGES = 3
 #: Lines of a forest plot on a page.
 FOREST_LINES_PER_PAGE = 48
 #: Methods of estimates that use the labels of all systems for each one's rate.
@@ -72,16 +70,12 @@ _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
 @dataclass(frozen=True)
 class ReportFigure:
     """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already, else it draws
-    at a width in inches (None: a page's).
-
-    ``formula``: of its figures, folded in the report.
-    """
+    at a width in inches (None: a page's)."""
 
     stem: str
     caption: str
     alt: str
     draw: Callable[[float | None], DrawnAuditFigure] | None = None
-    formula: str = ""
 
 
 def list_report_figures(
@@ -154,16 +148,13 @@ def _list_report_plot_figures(
         )
         labels = {id(row): format_group_label(row, by, present) for row in mine}
         level_plot = spread_crowded_report_figure_panels(plot, mine, by)
-        drawn = [
-            (*page, chosen)
-            for family, chosen in _split_report_figure_panels(level_plot, mine, audit.columns)
-            for page in _split_report_figure_pages(level_plot, family, labels)
-        ]
-        for number, (part, page, pages, left, chosen) in enumerate(drawn, start=1):
-            parts = [audit.name, plot.name, str(level or ""), str(number) if len(drawn) > 1 else ""]
+        families = list(_split_report_figure_panels(level_plot, mine, audit.columns))
+        for number, (family, chosen) in enumerate(families, start=1):
+            part, left = _select_groups_that_fit_a_page(level_plot, family, labels)
+            parts = [audit.name, plot.name, str(level or ""), str(number) if len(families) > 1 else ""]
             # A level is data, and must not lead out of the folder.
             stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
-            what = plot.what + (f", {level} level" if level else "") + (f" ({page} of {pages})" if pages > 1 else "")
+            what = plot.what + (f", {level} level" if level else "")
             caption = _compose_report_figure_caption(what, audit, level_plot, part, by, about)
             caption = " ".join(filter(None, [caption, note, chosen, left]))
             n_evaluators = len(_collect_evaluators(part))
@@ -173,7 +164,7 @@ def _list_report_plot_figures(
                 among = ""
             alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
             draw = _make_report_figure_drawing(audit, level_plot, part, evaluators, floors)
-            found.append(ReportFigure(stem, caption, alt, draw, audit.formula))
+            found.append(ReportFigure(stem, caption, alt, draw))
     return found
 
 
@@ -210,23 +201,20 @@ def _compute_group_height(plot: DotPlotSpec, rows: Sequence[Row]) -> float:
     return 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
 
 
-def _split_report_figure_pages(
+def _select_groups_that_fit_a_page(
     plot: PlotSpec, rows: list[Row], group_labels: Mapping[int, str]
-) -> Iterator[tuple[list[Row], int, int, str]]:
-    """The rows of each page, its number and how many there are, and on the last what was left out.
+) -> tuple[list[Row], str]:
+    """The rows of the groups that are drawn, and what the caption says of those that are not.
 
     ``group_labels``: of each row's ``id`` the group.
     """
     groups = list(dict.fromkeys(group_labels[id(row)] for row in rows))
     size = _count_report_figure_groups(plot, rows, len(groups))
-    pages = min(MAX_FIGURE_PAGES, math.ceil(len(groups) / size))
-    size = min(size, math.ceil(len(groups) / max(1, pages)))  # as many on each
-    for page in range(1, pages + 1):
-        chosen = set(groups[(page - 1) * size : page * size])
-        left = ""
-        if page == pages and len(groups) > pages * size:
-            left = f"Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
-        yield [row for row in rows if group_labels[id(row)] in chosen], page, pages, left
+    if len(groups) <= size:
+        return rows, ""
+    drawn = set(groups[:size])
+    note = f"Drawn: the first {size} of {len(groups)} groups; the table's file has all."
+    return [row for row in rows if group_labels[id(row)] in drawn], note
 
 
 def _count_report_figure_groups(plot: PlotSpec, rows: Sequence[Row], n_groups: int) -> int:

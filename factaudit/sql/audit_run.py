@@ -9,8 +9,8 @@ from pathlib import Path
 
 from factaudit.audit.audit_options import read_options_of_audits_past_memory
 from factaudit.results import Results, Row, compare_results_of_tallies
+from factaudit.run_ending import describe_run_audit_rows, finish_run
 from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
-from factaudit.run_reuse import describe_run_audit_rows, reuse_audit_rows, write_run_results_and_report
 from factaudit.signature import hash_texts
 from factaudit.sql.source_tables import SourceTables
 from factaudit.sql.sql_tallies import SqlTallies
@@ -69,15 +69,13 @@ def run_sql_audits(
             say(f"claims    {prepared.n_claims:>11,} in {format_count(len(stored.dataset_names), 'dataset')}")
             say(f"verdicts  {prepared.n_verdicts:>11,} of {format_count(len(stored.evaluators), 'evaluator')}")
             inputs = list_file_checksums(source_tables.files)
-            with reuse_audit_rows(work / "audits") as reuse:
-                results = compare_results_of_tallies(
-                    stored,
-                    stored.describe_tables(),
-                    hash_texts(source_tables.claims, source_tables.verdicts, *(row["checksum"] for row in inputs)),
-                    **settings.compare_arguments,
-                    inputs=inputs,
-                    reuse=reuse,
-                )
+            results = compare_results_of_tallies(
+                stored,
+                stored.describe_tables(),
+                hash_texts(source_tables.claims, source_tables.verdicts, *(row["checksum"] for row in inputs)),
+                **settings.compare_arguments,
+                inputs=inputs,
+            )
             if additional_analysis is not None:
                 results.audits.update(additional_analysis.compute_rows(stored))
                 read = list_file_checksums(additional_analysis.files)
@@ -88,6 +86,6 @@ def run_sql_audits(
             shutil.rmtree(spill, ignore_errors=True)
         say(describe_run_audit_rows(results, width=11))
         write_run_lock_file(folder, settings, results, packages=_LOCKED_PACKAGES)
-        write_run_results_and_report(folder, results)
+        finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results

@@ -34,6 +34,7 @@ from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_me
 from factaudit.files import write_jsonl
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results
+from factaudit.run_ending import finish_run
 from factaudit.run_folder import (
     RunSettings,
     compare_run_tables,
@@ -41,7 +42,6 @@ from factaudit.run_folder import (
     lock_run_folder_for_writing,
     write_run_lock_file,
 )
-from factaudit.run_reuse import write_run_results_and_report
 from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
 
 
@@ -236,6 +236,6 @@ def _rebuild_published_dfactscores(
             )
         text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
         results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
-        write_run_results_and_report(folder, results)
+        finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
         return results

@@ -37,8 +37,8 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     describe_reproduction_agreement,
 )
 from factaudit.results import Results, compare_counts
+from factaudit.run_ending import describe_run_audit_rows, finish_run
 from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
-from factaudit.run_reuse import describe_run_audit_rows, write_run_results_and_report
 from factaudit.tables import write_table
 
 _LOCKED_PACKAGES = ("numpy", "pandas", "scipy")
@@ -144,6 +144,6 @@ def run_verify_with_caution_experiment(
         say(describe_run_audit_rows(results))
         say(describe_reproduction_agreement(rows))
         write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
-        write_run_results_and_report(folder, results)
+        finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results
