@@ -262,7 +262,7 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
     assert "The first 100 of 450 rows; all are in tables/rates.csv" in text
-    assert "Drawn: the first 48 of 450 groups; the table's file has all." in text
+    assert "Drawn: the first 16 of 450 groups; the table's file has all." in text
     assert sum(1 for cell in page.cells if re.fullmatch(r"d\d+ ", cell)) == 100
     with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
         assert sum(1 for _ in file) == 451
