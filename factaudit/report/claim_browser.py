@@ -1,4 +1,8 @@
-"""The claims behind the figures, to look at: what the report holds of them, and what `factaudit view` is asked for."""
+"""The claims behind the figures, to look at: what a report and `factaudit view` hold of them.
+
+``claims.js`` filters and sorts them in the browser; a report holds the most telling ones, the page of `factaudit view`
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,19 +50,6 @@ CLAIM_ORDERS = {
 
 #: What is shown of an annotation.
 _ANNOTATION_FIELDS = ("annotator", "label", "grade", "start", "end", "note")
-
-
-@dataclass(frozen=True)
-class ClaimBrowserQuery:
-    """A question to the claims; "" asks for nothing in particular. ``text``: a part of the claim or of its id;
-    ``order``: of `CLAIM_ORDERS`."""
-
-    dataset: str = ""
-    system: str = ""
-    evaluator: str = ""
-    kind: str = ""
-    text: str = ""
-    order: str = ""
 
 
 class ClaimBrowser:
@@ -161,41 +151,6 @@ class ClaimBrowser:
         rest = np.where(masks["unscored"], 1.5, masks["disagree"] + 0.5 - score)
         return np.where(masks["wrong"], 2 + score, np.where(masks["contrary"], np.maximum(rest, 1.75), rest))
 
-    def find_claims(self, query: ClaimBrowserQuery, first: int = 0, size: int = 20) -> tuple[int, list[int]]:
-        """How many claims are as asked, and the rows of ``size`` of them from the ``first`` on, in that order."""
-        inside = np.ones(len(self.table), dtype=bool)
-        for column, wanted in (("dataset", query.dataset), ("system", query.system)):
-            if wanted:
-                inside &= (self.table[column] == wanted).fillna(False).to_numpy(dtype=bool)
-        if query.text:
-            texts = self.table["claim"].str.cat(self.table["claim_id"], sep="\n")
-            inside &= texts.str.contains(query.text, case=False, regex=False).fillna(False).to_numpy(dtype=bool)
-        every = list(range(len(self.evaluators)))
-        of = [self.evaluators.index(query.evaluator)] if query.evaluator in self.evaluators else every
-        if query.kind in self.kind_masks:
-            inside &= self.kind_masks[query.kind][of].any(0)
-        rows = np.flatnonzero(inside)
-        telling = np.zeros(len(rows))
-        for at in of:
-            np.maximum(telling, self.score_telling_claims(at)[rows], out=telling)
-        order = np.lexsort((-telling, -self._compute_order_values(query.order, of, rows)))
-        return len(rows), rows[order][first : first + size].tolist()
-
-    def _compute_order_values(self, order: str, of: list[int], rows: np.ndarray) -> np.ndarray:
-        """float (len(rows),): what the claims are sorted by, the greatest first; 0 where telling ones are."""
-        said = self.judged.prediction[:, rows]
-        if order == "wrong":
-            return self.kind_masks["wrong"][:, rows].sum(0).astype(float)
-        if order == "disagreement":  # half of those that judge it say otherwise: 0.5
-            ones, zeros = (said == 1).sum(0), (said == 0).sum(0)
-            return np.minimum(ones, zeros) / np.maximum(ones + zeros, 1)
-        if order in ("lowest", "highest"):
-            score = self.judged.score[of][:, rows]
-            n_scores = (~np.isnan(score)).sum(0)
-            mean = np.nansum(score, 0) / np.maximum(n_scores, 1)
-            return np.where(n_scores > 0, mean if order == "highest" else -mean, -np.inf)
-        return np.zeros(len(rows))
-
     def make_claim_row(self, position: int, document: Any = None) -> dict[str, Any]:
         """A claim as the page shows it. ``document``: what stands for its document (by default the text)."""
         cells = self._cells
@@ -228,7 +183,7 @@ class ClaimBrowser:
             "label": None if label == MISSING else label,
             "doc": _text_or_none(cells["doc"][position]) if document is None else document,
         }
-        found |= {"people": people} if (people := self._people.get(claim_id)) else {}
+        found |= {"people": [dict(one) for one in people]} if (people := self._people.get(claim_id)) else {}
         if position in self._variants:
             found["variants"] = [
                 self._make_variant_row(row, cells["doc"][position]) for row in self._variants[position]
@@ -270,20 +225,19 @@ class ClaimBrowser:
         }
 
     def pack_telling_claims(self) -> str:
-        """What a report holds: the most telling claims of each data set and evaluator in turn, gzip in base64.
+        """What a report holds: `make_page_content` of the most telling claims, gzip in base64.
 
-        {"evaluators", "datasets", "systems", "total", "docs": [text], "claims": [row, ``doc`` being a number]}; long
-        texts are cut off, which their end says. No more than `MAX_REPORT_CLAIMS`, and as many as
+        Long texts are cut off, which their end says. No more than `MAX_REPORT_CLAIMS`, and as many as
         `MAX_REPORT_CLAIM_BYTES` hold.
         """
-        chosen = self._choose_telling_claims(MAX_REPORT_CLAIMS)
+        size = MAX_REPORT_CLAIMS
         while True:
-            content = self._make_page_content(chosen)
-            text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-            packed = compress_to_base64(text.encode("utf-8", "replace"))
-            if len(packed) <= MAX_REPORT_CLAIM_BYTES or len(chosen) <= 20:
+            content = self.make_page_content(size, is_cut=True)
+            packed = base64.b64encode(gzip.compress(encode_page_content(content), 9, mtime=0)).decode("ascii")
+            n_claims = len(content["claims"])
+            if len(packed) <= MAX_REPORT_CLAIM_BYTES or n_claims <= 20:
                 return packed
-            chosen = chosen[: max(20, int(len(chosen) * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))]
+            size = max(20, int(n_claims * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))
 
     def _choose_telling_claims(self, size: int) -> Sequence[int]:
         parts = [np.flatnonzero(self.judged.dataset_codes == code) for code in range(len(self.judged.dataset_names))]
@@ -300,32 +254,31 @@ class ClaimBrowser:
                 break
         return list(found)[:size]
 
-    def _make_page_content(self, positions: Sequence[int]) -> dict[str, Any]:
+    def make_page_content(self, n_claims: int, *, is_cut: bool = False) -> dict[str, Any]:
+        """The most telling claims of each data set and evaluator in turn, as the page reads them.
+
+        `list_filter_choices` with ``docs`` (texts) and ``claims`` (rows whose ``doc`` is a place among these, or -1).
+        is_cut: long texts are cut off, which their end says.
+        """
+
+        def cut(text: str, max_length: int) -> str:
+            return _cut_claim_browser_text(text, max_length) if is_cut else text
+
         docs: dict[str, int] = {}
         rows = []
-        for at in positions:
+        for at in self._choose_telling_claims(n_claims):
             text = self._cells["doc"][at]
-            row = self.make_claim_row(
-                at,
-                document=-1
-                if pd.isna(text)
-                else docs.setdefault(_cut_claim_browser_text(text, MAX_TEXT_LENGTH), len(docs)),
-            )
-            row["claim"] = None if row["claim"] is None else _cut_claim_browser_text(row["claim"], MAX_TEXT_LENGTH)
+            place = -1 if pd.isna(text) else docs.setdefault(cut(text, MAX_TEXT_LENGTH), len(docs))
+            row = self.make_claim_row(at, document=place)
+            row["claim"] = None if row["claim"] is None else cut(row["claim"], MAX_TEXT_LENGTH)
             for said in row["said"]:
                 if "raw" in said:
-                    said["raw"] = _cut_claim_browser_text(said["raw"], MAX_REPLY_LENGTH)
+                    said["raw"] = cut(said["raw"], MAX_REPLY_LENGTH)
             for variant in row.get("variants", ()):
                 for key in ("claim", "doc") if "doc" in variant else ("claim",):
-                    variant[key] = _cut_claim_browser_text(variant[key], MAX_TEXT_LENGTH)
-            if "people" in row:
-                row["people"] = [
-                    {
-                        key: _cut_claim_browser_text(value, MAX_REPLY_LENGTH) if isinstance(value, str) else value
-                        for key, value in said.items()
-                    }
-                    for said in row["people"]
-                ]
+                    variant[key] = cut(variant[key], MAX_TEXT_LENGTH)
+            for said in row.get("people", ()):
+                said |= {key: cut(value, MAX_REPLY_LENGTH) for key, value in said.items() if isinstance(value, str)}
             rows.append(row)
         return {**self.list_filter_choices(), "docs": list(docs), "claims": rows}
 
@@ -335,8 +288,9 @@ def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[
 
     filter_choices: as `ClaimBrowser.list_filter_choices` gives it.
     """
-    names = str(finding.get("evaluator") or "").split(" / ")
-    if names != [""] and not set(names) <= set(filter_choices["evaluators"]):  # with D-FActScore they are a verifier's
+    named = str(finding.get("evaluator") or "")
+    known = set(filter_choices["evaluators"])
+    if named and named not in known and not set(named.split(" / ")) <= known:  # with D-FActScore they are a verifier's
         return None
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
     kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
@@ -364,6 +318,7 @@ def _cut_claim_browser_text(text: str, max_length: int) -> str:
     return text if cut <= 0 else f"{text[:max_length]} … [{cut:,} more characters in the run folder]"
 
 
-def compress_to_base64(data: bytes) -> str:
-    """Bytes as a page holds them: gzip in base64."""
-    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
+def encode_page_content(content: Mapping[str, Any]) -> bytes:
+    """JSON of what `ClaimBrowser.make_page_content` makes; half of a surrogate pair becomes a question mark."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace")

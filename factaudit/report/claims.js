@@ -1,6 +1,6 @@
 "use strict";
-// The browser of claims: filters, a list, and one claim in full. What it shows comes from the report itself (compressed),
-// or, under `factaudit view`, from the local server. Texts are data: they are only ever set as text.
+// The browser of claims: filters, a list, and one claim in full. What it shows is in the report itself (compressed), or,
+// under `factaudit view`, in the file claims.json beside the page. Texts are data: they are only ever set as text.
 (() => {
   const root = document.getElementById("claims");
   if (!root) return;
@@ -8,9 +8,7 @@
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const fields = ["dataset", "system", "evaluator", "kind", "text", "order"];
   let about = null;
-  let source = null;
   let first = 0;
-  let wanted = 0;
 
   function make(name, text, kind) {
     const node = document.createElement(name);
@@ -25,7 +23,7 @@
     return JSON.parse(await new Response(stream).text());
   }
 
-  // ---- what is asked of the claims that the report holds, as `factaudit.report.claim_browser.ClaimBrowser.find_claims` does of all
+  // ---- what is asked of the claims that the page holds
   function isOf(kind, said, label, all) {
     const known = said.p !== null && label !== null;
     if (kind === "wrong") return known && said.p !== label;
@@ -41,7 +39,7 @@
     if (!after || said.p === null) return false;
     return variant.expected === "changed" ? label !== 0 && said.p === 1 && after.p === 1 : said.p !== after.p;
   }
-  // What claims are sorted by, the greatest first, as `_compute_order_values` does; null keeps the report's order.
+  // What claims are sorted by, the greatest first; without an order the page's stays, the most telling first.
   function orderValue(order, row, evaluator) {
     if (order === "wrong") return row.said.filter((one) => isOf("wrong", one, row.label)).length;
     if (order === "disagreement") {
@@ -53,37 +51,24 @@
     const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
     return scores.length ? (order === "highest" ? mean : -mean) : -Infinity;
   }
-  function held(page) {
-    return {
-      find(asked) {
-        const evaluator = page.evaluators.indexOf(asked.evaluator);
-        const text = asked.text.toLowerCase();
-        const rows = page.claims.filter((row) => {
-          if (asked.dataset && row.dataset !== asked.dataset) return false;
-          if (asked.system && row.system !== asked.system) return false;
-          if (text && !`${row.claim || ""}\n${row.id}`.toLowerCase().includes(text)) return false;
-          if (!asked.kind) return true;
-          const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
-          if (asked.kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
-          return said.some((one) => isOf(asked.kind, one, row.label, row.said));
-        });
-        if (asked.order) {
-          const values = new Map(rows.map((row) => [row, orderValue(asked.order, row, evaluator)]));
-          rows.sort((a, b) => (values.get(a) === values.get(b) ? 0 : values.get(b) - values.get(a)));
-        }
-        return Promise.resolve({ total: rows.length, rows: rows.slice(asked.first, asked.first + SIZE) });
-      },
-      doc: (row) => (row.doc < 0 ? null : page.docs[row.doc]),
-    };
+  function find(asked) {
+    const evaluator = about.evaluators.indexOf(asked.evaluator);
+    const text = asked.text.toLowerCase();
+    const rows = about.claims.filter((row) => {
+      if (asked.dataset && row.dataset !== asked.dataset) return false;
+      if (asked.system && row.system !== asked.system) return false;
+      if (text && !`${row.claim || ""}\n${row.id}`.toLowerCase().includes(text)) return false;
+      if (!asked.kind) return true;
+      const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
+      if (asked.kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
+      return said.some((one) => isOf(asked.kind, one, row.label, row.said));
+    });
+    if (asked.order) {
+      const values = new Map(rows.map((row) => [row, orderValue(asked.order, row, evaluator)]));
+      rows.sort((a, b) => (values.get(a) === values.get(b) ? 0 : values.get(b) - values.get(a)));
+    }
+    return rows;
   }
-  const served = {
-    async find(asked) {
-      const reply = await fetch(`api/claims?${new URLSearchParams({ ...asked, size: SIZE })}`);
-      if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
-      return reply.json();
-    },
-    doc: (row) => row.doc,
-  };
 
   // ---- what is shown
   function words(text) {
@@ -212,7 +197,7 @@
       scroll.setAttribute("aria-label", "verdicts");
       scroll.append(verdicts(row));
       if (row.people) node.append(people(row));
-      const doc = source.doc(row);
+      const doc = row.doc < 0 ? null : about.docs[row.doc];
       node.prepend(top, scroll);
       if (row.variants) node.append(variantsOf(row, doc));
       node.append(doc ? marked(doc, words(row.claim)) : make("p", "No document.", "file"));
@@ -222,24 +207,13 @@
     return node;
   }
 
-  function asked() {
-    const found = Object.fromEntries(fields.map((name) => [name, part(name).value]));
-    return { ...found, first };
-  }
-  async function show() {
-    const mine = ++wanted;
-    const list = part("list");
-    try {
-      const found = await source.find(asked());
-      if (mine !== wanted) return;
-      list.replaceChildren(...found.rows.map(item));
-      const last = Math.min(first + SIZE, found.total);
-      part("count").textContent = found.total ? `${first + 1} to ${last} of ${found.total.toLocaleString("en")}` : "none";
-      part("back").disabled = first === 0;
-      part("on").disabled = last >= found.total;
-    } catch (error) {
-      part("count").textContent = `cannot be shown: ${error.message}`;
-    }
+  function show() {
+    const found = find(Object.fromEntries(fields.map((name) => [name, part(name).value])));
+    const last = Math.min(first + SIZE, found.length);
+    part("list").replaceChildren(...found.slice(first, last).map(item));
+    part("count").textContent = found.length ? `${first + 1} to ${last} of ${found.length.toLocaleString("en")}` : "none";
+    part("back").disabled = first === 0;
+    part("on").disabled = last >= found.length;
   }
   function fill(name, values) {
     const select = part(name);
@@ -252,29 +226,28 @@
   }
   function follow() {
     const hash = location.hash.slice(1); // URLSearchParams decodes it, and once is enough: "R&D" and "a+b" are names
-    if (!hash.startsWith("claims?")) return null;
+    if (!hash.startsWith("claims?")) return;
     const given = new URLSearchParams(hash.slice(7));
     for (const name of fields) part(name).value = given.get(name) || "";
     first = 0;
     for (let node = root; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
     root.querySelector("details").open = true;
     root.scrollIntoView();
-    return show();
+    show();
   }
 
   async function start() {
     const data = document.getElementById("claims-data");
     try {
-      about = data ? await unpack(data.textContent) : await (await fetch("api/about")).json();
+      about = data ? await unpack(data.textContent) : await (await fetch("claims.json")).json();
     } catch (error) {
       part("count").textContent = "This browser cannot unpack the claims: they are in claims.parquet, or `factaudit view`.";
       return;
     }
-    source = data ? held(about) : served;
     fill("dataset", about.datasets);
     fill("system", about.systems);
     fill("evaluator", about.evaluators);
-    if (data && about.claims.length < about.total) part("held").hidden = false;
+    if (about.claims.length < about.total) part("held").hidden = false;
     let late = 0;
     for (const name of fields) {
       part(name).addEventListener(name === "text" ? "input" : "change", () => {
@@ -292,8 +265,8 @@
       event.preventDefault();
       location.hash = `claims?${link.dataset.asked}`;
     });
-    await show();
-    await follow();
+    show();
+    follow();
     root.dataset.ready = "yes";
   }
   start();

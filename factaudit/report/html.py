@@ -14,11 +14,7 @@ from typing import Any
 import jinja2
 
 from factaudit.audit.screen import Screen
-from factaudit.report.claim_browser import (
-    MAX_REPORT_CLAIMS,
-    ClaimBrowser,
-    make_claim_browser_link,
-)
+from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
 from factaudit.report.report_document import ReportDocument
 from factaudit.report.report_figures import ReportFigure
 from factaudit.report.summary import format_report_summary_finding_evidence
@@ -40,8 +36,9 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     held: dict[str, Any] | None = None
     if claim_browser is not None:
         about = claim_browser.list_filter_choices()
-        held = {"served": False, "kinds": about["kinds"], "orders": about["orders"], "most": MAX_REPORT_CLAIMS}
+        held = {"served": False, "kinds": about["kinds"], "orders": about["orders"]}
         held |= {"packed": claim_browser.pack_telling_claims(), "explanation": claim_browser.row_explanation}
+        held["command"] = f"factaudit view {shlex.quote(str(figure_folder.parent))}"
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
     script = read_page_script()
     return made.get_template("report.html.j2").render(
