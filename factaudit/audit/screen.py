@@ -200,7 +200,8 @@ def _format_share(run: AuditedRun, row: Row, key: str, with_interval: bool = Fal
     if row.get(key) is None:
         return UNDEFINED_MARK
     if _is_open(run, row) and row.get(f"{key}_min") is not None:
-        return f"{format_whole_percent(row[f'{key}_min'])} to {format_whole_percent(row[f'{key}_max'])} %"
+        ends = dict.fromkeys(format_whole_percent(row[f"{key}_{end}"]) for end in ("min", "max"))
+        return f"{' to '.join(ends)} %"
     text = f"{format_whole_percent(row[key])} %"
     if with_interval and has_interval(row, key):
         text += f" ({format_whole_percent(row[f'{key}_low'])}–{format_whole_percent(row[f'{key}_high'])})"
@@ -529,7 +530,8 @@ def _state_labels_needed(
     have = median(row["n"] for row in rows) if rows else 0
     if needed <= have:
         return f"{text}." if text else ""
-    how_many = f"about {_round_up(needed):,} labels for each system would narrow the 95 % CIs to "
+    each = " for each system" * any(row["system"] != ALL_TOGETHER for row in rows)
+    how_many = f"about {_round_up(needed):,} labels{each} would narrow the 95 % CIs to "
     how_many += f"±{format_limit_in_points(limit)} points."
     return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 
