@@ -10,7 +10,7 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.screen import compose_screen
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.estimate_summary import find_systems_whose_methods_contradict
 from factaudit.estimate.estimation_case import RateEstimationCase
@@ -202,10 +202,10 @@ def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> Non
         about = found.summary[0]
         assert about["quote"] == "hierarchical"
         assert ("which was not asked for" in about["why"]) != is_there
-        run = make_audited_run(found.audits(), {"confidence": 0.95})
-        opening = str(load_all_audits()["estimate_summary"].opening(run, None))
-        assert ("report the rates of" in opening) == is_there
-        assert ("which was not asked for" in opening) != is_there
+        screen = compose_screen({"audits": found.audits(), "about": {"confidence": 0.95}})
+        said = " ".join(f"{one.word} {one.sentence}" for one in screen.advice)
+        assert ("Use the estimated rates" in said) == is_there
+        assert ("which was not asked for" in said) != is_there
 
 
 def test_widths_that_are_not_compared_have_their_own_reason() -> None:

@@ -71,8 +71,6 @@ def test_no_sentence_of_a_run_without_intervals_says_what_only_an_interval_could
     for audit in load_all_audits().values():
         if audit.name not in stripped:
             continue
-        if audit.opening is not None:
-            texts.append(audit.opening(run, "good"))
         for decision in audit.decides:
             answer = decision.answer(run, "good")
             if answer is not None:

@@ -17,13 +17,13 @@ from report_results import make_results
 from factaudit.audit import find_audit_declaration, list_computable_audits
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
+from factaudit.audit.screen import compose_screen
 from factaudit.errors import InputError
 from factaudit.export import export_run
 from factaudit.report.rendering import render_report
 from factaudit.report.report_document import MAX_REPORT_FIGURES, build_report_document
 from factaudit.report.report_tables import build_report_table
 from factaudit.report.summary import (
-    build_report_evaluator_overview,
     choose_report_summary_findings,
     compose_report_summary_paragraphs,
     format_report_summary_finding_evidence,
@@ -341,73 +341,6 @@ def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None
     assert page.headings[0] == 1
 
 
-def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> None:
-    def row(evaluator: str, dataset: str, tpr: float, tnr: float) -> dict[str, Any]:
-        bacc = (tpr + tnr) / 2
-        figures = {"tpr": tpr, "tnr": tnr, "bacc": bacc, "bacc_low": bacc - 0.02, "bacc_high": bacc + 0.02}
-        return {"dataset": dataset, "evaluator": evaluator, "n": 100, "n_unscored": 0, **figures}
-
-    results = make_results(2, 2, 2)
-    results["audits"] = {
-        "rates": [
-            row("good", "easy", 1.0, 0.8),
-            row("good", "hard", 0.9, 0.42),
-            row("good", "__macro__", 0.95, 0.61),
-            row("poor", "__macro__", 0.5, 0.5),
-        ],
-        "quantification": [
-            {"dataset": "hard", "level": "claim", "system": system, "evaluator": "good", "labelled_error_rate": 0.3,
-             "predicted_error_rate": 0.3 + bias, "bias": bias} for system, bias in (("A", -0.2), ("B", 0.1))
-        ],
-        "ranking": [
-            {"dataset": dataset, "level": "claim", "evaluator": "good", "n_pairs": n, "n_ordered": 1,
-             "n_ordered_alike": 1, "n_one_sided": n // 3, "n_reversed": 0, "error_rate": (n // 3) / n}
-            for dataset, n in (("hard", 3), ("easy", 1))
-        ],
-    }  # fmt: skip
-    text = " ".join(compose_report_summary_paragraphs(results))
-    highest = (
-        "good has the highest balanced accuracy of these evaluators: 78.0 % (76.0–80.0) as the mean over datasets."
-    )
-    assert f"{highest} It is significantly above poor." in text, "the intervals do not overlap"
-    assert "It is significantly better on easy (90.0 %) than on hard (66.0 %)." in text
-    results["audits"]["rates"][1] |= {"n_unscored": 20, "bacc_min": 0.55, "bacc_max": 0.75}
-    bounded = " ".join(compose_report_summary_paragraphs(results))
-    assert "better on easy (90.0 %) than on hard (55.0 % to 75.0 %)." in bounded, "no point where much is unscored"
-    paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
-    results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": -0.25}]
-    assert "It is significantly above poor." in " ".join(compose_report_summary_paragraphs(results))
-    results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": 0.01}]
-    alike = " ".join(compose_report_summary_paragraphs(results))
-    assert "The difference from poor (50.0 %) is not significant." in alike
-    assert "highest" not in alike
-    bounds = {"difference_low": -0.31, "difference_high": -0.25, "difference_min": -0.5, "difference_max": 0.1}
-    results["audits"]["differences"] = [paired | bounds]
-    assert "highest" not in " ".join(compose_report_summary_paragraphs(results)), "unscored claims could turn it round"
-    results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
-    assert "not shown to be better than guessing (50 %)" in " ".join(compose_report_summary_paragraphs(results))
-
-
-def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
-    """Many errors slip through, and yet more errors are predicted than there are: most claims are attributable."""
-
-    def told(ppr: float, errors: int) -> str:
-        figures = {"tpr": 0.9, "tnr": 0.5, "gap": 0.4, "bacc": 0.7, "ppr": ppr}
-        row = {"dataset": "d", "evaluator": "e", "n": 1000, "n_unscored": 0}
-        row |= {"n_attributable": 1000 - errors, "n_unattributable": errors} | figures
-        row |= {f"{key}_{end}": value for key, value in figures.items() for end in ("low", "high", "min", "max")}
-        results = make_results(2, 2, 2)
-        results["audits"] = {"rates": [row]}
-        return " ".join(compose_report_summary_paragraphs(results))
-
-    assert "so that errors slip through. It calls 30.0 % of the scored claims errors, the labels 50.0 %." in told(
-        0.7, 500
-    )
-    assert "so that errors slip through." in told(0.822, 125)
-    assert "It calls" not in told(0.822, 125)  # 17.8 % of the claims, where 12.5 % are errors: no sign of a lean
-    assert "tends to be low" not in told(0.822, 125)
-
-
 def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
     rates = [{"dataset": "__macro__", "evaluator": name, "bacc": bacc} for name, bacc in (("poor", 0.6), ("good", 0.8))]
     found = [
@@ -550,23 +483,12 @@ def test_floors_are_no_candidates() -> None:
         {"name": name, "floor": name != "mine", "n_verdicts": 10} for name in ("random", "mine", "always-no")
     ]
     results["audits"] = {"rates": [row("random", 0.53), row("mine", 0.51), row("always-no", 0.5)]}
-    text = " ".join(compose_report_summary_paragraphs(results))
-    assert text.startswith("1 evaluator and 2 baselines that read nothing, ")
-    assert "mine has a balanced accuracy of 51.0 %" in text
-    assert "It is not shown to do better than random, which reads nothing (53.0 %)." in text
-    table = build_report_evaluator_overview(results)
-    assert table is not None
-    assert [line[0].text for line in table.rows] == ["mine", "random", "always-no"]
-    assert [line[0].notes for line in table.rows] == [[], *[["a floor: reads nothing"]] * 2]
-    assert [line[-1].text for line in table.rows] == ["0", "–", "–"]
-    results["audits"]["rates"][0] |= {"bacc_low": 0.5, "bacc_high": 0.56}
-    results["audits"]["rates"][1] |= {"bacc": 0.7, "bacc_low": 0.6, "bacc_high": 0.8}
-    assert "No evaluator here" not in " ".join(compose_report_summary_paragraphs(results))
+    screen = compose_screen(results)
+    assert screen.size.startswith("1 evaluator and 2 baselines that read nothing, ")
+    assert [row[0] for row in screen.rows] == ["mine"]
     results["about"]["evaluators"] = results["about"]["evaluators"][::2]
     results["audits"] = {"rates": [row("random", 0.53), row("always-no", 0.5)]}
-    assert "random has a balanced accuracy" in " ".join(compose_report_summary_paragraphs(results)), (
-        "there is nothing else to tell of"
-    )
+    assert [row[0] for row in compose_screen(results).rows] == ["random", "always-no"], "there is nothing else to show"
 
 
 def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
-from statsmodels.stats.multitest import multipletests
 from test_statements import WORLDS, audit_world, check_statements, list_texts, make_world
 
 from factaudit.audit.core.statements import Statement, StatementValue
@@ -266,35 +264,6 @@ def do_intervals_hold(world: World, statement: Statement) -> bool:
     return values["holding"].text == f"{sum(held)}"
 
 
-def are_estimates_so_far_off(world: World, statement: Statement) -> bool:
-    """The mean distance from the rates of all labels; and that of normal errors with intervals of these widths."""
-    values = read_values(statement)
-    assert values["raw.distance"].rows, "what the evaluator predicts without a label stands beside"
-    for key in ("beside.distance", "labels.distance", "raw.distance"):
-        rows = values[key].rows
-        rates = world.claims[world.claims["dataset"] == rows[0]["dataset"]].groupby("system")["label"].mean()
-        off = [abs(row["rate"] - 1 + rates[row["system"]]) for row in rows]
-        assert values[key].text == f"{100 * np.mean(off):.1f}"
-    widths = [row["rate_high"] - row["rate_low"] for row in values["quoted.expected"].rows]
-    return values["quoted.expected"].text == f"{100 * np.mean(widths) * norm.expect(abs) / (2 * norm.ppf(0.975)):.1f}"
-
-
-def is_lowest_estimate(world: World, statement: Statement) -> bool:
-    (row,) = read_values(statement)["least.rate"].rows
-    same = ("dataset", "level", "method")
-    every = [one for one in world.audits["estimates"] if all(one[key] == row[key] for key in same)]
-    return row["rate"] == min(one["rate"] for one in every) and len(every) >= world.claims["system"].nunique()
-
-
-def are_pairs_of_systems(world: World, statement: Statement) -> bool:
-    values = read_values(statement)
-    apart, pairs = values["apart"].rows, values["pairs"].rows
-    n = world.claims["system"].nunique()
-    rejected = multipletests([row["p_wrong"] for row in pairs], 0.05, "fdr_bh")[0]
-    clear = [row for row, one in zip(pairs, rejected, strict=True) if one and row["p_wrong"] <= 0.025]
-    return len(pairs) == n * (n - 1) / 2 and list(apart) == clear
-
-
 def are_orders_those_of_pairs(world: World, statement: Statement) -> bool:
     """The sums of pairs are those of the table of pairs, one by one, whose rates pandas computes."""
     values = read_values(statement)
@@ -393,9 +362,6 @@ def is_error_share_of_passing_claims_kept(world: World, statement: Statement) ->
 
 
 CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
-    "{least.system:} has the lowest of these rates": is_lowest_estimate,
-    "The model tells {apart:count} of {pairs:count pair}": are_pairs_of_systems,
-    "Here all labels are known": are_estimates_so_far_off,
     "By the model, the lowest error rate": is_mean_minimum_below_each_rate,
     "Whether all are within {most:limit} points is open: no rate": is_some_bias_not_within_limit,
     "Whether all are within {most:limit} points is open: by the intervals": are_single_biases_beyond_limit,
@@ -404,7 +370,6 @@ CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "With review of {row.review_share:percent}": is_error_share_of_passing_claims_kept,
     "of single verdicts, review the": is_error_share_of_passing_claims_kept,
     "{holding:count} of {with_interval:count} intervals hold": do_intervals_hold,
-    "It is significantly above ": is_best_named_first,
     "{best.evaluator:}: significantly more accurate": is_best_named_first,
     "{best.evaluator:} or {second.evaluator:}": is_best_named_first,
     "{best.evaluator:}: the differences from": is_best_named_first,
@@ -412,12 +377,8 @@ CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "{best.evaluator:}, the only evaluator here": lambda world, text: (
         list(list_bacc(world)) == list_named(world, text) and min(list_bacc(world).values()) > 0.5
     ),
-    "It finds none of the errors": lambda world, text: any(
-        world.rate({"evaluator": name}, 0) == 0 for name in list_bacc(world)
-    ),
     "It orders none of the": are_orders_those_of_pairs,
     "orders {rows.n_ordered_alike:number} of": are_orders_those_of_pairs,
-    "No evaluator has one balanced accuracy": lambda world, text: count_labelled_and_scored(world) == 0,
     "TPR and TNR need scored claims with labels": lambda world, text: count_labelled_and_scored(world) == 0,
     "a sample of the claims": lambda world, text: count_labelled_and_scored(world) == 0,
 }

@@ -16,7 +16,6 @@ from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP
 from factaudit.audit.core.statements import Statement, StatementValue
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.screen import rank_evaluators
 from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.report_document import build_report_document
@@ -79,19 +78,8 @@ def audited_world(request: pytest.FixtureRequest) -> tuple[str, Tables, dict[str
     return request.param, tables, audit_world(tables).to_dict()
 
 
-def list_opening_statements(results: dict[str, Any]) -> Iterator[Statement]:
-    audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators(audited)), None)
-    for audit in load_all_audits().values():
-        text = audit.opening(audited, best) if audit.opening and audited.rows(audit.name) else ""
-        if text:
-            assert isinstance(text, Statement), f"the opening of {audit.name} is no statement: {text}"
-            yield from text.parts
-
-
 def list_statements(results: dict[str, Any]) -> Iterator[Statement]:
-    """All that a report says of figures: its opening, what evaluators may be used for, findings and remarks."""
-    yield from list_opening_statements(results)
+    """All that a report says of figures: what evaluators may be used for, findings and remarks."""
     audited = make_audited_run(results["audits"], results["about"])
     texts: list[tuple[str, object]] = [(one["id"], one["statement"]) for one in collect_findings(**pick(results))]
     for name, audit in load_all_audits().items():
@@ -222,25 +210,6 @@ def test_permuted_rows_change_nothing(audited_world: tuple[str, Tables, dict[str
     assert set(list_texts(after, tmp_path)) ^ set(before) == set()
 
 
-def test_openings_hold_for_claims_and_verdicts(audited_world: tuple[str, Tables, dict[str, Any]]) -> None:
-    """Each template of the openings against plain pandas."""
-    world, (claims, verdicts), results = audited_world
-    if world == "nothing labelled":
-        return
-    joined = claims.merge(verdicts, on="claim_id")
-    texts = {statement.template.split("{")[0]: statement for statement in list_opening_statements(results)}
-    if told := [texts[text] for text in texts if text.startswith("Here all labels are known: ")]:
-        known = read_values(told[0])
-        row = known["labels.distance"].rows[0]
-        lead = joined[(joined["evaluator"] == joined["evaluator"].iloc[0]) & (joined["dataset"] == row["dataset"])]
-        few = lead[lead["claim_id"].str[1:].astype(int) * 7 % 10 < 4]
-        true = 1 - lead.groupby("system")["label"].mean().astype(float)
-        alone = 1 - few.groupby("system")["label"].mean().astype(float)
-        assert known["labels.distance"].text == f"{100 * (alone - true).abs().mean():.1f}"
-    else:
-        assert world == "one system"
-
-
 def test_the_report_tells_how_many_tests_were_made(tmp_path: Any) -> None:
     results = audit_world(make_world("whole"), with_estimates=False).to_dict()
     rows = results["audits"]["quantification"]
@@ -260,15 +229,6 @@ def test_the_report_tells_how_many_tests_were_made(tmp_path: Any) -> None:
 
 def read_values(statement: Statement) -> dict[str, StatementValue]:
     return {value.field: value for value in statement.cited}
-
-
-def test_estimates_are_set_beside_the_truth_only_where_all_of_it_is_known() -> None:
-    claims, verdicts = make_world("whole")
-    results = audit_world((claims, verdicts)).to_dict()
-    assert any("all labels are known" in each for each in list_opening_statements(results))
-    claims["label"] = claims["label"].where(np.arange(len(claims)) * 7 % 10 < 6)
-    results = audit_world((claims, verdicts)).to_dict()
-    assert not any("all labels are known" in each for each in list_opening_statements(results))
 
 
 def test_a_report_explains_its_terms_once(audited_world: tuple[str, Tables, dict[str, Any]], tmp_path: Any) -> None:

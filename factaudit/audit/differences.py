@@ -21,7 +21,6 @@ from factaudit.audit.core.result_rows import (
     drop_row_intervals,
     explain_undefined_dataset_means,
 )
-from factaudit.audit.rates_opening import N_DATASETS_COLUMN
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
@@ -129,8 +128,7 @@ AUDIT = Audit(
             key=True,
             values={"bacc": "BAcc", "bias": "bias"},
         ),
-        **pick_shared_columns("evaluator_a", "evaluator_b", "n", "n_unscored", "reason"),
-        "n_datasets": N_DATASETS_COLUMN,
+        **pick_shared_columns("evaluator_a", "evaluator_b", "n", "n_unscored", "reason", "n_datasets"),
         "difference": Column(
             "difference",
             "points",

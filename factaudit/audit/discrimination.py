@@ -30,7 +30,6 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.significance import p_above_other_figure, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
-from factaudit.audit.rates_opening import N_DATASETS_COLUMN
 from factaudit.errors import UsageError
 from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -325,8 +324,7 @@ AUDIT = Audit(
     remedy="The tuned BAcc is well above the untuned one: set the threshold (`unigram:threshold=0.9`) and check it on "
     "claims that it was not tuned on. An AUC near 0.5: no threshold helps, take another evaluator.",
     columns={
-        **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "reason"),
-        "n_datasets": N_DATASETS_COLUMN,
+        **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "reason", "n_datasets"),
         "error_rate": Column("errors", "percent", "share of label 0: what guessing gets as average precision"),
         "auc": Column("AUC", "number", "area under the ROC curve", digits=3, bounds=True, interval=INFLUENCE),
         "average_precision": Column(

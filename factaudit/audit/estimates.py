@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
 from factaudit.audit.core.plot_specs import ForestPlotSpec
-from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
-from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, USED_LABELS, list_estimation_remarks
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.estimate_remarks import list_estimation_remarks
 
 #: In the order of the forest plot: as predicted, by labels, corrected.
 SHOWN_METHODS = ("raw", "labels", "regression-ppi", "hierarchical")
@@ -68,32 +66,6 @@ def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row
     return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
 
 
-def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
-    """What the report's opening says of a row: the rest is in its section."""
-    keys = {key: row[key] for key in ("dataset", "level")}
-    head = f"{{row.dataset}}, {{row.level}}s: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
-    head += "{row.n_systems:number system}" if row["n_systems"] else f"{{row.n:number {row['level']}}}"
-    mine = [each for each in audited_run.rows("estimates") if keys.items() <= each.items()]
-    if not any(each["method"] == row["quote"] for each in mine):
-        yield make_statement(head + ": {row.why}.", row=row)
-        return
-    yield make_statement(head + "; report the rates of “{row.quote}”.", row=row)
-    systems = [each for each in mine if not is_total_key(each["system"]) and each["rate"] is not None]
-    reported = [each for each in systems if each["method"] == row["quote"]]
-    if len(reported) > 1:
-        least = min(reported, key=lambda each: each["rate"])
-        # Rates that are shown alike have no lowest one.
-        if sum(round(each["rate"], 3) == round(least["rate"], 3) for each in reported) == 1:
-            yield make_statement("{least.system} has the lowest of these rates, {least.rate:percent}.", least=least)
-    pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
-    if apart := [each for each in pairs if each["order"] != "?"]:
-        text = "The model tells {apart:count} of {pairs:count pair} of systems apart."
-        yield make_statement(text, apart=apart, pairs=pairs)
-    elif pairs:
-        yield make_statement("The model tells no pair of systems apart.")
-    yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
-
-
 def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
     """The rows with the rate by all labels of the system's claims, where all are labelled and estimates used a part."""
     columns = ("dataset", "level", "system")
@@ -108,49 +80,6 @@ def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequenc
         is_known = true_rate is not None and row["n_labels"] < row["n"]
         found.append(row | {"labelled_error_rate": true_rate} if is_known else row)
     return found
-
-
-def _state_audit_estimates_distance_from_truth(
-    audited_run: AuditedRun, row: Row, systems: Sequence[Row]
-) -> Iterator[Statement]:
-    """How near the estimates came, where all claims are labelled and the estimates used a part of the labels."""
-    systems = add_labelled_rates_to_audit_estimates(audited_run, systems)
-    if not systems or any("labelled_error_rate" not in one for one in systems):
-        return
-    beside = [one | {"distance": one["rate"] - one["labelled_error_rate"]} for one in systems]
-    methods = (row["quote"], "labels", "raw")
-    by_method = {method: [one for one in beside if one["method"] == method] for method in methods}
-    has_quoted, has_labels, has_raw = (len(by_method[method]) == row["n_systems"] for method in methods)
-    if not has_quoted or not has_labels or row["quote"] == "labels":
-        return
-    quoted = [
-        one | {"expected": DISTANCE_PER_WIDTH * (one["rate_high"] - one["rate_low"])}
-        for one in by_method[row["quote"]]
-        if one.get("rate_low") is not None
-    ]
-    whole = len(quoted) == row["n_systems"] and read_confidence(audited_run) == DEFAULT_CONFIDENCE
-    yield make_statement(
-        "Here all labels are known: in this draw these rates are off by {beside.distance:points} points on average"
-        f"{' (by their intervals about {quoted.expected:points})' * whole}. Those of the sampled labels alone are "
-        "off by {labels.distance:points}" + ", those that {row.main} predicts by {raw.distance:points}" * has_raw + ".",
-        row=row,
-        raw=by_method["raw"],
-        beside=by_method[row["quote"]],
-        quoted=quoted,
-        labels=by_method["labels"],
-    )
-    holding = [one for one in quoted if one["rate_low"] <= one["rate"] - one["distance"] <= one["rate_high"]]
-    if quoted:
-        text = "{holding:count} of {with_interval:count} intervals hold the labelled rate."
-        yield make_statement(text, holding=holding, with_interval=quoted)
-
-
-def _format_audit_estimates_opening(audited_run: AuditedRun, best_evaluator: str | None) -> Statement:
-    rows = audited_run.rows("estimate_summary")
-    told = [each for row in rows[:2] for each in _state_audit_estimates_of_error_rates(audited_run, row)]
-    if more := rows[2:]:
-        told.append(make_statement("{more:count more dataset or level|more datasets and levels} below.", more=more))
-    return join_statements(told)
 
 
 _EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
@@ -259,7 +188,6 @@ AUDITS = (
         },
         compute=None,
         remarks=list_estimation_remarks,
-        opening=_format_audit_estimates_opening,
     ),
     Audit(
         name="estimate_ranks",

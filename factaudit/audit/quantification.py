@@ -24,7 +24,6 @@ from factaudit.audit.core.audit_declaration import (
     AuditDecision,
     AuditDecisionColumn,
     AuditedRun,
-    AuditOverviewColumns,
     Column,
     pick_shared_columns,
 )
@@ -142,9 +141,7 @@ def _explain_missing_quantification(counts: np.ndarray, row: Row) -> str:
     return ""
 
 
-# ---------------------------------------------------------------------------------------------- the report's opening
-
-_MEAN_BIAS_COLUMN = Column("mean system |bias|", "points", signed=False)
+# ---------------------------------------------------------------------------------------------- the decision
 
 
 def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
@@ -152,26 +149,6 @@ def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
     mine = [row for row in rows if row["evaluator"] == evaluator and row.get("bias") is not None]
     found = select_single_system_bias_rows([row for row in mine if not is_total_key(row.get("dataset"))])
     return [row for row in found if not is_total_key(row["system"])]
-
-
-def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | None:
-    mine = list_error_rate_bias_rows(rows, evaluator)
-    if not mine:
-        return None
-    row: Row = {"mean_abs_bias": sum(abs(each["bias"]) for each in mine) / len(mine)}
-    row |= {"n_rates": len(mine), "n_datasets": len({each["dataset"] for each in mine})}
-    if all(each.get("bias_min") is not None for each in mine):
-        ends = [_bound_absolute_bias(each) for each in mine]
-        row |= {
-            f"mean_abs_bias_{end}": sum(some) / len(mine)
-            for end, some in zip(("min", "max"), zip(*ends, strict=True), strict=True)
-        }
-    return row
-
-
-def _format_mean_bias_note(row: Row) -> str:
-    averaged = f", over {format_count(row['n_rates'], 'rate')} of {format_count(row['n_datasets'], 'dataset')}"
-    return f"System |bias|: how far predicted error rates of systems are off{averaged * (row['n_datasets'] > 1)}."
 
 
 def _bound_absolute_bias(row: Row) -> tuple[float, float]:
@@ -390,9 +367,4 @@ AUDIT = Audit(
     ),
     checks=QUANTIFICATION_CHECKS,
     decides=(AuditDecisionColumn("report a system's error rate", decide_on_quantification),),
-    glance=AuditOverviewColumns(
-        {"mean_abs_bias": _MEAN_BIAS_COLUMN},
-        compute_mean_absolute_bias,
-        _format_mean_bias_note,
-    ),
 )

@@ -25,7 +25,6 @@ from factaudit.arrays.system_rankings import (
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecisionColumn,
-    AuditOverviewColumns,
     Column,
     pick_shared_columns,
 )
@@ -35,7 +34,6 @@ from factaudit.audit.core.result_rows import Row, explain_missing_labels
 from factaudit.audit.ranking_checks import (
     RANKING_CHECKS,
     decide_on_ranking_systems,
-    sum_ordered_pairs,
 )
 from factaudit.audit.ranking_pairs import (
     DETECTABLE_POINTS,
@@ -199,18 +197,6 @@ RANKING_OPTIONS = {
 }
 
 
-def _sum_pairs_that_could_be_reversed(rows: Sequence[Row], evaluator: str) -> Row | None:
-    """`sum_ordered_pairs`, without how they are ordered where the labels order none."""
-    found = sum_ordered_pairs(rows, evaluator)
-    if found is None or found["n_ordered"]:
-        return found
-    return found | {
-        "n_ordered_alike": None,
-        "n_reversed": None,
-        "reason": "the labels order no pair of systems significantly",
-    }
-
-
 AUDIT = Audit(
     name="ranking",
     after="headroom",
@@ -287,16 +273,4 @@ AUDIT = Audit(
     ),
     checks=RANKING_CHECKS,
     decides=(AuditDecisionColumn("rank systems", decide_on_ranking_systems),),
-    glance=AuditOverviewColumns(
-        {
-            "n_ordered": Column("pairs that labels order", "count"),
-            "n_ordered_alike": Column("ordered alike", "count", bounds=True),
-            "n_reversed": Column("reversed pairs", "count", bounds=True),
-        },
-        _sum_pairs_that_could_be_reversed,
-        lambda row: (
-            "A pair is ordered where the difference is significant (Holm), reversed where labels and predictions "
-            "order it oppositely." + " “Of ranked”: of the pairs that both order." * bool(row["n_ordered"])
-        ),
-    ),
 )

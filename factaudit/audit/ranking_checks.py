@@ -1,4 +1,4 @@
-"""What is said of the order of systems: the checks of the audit `ranking`, its opening and its decision."""
+"""What is said of the order of systems: the checks of the audit `ranking`, and its decision."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
         yield Finding("ok", None, None, make_statement(text, rows=list(rows.values()), shown=SHOWN_DIFFERENCE))
 
 
-# ---------------------------------------------------------------------------------------------- the report's opening
+# ---------------------------------------------------------------------------------------------- the decision
 
 
 def list_ranking_order_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from factaudit.arrays import confusion_counts
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecision,
     AuditDecisionColumn,
     AuditedRun,
-    AuditOverviewColumns,
     Column,
     Unit,
     pick_shared_columns,
@@ -32,6 +30,7 @@ from factaudit.audit.core.evaluator_comparison import (
     find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
+    rank_evaluators_by_bacc,
     state_review_share,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names, group_finding_rows_by_keys
@@ -51,7 +50,6 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.statements import make_statement
 from factaudit.audit.rates_checks import RATES_CHECKS
-from factaudit.audit.rates_opening import BACC_COLUMN, N_DATASETS_COLUMN, format_rates_opening, rank_evaluators_by_bacc
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import join_reasons
@@ -132,7 +130,7 @@ def _explain_undefined_rates(counts: np.ndarray, row: Row) -> list[str]:
     return found
 
 
-# ---------------------------------------------------------------------------------------------- the report's opening
+# ---------------------------------------------------------------------------------------------- the decision
 
 
 def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
@@ -203,14 +201,6 @@ def _list_partial_mean_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> 
     return [make_statement(text, names=format_first_finding_names(partial))]
 
 
-def _format_glance_note(row: Row) -> str:
-    over = {
-        MACRO_MEAN: "; rates are means over the datasets on which they are defined",
-        ALL_TOGETHER: "; rates are over all claims",
-    }
-    return f"The best balanced accuracy first{over.get(row.get('dataset', ''), '')}."
-
-
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
@@ -230,8 +220,9 @@ def _build_evaluator_rate_column(
 
 #: Also of the audits that compute rates of a part of the claims.
 RATES_COLUMNS: dict[str, Column] = {
-    **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
-    "n_datasets": N_DATASETS_COLUMN,
+    **pick_shared_columns(
+        "dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason", "n_datasets"
+    ),
     "n_attributable": Column("label 1", "count", "scored claims of each label"),
     "n_unattributable": Column("label 0", "count", "scored claims of each label"),
     "tpr": _build_evaluator_rate_column(
@@ -252,7 +243,7 @@ RATES_COLUMNS: dict[str, Column] = {
     "fnr": _build_evaluator_rate_column(
         "FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"
     ),
-    "bacc": BACC_COLUMN,
+    "bacc": Column("BAcc", "percent", "(TPR + TNR) / 2", bounds=True, interval=MOVER),
     "ppr": _build_evaluator_rate_column("PPR", "share predicted 1"),
     "gap": _build_evaluator_rate_column("gap", "TPR − TNR", "points", MOVER),
 }
@@ -282,11 +273,5 @@ AUDIT = Audit(
     checks=(*RATES_CHECKS, *CAVEAT_CHECKS),
     remarks=_list_partial_mean_remarks,
     best=rank_evaluators_by_bacc,
-    opening=format_rates_opening,
     decides=(AuditDecisionColumn("find single errors", _decide_on_evaluator_rates),),
-    glance=AuditOverviewColumns(
-        {key: RATES_COLUMNS[key] for key in ("bacc", "tpr", "tnr")},
-        lambda rows, evaluator: find_overall_evaluator_rows(rows).get(evaluator),
-        _format_glance_note,
-    ),
 )

@@ -670,8 +670,9 @@ def _advise_on_estimates(run: AuditedRun) -> Iterator[Advice]:
     if undecided:
         text = f"People could not decide {format_count(undecided, level)}; the bounds count them as right and as wrong."
         yield Advice("Beware", text)
+    estimated = {(row["dataset"], row["level"], row["method"]) for row in run.rows("estimates")}
     for row in run.rows("estimate_summary"):
-        if not row.get("quote"):
+        if (row["dataset"], row["level"], row.get("quote")) not in estimated:
             yield Advice("Beware", f"On {row['dataset']} no rate can be reported: {row['why']}.")
     lone = [row for row in mine if not row["n_labels"] and not is_total_key(row["system"])]
     if lone:

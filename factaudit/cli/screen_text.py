@@ -38,7 +38,7 @@ def format_terminal_screen(results: Results) -> Iterator[str]:
     head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
     yield from wrap_terminal_paragraph(head)
     if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
-        for paragraph in compose_report_summary_paragraphs(content)[1:]:
+        for paragraph in compose_report_summary_paragraphs(content):
             yield from ("", *wrap_terminal_paragraph(paragraph))
     elif screen.columns:
         yield ""

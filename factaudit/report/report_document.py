@@ -25,7 +25,6 @@ from factaudit.report.report_tables import ReportTable, build_plain_report_table
 from factaudit.report.summary import (
     CheckFindingsSummary,
     ReportSummaryFinding,
-    build_report_evaluator_overview,
     build_report_evaluator_uses_table,
     choose_report_summary_findings,
     compose_report_summary_paragraphs,
@@ -52,9 +51,8 @@ class ReportDocument:
     title: str
     screen: Screen
     summary_paragraphs: list[str]
-    #: What each evaluator may be used for, then its figures.
+    #: What each evaluator may be used for.
     decision_table: ReportTable | None
-    evaluator_table: ReportTable | None
     #: What to warn of, by check; and the findings that are well.
     check_warnings: list[CheckFindingsSummary]
     #: The findings to read first, and the figures that carry them.
@@ -112,7 +110,6 @@ def build_report_document(
         screen=compose_screen(results),
         summary_paragraphs=compose_report_summary_paragraphs(results),
         decision_table=build_report_evaluator_uses_table(results),
-        evaluator_table=build_report_evaluator_overview(results),
         check_warnings=warnings,
         headline_findings=first,
         headline_figures=chosen[:MAX_HEADLINE_FIGURES],

@@ -1,7 +1,4 @@
-"""The report's opening in plain language: which evaluator, how far to trust it, on what; and the findings by check.
-
-What is said of figures comes from the audits' declarations.
-"""
+"""What a report says beside the first screen: what is missing, what evaluators may be used for, and the findings."""
 
 from __future__ import annotations
 
@@ -18,17 +15,15 @@ from factaudit.audit.core.figure_formatting import (
     UNDEFINED_MARK,
     format_audit_figure,
     format_figure_range,
-    format_heading_with_unit,
     format_limit_in_points,
     format_percent,
 )
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-from factaudit.audit.screen import describe_size, rank_evaluators
+from factaudit.audit.screen import rank_evaluators
 from factaudit.report.report_tables import (
     N_UNFOLDED_EVALUATORS,
     ReportTable,
     ReportTableCell,
-    format_report_interval_and_bounds,
 )
 from factaudit.text.display_text import format_count
 
@@ -37,16 +32,8 @@ SEVERITIES = ("fail", "warn", "ok")
 
 
 def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
-    """A few sentences that answer the question; one string per paragraph."""
-    audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators(audited)), None)
-    if best in audited.floors and len(audited.floors) < len(results["about"].get("evaluators") or []):
-        best = None  # what is judged has no figure: to tell of what it is measured by would mislead
-    paragraphs = [describe_size(audited)]
-    said = {name: a.opening(audited, best) for name, a in load_all_audits().items() if a.opening and audited.rows(name)}
-    # Who is best comes first.
-    paragraphs += [said.pop(name) for name in list(said) if load_all_audits()[name].best is not None]
-    paragraphs += said.values()
+    """Which predictions are missing or guessed, and of which claims rates are; one string per paragraph."""
+    paragraphs = []
     told = results["about"].get("evaluators", [])
     missing = _format_shares_by_evaluator(
         {each["name"]: (_count_missing_predictions(each), each.get("n_verdicts") or 0) for each in told}
@@ -64,7 +51,7 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     )
     if guessed:
         paragraphs.append(f"Replies that could not be read and were counted as a verdict all the same: {guessed}.")
-    return [text for text in paragraphs if text]
+    return paragraphs
 
 
 def _describe_claims_of_rates(claim_rows: Sequence[Row], *, is_all_scored: bool) -> str:
@@ -131,65 +118,6 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
         caption += " “Cannot tell”: neither is shown."
     columns = ["evaluator", *(one.task for one in tasks)]
     return ReportTable(caption, columns, [False] * len(columns), body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
-
-
-def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable | None:
-    """One line per evaluator: what to know before trusting it."""
-    audited = make_audited_run(results["audits"], results["about"])
-    glances = {name: audit.glance for name, audit in load_all_audits().items() if audit.glance and audited.rows(name)}
-    names = [row["name"] for row in results["about"].get("evaluators") or []]
-    names += [row["evaluator"] for name in glances for row in audited.rows(name)]
-    names = sorted(dict.fromkeys([*rank_evaluators(audited), *names]), key=audited.floors.__contains__)
-    found = {
-        name: {each: row for each in names if (row := one.figures(audited.rows(name), each)) is not None}
-        for name, one in glances.items()
-    }
-    glances = {name: one for name, one in glances.items() if found[name]}
-    order = [each for each in names if any(each in rows for rows in found.values())]
-    if not order:
-        return None
-    findings = results.get("findings") or []
-    columns = [
-        "evaluator",
-        *(format_heading_with_unit(column) for one in glances.values() for column in one.columns.values()),
-    ]
-    columns += ["findings: fail", "findings: warn"] * bool(findings)
-    body = []
-    for evaluator in order:
-        floor = evaluator in audited.floors
-        cells = [ReportTableCell(evaluator, ["a floor: reads nothing"] if floor else [])]
-        for name, one in glances.items():
-            row = found[name].get(evaluator, {})
-            for key, column in one.columns.items():
-                defined = row.get(key) is not None
-                notes = format_report_interval_and_bounds(row, key, column) if defined else []
-                why = "" if defined else str(row.get("reason") or "")
-                cells.append(ReportTableCell(format_audit_figure(column, row.get(key)), notes, why))
-        if findings:
-            for severity in ("fail", "warn"):
-                n = sum(
-                    f.get("severity") == severity and evaluator in _list_concerned_evaluators(f, order)
-                    for f in findings
-                )
-                cells.append(ReportTableCell(UNDEFINED_MARK) if floor else ReportTableCell(str(n)))
-        body.append(cells)
-    notes = [one.note(next(iter(found[name].values()))) for name, one in glances.items()]
-    if any(note.startswith("[") for line in body for cell in line for note in cell.notes):
-        notes.append("In brackets: what the unscored claims leave possible.")
-    concerned = [_list_concerned_evaluators(f, order) for f in findings if f.get("severity") in ("fail", "warn")]
-    if any(len(names) > 1 for names in concerned):
-        notes.append("A finding on two evaluators counts for both.")
-    if n_apart := sum(not names for names in concerned):
-        notes.append(f"{format_count(n_apart, 'finding')} on none of them {'is' if n_apart == 1 else 'are'} left out.")
-    caption = " ".join(["The evaluators at a glance.", *filter(None, notes)])
-    numeric = [False] + [True] * (len(columns) - 1)
-    return ReportTable(caption, columns, numeric, body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
-
-
-def _list_concerned_evaluators(finding: Row, evaluators: Sequence[str]) -> list[str]:
-    """Those that a finding is about: one, or both of a pair (`name_evaluator_pair`)."""
-    name = str(finding.get("evaluator"))
-    return [name] if name in evaluators else [one for one in name.split(" / ") if one in evaluators]
 
 
 @dataclass(frozen=True)

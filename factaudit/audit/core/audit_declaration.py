@@ -92,6 +92,13 @@ SHARED_COLUMNS: dict[str, Column] = {
         )
         for name, heading in (("n", "n"), ("n_unscored", "unscored"))
     },
+    "n_datasets": Column(
+        "datasets",
+        "count",
+        "how many data sets a mean is over, with those that it leaves out as the figure is undefined there (see "
+        "`reason`); 1 elsewhere",
+        shown=False,
+    ),
     # What an engine adds to rows: shown where something went wrong, as facts that were given were never decomposed.
     **{
         name: Column(heading, "count", what, shown="any")
@@ -228,20 +235,7 @@ class Check:
         return re.sub(r"\[(.*?)\]", r"\1" if has_several_datasets else "", self.controls)
 
 
-# ---------------------------------------------------------------------------------------------- the report's opening
-
-
-@dataclass(frozen=True)
-class AuditOverviewColumns:
-    """Columns of the report's table "at a glance", a line for each evaluator.
-
-    ``figures``: from the audit's rows and an evaluator to a row with the keys of ``columns`` (and ``_low``, ``_high``,
-    ``reason``); None where there is nothing to say. ``note``: a sentence for the caption, from such a row.
-    """
-
-    columns: Mapping[str, Column]
-    figures: Callable[[Sequence[Row], str], Row | None]
-    note: Callable[[Row], str]
+# -------------------------------------------------------------------------------------------------- the decisions
 
 
 Permission = Literal["yes", "with a correction", "with review", "no", "cannot tell"]
@@ -327,11 +321,8 @@ class Audit:
 
     #: The evaluators from the best to the worst, where its rows can say so.
     best: Callable[[Sequence[Row]], list[str]] | None = None
-    #: What the report's opening says of the best evaluator (None where none is), as sentences; "" for nothing.
-    opening: Callable[[AuditedRun, str | None], str] | None = None
     #: Lines of the first screen on the evaluators that it recommends: a word (``Beware``), and a `Statement`.
     advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
-    glance: AuditOverviewColumns | None = None
     decides: tuple[AuditDecisionColumn, ...] = ()
 
     def options_model(self) -> type[BaseModel]:

@@ -36,6 +36,12 @@ REVIEW_SENTENCE = (
 CONFIDENCE_WORDS = " (confidence {row.confidence:limit} %)."
 
 
+def rank_evaluators_by_bacc(rows: Sequence[Row]) -> list[str]:
+    """The evaluators from the highest balanced accuracy on; without those that have none."""
+    scored = [row for row in find_overall_evaluator_rows(rows).values() if row.get("bacc") is not None]
+    return [row["evaluator"] for row in sorted(scored, key=lambda row: -row["bacc"])]
+
+
 def is_constant_evaluator(name: str) -> bool:
     """Whether an evaluator says one thing of every claim by its nature, and not by chance of these claims.
 
