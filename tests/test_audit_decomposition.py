@@ -260,7 +260,7 @@ def test_facts_that_are_not_in_the_text_are_said_first() -> None:
     text = (
         "4 of 6 facts are not in the text of their responses; 2 of 6 facts are from the demonstrations of the prompt."
     )
-    assert advice == [("Do not use", f"the scores: most facts are not in the text. {text}")]
+    assert advice == [("Avoid", f"the scores: most facts are not in the text. {text}")]
     assert {(one["id"], one["severity"]) for one in findings} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
     findings, _ = list_said(make_judgements([leaked] * 12))
     assert [one["severity"] for one in findings if one["id"] == "faulty_facts"] == ["fail", "fail"]

@@ -58,5 +58,5 @@ def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
         text = "Hierarchical intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
         text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points}. "
-        text += "With n times as many labels they are about 1/√n as wide."
+        text += "Four times as many labels about halve them."
         yield make_statement(text, row=row)

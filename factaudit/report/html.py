@@ -82,7 +82,7 @@ def _list_html_next_steps(
         tables = " ".join(shlex.quote(str(run_folder / name)) for name in ("claims.parquet", "verdicts.parquet"))
         command = f"factaudit sample {tables} --budget 200 --out sample.parquet --page labels.html"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
-    if document.screen.columns and not is_of_facts:
+    if sections & {"rates", "quantification", "ranking"} and not is_of_facts:
         steps.append(
             ("After you change an evaluator, audit it into runs/after and compare:", f"factaudit diff {run} runs/after")
         )
