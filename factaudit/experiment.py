@@ -53,7 +53,7 @@ from factaudit.run_folder import (
     list_file_checksums,
     lock_run_folder_for_writing,
     resolve_run_evaluator_paths,
-    write_run_lock_file,
+    write_experiment_yaml,
 )
 from factaudit.sql.audit_run import AdditionalSqlAnalysis
 from factaudit.sql.audit_run import run_sql_audits as run_held
@@ -67,8 +67,8 @@ from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings
 from factaudit.yaml_paths import YamlPaths
 
-#: What the lock file records of the environment.
-_LOCKED_PACKAGES = (
+#: Whose versions `experiment.yaml` of the run folder records.
+_RECORDED_PACKAGES = (
     *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn"),
     *("statsmodels", "rouge-score", "nltk", "openai"),
 )
@@ -241,7 +241,7 @@ def run(
             results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
         results.calls.extend(calls)
         tell(describe_run_audit_rows(results))
-        write_run_lock_file(folder, experiment, results, provenance=provenance, packages=_LOCKED_PACKAGES)
+        write_experiment_yaml(folder, experiment, results, provenance=provenance, packages=_RECORDED_PACKAGES)
         people = folder / "annotations.parquet"
         shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
         finish_run(folder, results, shown, run_key=None if again else key, said=said)
@@ -293,7 +293,7 @@ def _run_counts_experiment(
         )
         write_table(counts, folder / "counts.parquet")
         say(describe_run_audit_rows(results))
-        write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
+        write_experiment_yaml(folder, experiment, results, packages=_RECORDED_PACKAGES)
         finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results

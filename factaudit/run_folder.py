@@ -1,4 +1,4 @@
-"""What all experiments share: common settings, the run folder held, calls counted over resumed runs, the lock file."""
+"""What all experiments share: settings, the run folder held, calls counted over resumed runs, `experiment.yaml`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ class RunSettings(BaseModel):
     #: By evaluator the data sets that it was trained on, or how their names begin: the first screen warns of them.
     trained_on: dict[str, list[str]] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
+    #: What a run that has ended was made with, which `write_experiment_yaml` notes; another run does not read it.
+    made_with: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
     def compare_arguments(self) -> dict[str, Any]:
@@ -122,11 +124,13 @@ def _resolve_run_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> An
     return spec if changed == given else {name: changed}
 
 
+#: The experiment of a run folder: it can be run again.
+EXPERIMENT_FILE = "experiment.yaml"
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
 _RUN_FILES = (
     *("claims.parquet", "verdicts.parquet", "annotations.parquet", "matrix.parquet"),
     *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
-    *("results.json", "report.html", "experiment.lock.yaml"),
+    *("results.json", "report.html", EXPERIMENT_FILE),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
 
@@ -161,6 +165,11 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
     sources = list(sources)
     check_run_spares_inputs(folder, [source for source in sources if "://" not in str(source)])
     note = folder / ".work" / "sources.json"
+    if (folder / EXPERIMENT_FILE).is_file() and not note.is_file() and not overwrite:
+        raise UsageError(
+            f"{folder} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder with "
+            "--out, or replace it with --overwrite"
+        )
     mine = sorted(str(source) if "://" in str(source) else str(resolve_path(Path(source))) for source in sources)
     if (folder / "results.json").is_file() and not overwrite:
         theirs = None
@@ -252,7 +261,7 @@ def count_run_llm_calls(
 
 
 def list_file_checksums(paths: Iterable[str | Path]) -> list[Row]:
-    """The files behind the tables, as ``about["inputs"]`` and the lock file have them."""
+    """The files behind the tables, as ``about["inputs"]`` and `experiment.yaml` have them."""
     return [{"path": str(path), "checksum": compute_file_checksum(Path(path))} for path in paths]
 
 
@@ -308,7 +317,7 @@ def _can_apply_audit(audit: Audit, judged: Judgements) -> bool:
     return audit.applies is None or audit.applies(judged)
 
 
-def write_run_lock_file(
+def write_experiment_yaml(
     folder: Path,
     experiment: BaseModel,
     results: Results,
@@ -316,10 +325,12 @@ def write_run_lock_file(
     provenance: Sequence[Row] = (),
     packages: Sequence[str] = (),
 ) -> None:
-    """Write ``experiment.lock.yaml``: the resolved settings, input checksums, signatures and package versions."""
-    lock = {
+    """Write ``experiment.yaml``: the resolved settings, by which `factaudit run` gives the same figures again.
+
+    ``made_with`` has what gave them: signatures, checksums of the inputs, and versions of packages.
+    """
+    made_with = {
         "signature": results.signature,
-        "experiment": experiment.model_dump(mode="json", exclude_none=True),
         "inputs": results.about["inputs"],
         "provenance": list(provenance),
         "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
@@ -330,4 +341,5 @@ def write_run_lock_file(
             **{package: version(package) for package in packages},
         },
     }
-    write_text(folder / "experiment.lock.yaml", yaml.safe_dump(lock, sort_keys=False, allow_unicode=True))
+    content = experiment.model_dump(mode="json", exclude_none=True) | {"made_with": made_with}
+    write_text(folder / EXPERIMENT_FILE, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))

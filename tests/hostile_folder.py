@@ -57,7 +57,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("export runs/a --to jsonl --out out.jsonl", ("runs/a/results.json", "runs/a/claims.parquet")),
     ("export runs/a --to leaderboard --out out", ("runs/a/results.json",)),
     ("diff runs/a runs/b --replicates 0 --out out.json", ("runs/a/results.json", "runs/b/verdicts.parquet")),
-    ("run e.yaml --out runs/a", ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.lock.yaml")),
+    ("run e.yaml --out runs/a", ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.yaml")),
     ("cache --file cache.db", ("cache.db",)),
     ("cache --export out.jsonl --file cache.db", ("cache.db",)),
     ("cache --prune --model other --file cache.db", ("cache.db",)),

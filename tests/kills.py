@@ -294,7 +294,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         if path.name in ("results.json", "summary.json"):
             shown = json.loads(data)
             data = json.dumps({key: value for key, value in shown.items() if key not in OF_ONE_RUN}).encode()
-        elif path.name == "experiment.lock.yaml":
+        elif path.name == "experiment.yaml":
             data = b"".join(line for line in data.splitlines(True) if b"/" not in line and b"127.0.0.1" not in line)
         found[name] = data
     return found

@@ -84,7 +84,7 @@ def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path)
     assert rows["judge_b"]["tnr"] == pytest.approx(5 / 15)
     systems = {row["system"] for row in results["audits"]["quantification"]}
     assert {"gpt", "claude", "llama"} <= systems
-    assert "mapping:" in (tmp_path / "run" / "experiment.lock.yaml").read_text()
+    assert "mapping:" in (tmp_path / "run" / "experiment.yaml").read_text()
 
 
 def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import yaml
 
 import factaudit
 from factaudit.audit import list_computable_audits
-from factaudit.errors import FactauditError, InputError
+from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.evaluators.judging import judge
 from factaudit.experiment import find_experiment_engine, read_experiment, run
 from factaudit.files import hold_folder_lock, replace_file_atomically, write_json
@@ -152,13 +152,25 @@ def test_the_tables_of_a_run_folder_are_valid_tables(run_dir):
     assert len(verdicts) == 120
 
 
-def test_the_lock_says_what_was_run(run_dir, yaml_file):
-    lock = yaml.safe_load((run_dir / "experiment.lock.yaml").read_text(encoding="utf-8"))
-    assert lock["inputs"][0]["path"] == str(yaml_file.parent / "claims.jsonl")
-    assert lock["inputs"][0]["checksum"].startswith("sha256:")
-    assert lock["versions"]["factaudit"] == factaudit.__version__
-    assert lock["signature"] == json.loads((run_dir / "results.json").read_text(encoding="utf-8"))["signature"]
-    assert set(lock["evaluators"]) == {"unigram", "random:seed=3"}
+def test_the_experiment_of_a_run_folder_says_what_was_run_and_runs_again(run_dir, yaml_file, tmp_path):
+    made_with = yaml.safe_load((run_dir / "experiment.yaml").read_text(encoding="utf-8"))["made_with"]
+    assert made_with["inputs"][0]["path"] == str(yaml_file.parent / "claims.jsonl")
+    assert made_with["inputs"][0]["checksum"].startswith("sha256:")
+    assert made_with["versions"]["factaudit"] == factaudit.__version__
+    assert set(made_with["evaluators"]) == {"unigram", "random:seed=3"}
+    again = run(run_dir / "experiment.yaml", tmp_path / "again")
+    assert again.signature == made_with["signature"]
+    assert again.audits == Results.load(run_dir).audits
+    with pytest.raises(UsageError, match="write over what it reads"):
+        run(run_dir / "experiment.yaml", run_dir)
+
+
+def test_an_experiment_of_the_users_is_not_written_over(yaml_file, tmp_path):
+    mine = tmp_path / "experiment.yaml"
+    mine.write_text("claims: mine.csv\n")
+    with pytest.raises(UsageError, match="that no run wrote"):
+        run(yaml_file, tmp_path)
+    assert mine.read_text() == "claims: mine.csv\n"
 
 
 def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_dir, monkeypatch):

@@ -225,10 +225,12 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
     assert "k:2" in results.about["evaluators"][0]["signature"]
     assert [Path(row["path"]).name for row in results.about["inputs"]] == ["bios.jsonl", "facts.jsonl"]
-    lock = yaml.safe_load((tmp_path / "run/experiment.lock.yaml").read_text())
-    assert lock["signature"] == results.signature
-    assert lock["experiment"]["factscore"]["k"] == 2
-    assert set(lock["evaluators"]) == {"rouge2", "unigram@0.7"}
+    told = yaml.safe_load((tmp_path / "run/experiment.yaml").read_text())
+    assert told["made_with"]["signature"] == results.signature
+    assert told["factscore"]["k"] == 2
+    assert set(told["made_with"]["evaluators"]) == {"rouge2", "unigram@0.7"}
+    again = run_factscore_experiment(tmp_path / "run/experiment.yaml", tmp_path / "again")
+    assert (again.signature, again.audits) == (results.signature, results.audits)
 
 
 @pytest.mark.parametrize(

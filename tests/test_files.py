@@ -40,7 +40,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pages.jsonl").write_text('{"title": "Rain", "text": "It rains."}\n')
     (tmp_path / "responses.jsonl").write_text('{"topic": "Rain", "output": "It rains."}\n')
     (tmp_path / "experiment.yaml").write_text("claims: claims.parquet\nverdicts: verdicts.parquet\n")
-    (tmp_path / "experiment.lock.yaml").write_text("claims: claims.jsonl\nverdicts: verdicts.jsonl\n")
     (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "sub").mkdir()
@@ -72,7 +71,6 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "audit claims.parquet verdicts.jsonl --out .",
         "audit claims.jsonl verdicts.parquet --out sub/..",
         "run experiment.yaml --out .",
-        "run experiment.lock.yaml --out .",
         "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out .",
         "score --people responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out .",
         "knowledge build pages.jsonl --out pages.jsonl",

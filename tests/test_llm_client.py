@@ -409,7 +409,7 @@ def test_a_password_in_the_address_is_sent_and_stands_nowhere_else(
         assert client.server_address() == server.url
     for file in tmp_path.iterdir():
         assert b"hush" not in file.read_bytes()
-    # Settings stand in the lock file: an address among them has no password at all.
+    # Settings stand in the run folder: an address among them has no password at all.
     with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refused:
         LLMClient("m", base_url=address)
     assert "hush" not in str(refused.value)

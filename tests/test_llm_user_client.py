@@ -239,7 +239,7 @@ def test_a_yaml_names_the_function_that_makes_the_client(
     assert KEY not in caplog.text
     for path in (*Path("run").rglob("*"), Path("cache.sqlite")):
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path
-    assert "counting_client:make_client" in Path("run/experiment.lock.yaml").read_text()
+    assert "counting_client:make_client" in Path("run/experiment.yaml").read_text()
 
 
 def test_signatures_do_not_know_the_client() -> None:

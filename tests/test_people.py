@@ -150,9 +150,9 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert results.calls == []
     assert results.about["n_tests"]["merged_facts"] == 2, "the tests of the engine's own audits count, too"
     assert results.about["n_tests"]["gap"] == 2
-    lock = yaml.safe_load((tmp_path / "experiment.lock.yaml").read_text(encoding="utf-8"))
-    assert lock["experiment"]["dfactscore"]["groupers"] == ["heuristic", "given", "one-group"]
-    assert lock["experiment"]["replicates"] == 100
+    told = yaml.safe_load((tmp_path / "experiment.yaml").read_text(encoding="utf-8"))
+    assert told["dfactscore"]["groupers"] == ["heuristic", "given", "one-group"]
+    assert told["replicates"] == 100
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
     assert "1 verifier (unigram@0.9), 164 facts in 1 data set" in report, "two scores by it are no two evaluators"

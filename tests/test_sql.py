@@ -343,8 +343,8 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
         run(Experiment(**mixed, where="duckdb"), tmp_path / "run")
     with pytest.raises(ValueError, match="judges nothing"):
         Experiment(**files, where="duckdb", evaluators=["tfidf"])
-    with pytest.raises(ValueError, match="a sample or a budget cannot be checked against all claims"):
-        Experiment(**files, where="duckdb", estimate={"budget": 10})
+    with pytest.raises(ValueError, match="a sample cannot be checked against all claims"):
+        Experiment(**files, where="duckdb", estimate={"sample": "drawn.parquet"})
     with pytest.raises(ValueError, match="expected tables alone"):
         Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
     for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):

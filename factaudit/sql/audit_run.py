@@ -10,7 +10,7 @@ from pathlib import Path
 from factaudit.audit.audit_options import read_options_of_audits_past_memory
 from factaudit.results import Results, Row, compare_results_of_tallies
 from factaudit.run_ending import describe_run_audit_rows, finish_run
-from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
+from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_experiment_yaml
 from factaudit.signature import hash_texts
 from factaudit.sql.source_tables import SourceTables
 from factaudit.sql.sql_tallies import SqlTallies
@@ -19,8 +19,8 @@ from factaudit.text.display_text import format_count
 
 #: Audits that read scores.
 _SCORE_READING_AUDITS = {"adjustment", "adjusted_bias"}
-#: What the lock file records of the environment.
-_LOCKED_PACKAGES = ("duckdb", "numpy", "pandas", "pyarrow", "scipy")
+#: Whose versions `experiment.yaml` of the run folder records.
+_RECORDED_PACKAGES = ("duckdb", "numpy", "pandas", "pyarrow", "scipy")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def run_sql_audits(
             engine.close()
             shutil.rmtree(spill, ignore_errors=True)
         say(describe_run_audit_rows(results, width=11))
-        write_run_lock_file(folder, settings, results, packages=_LOCKED_PACKAGES)
+        write_experiment_yaml(folder, settings, results, packages=_RECORDED_PACKAGES)
         finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results

@@ -21,7 +21,7 @@ from factaudit.engines.citation_judging import judge_citations
 from factaudit.engines.dfactscore.candidate_finder import MAX_CANDIDATES
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.engine_settings import (
-    LOCKED_PACKAGES,
+    RECORDED_PACKAGES,
     EngineSettings,
     build_engine_arguments_from_yaml,
     load_engine_experiment,
@@ -40,7 +40,7 @@ from factaudit.run_folder import (
     compare_run_tables,
     list_file_checksums,
     lock_run_folder_for_writing,
-    write_run_lock_file,
+    write_experiment_yaml,
 )
 from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
 
@@ -133,7 +133,7 @@ def run_dfactscore_experiment(
             progress=progress,
             say=say,
         )
-    write_run_lock_file(Path(out), experiment, results, packages=LOCKED_PACKAGES)
+    write_experiment_yaml(Path(out), experiment, results, packages=RECORDED_PACKAGES)
     return results
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.engine_settings import (
-    LOCKED_PACKAGES,
+    RECORDED_PACKAGES,
     EngineSettings,
     build_engine_arguments_from_yaml,
     load_engine_experiment,
@@ -22,7 +22,7 @@ from factaudit.engines.factscore.variant_cost import check_variants_share_replie
 from factaudit.engines.scoring_run import score_response_files
 from factaudit.errors import UsageError
 from factaudit.results import Results
-from factaudit.run_folder import RunSettings, write_run_lock_file
+from factaudit.run_folder import RunSettings, write_experiment_yaml
 
 
 class FactScoreSettings(EngineSettings):
@@ -103,7 +103,7 @@ def run_factscore_experiment(
         say=say,
         **varied,
     )
-    write_run_lock_file(Path(out), experiment, results, packages=LOCKED_PACKAGES)
+    write_experiment_yaml(Path(out), experiment, results, packages=RECORDED_PACKAGES)
     return results
 
 

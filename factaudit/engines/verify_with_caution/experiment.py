@@ -38,10 +38,10 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
 )
 from factaudit.results import Results, compare_counts
 from factaudit.run_ending import describe_run_audit_rows, finish_run
-from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_run_lock_file
+from factaudit.run_folder import RunSettings, list_file_checksums, lock_run_folder_for_writing, write_experiment_yaml
 from factaudit.tables import write_table
 
-_LOCKED_PACKAGES = ("numpy", "pandas", "scipy")
+_RECORDED_PACKAGES = ("numpy", "pandas", "scipy")
 #: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.
 RECOVERED_COUNTS_AUDITS: tuple[str | dict[str, Any], ...] = (
     "quantification",
@@ -143,7 +143,7 @@ def run_verify_with_caution_experiment(
         results.finding_rows[:], results.about["n_tests"] = run_audit_checks(results.audits, results.about)
         say(describe_run_audit_rows(results))
         say(describe_reproduction_agreement(rows))
-        write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
+        write_experiment_yaml(folder, experiment, results, packages=_RECORDED_PACKAGES)
         finish_run(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results
