@@ -20,7 +20,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.core.audit_declaration import Audit
-from factaudit.errors import Problem, UsageError
+from factaudit.errors import FactauditError, Problem, UsageError
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.files import (
@@ -181,7 +181,10 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
                 f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"
             )
-    note.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FactauditError(f"{folder}: cannot be written to ({error.strerror})") from error
     write_json(note, mine)
 
 

@@ -25,7 +25,7 @@ from findings import (
 
 #: Checks that test nothing: they count unscored claims, documents, labelled errors, empty responses or faulty facts, or
 #: compare two scores of the same responses.
-COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs", "candidate_sensitivity"}
+COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs"}
 COUNTING_CHECKS |= {"faulty_facts", "uncovered_text"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4

@@ -40,7 +40,7 @@ MODEL = {"compare_evaluators", "invariance"}
 
 
 def test_every_experiment_says_what_it_shows_and_a_model_that_it_needs_first():
-    assert len(EXPERIMENTS) == 13
+    assert len(EXPERIMENTS) == 12
     for name in EXPERIMENTS:
         text = (ROOT / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
         first = text.partition("\n")[0]

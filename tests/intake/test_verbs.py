@@ -86,7 +86,7 @@ VERBS = {
     "inspect": ["inspect", "FILE"],
     "judge": ["judge", "FILE", "--evaluator", "random:seed=1", "--out", "judged.parquet"],
     "audit": ["audit", "FILE", "--out", "run", "--replicates", "0"],
-    "diff": ["diff", "FILE", "FILE", "--replicates", "0"],
+    "diff": ["diff", "FILE", "FILE"],
     "sample": ["sample", "FILE", "--budget", "6", "--out", "sample.parquet"],
     "labels": ["labels", "FILE", "--out", "labels.parquet"],
     "estimate": ["estimate", "FILE", "--method", "raw", "--out", "rates"],
