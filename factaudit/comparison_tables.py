@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from factaudit.arrays.count_source import CountSource
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.row_table import RowTable
 from factaudit.audit import list_computable_audits
@@ -124,9 +123,7 @@ class AuditRunSettings:
         names = ("seed", "replicates", "confidence", "tables")
         return {name: getattr(self, name) for name in names} | {"version": __version__}
 
-    def compute_audit_rows(
-        self, judged: Judgements | CountSource, chosen: Mapping[str, dict[str, Any]]
-    ) -> dict[str, Sequence[Row]]:
+    def compute_audit_rows(self, judged: Judgements, chosen: Mapping[str, dict[str, Any]]) -> dict[str, Sequence[Row]]:
         """The rows of the audits with their options."""
         found: dict[str, Sequence[Row]] = {}
         for name, options in chosen.items():

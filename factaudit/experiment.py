@@ -8,6 +8,7 @@ folder is replaced in one step; a run that is killed leaves what it had, and goe
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -16,11 +17,12 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
+from factaudit.arrays.duckdb_tables import DuckDBTables, choose_duckdb_tables, load_duckdb_judgements
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
 from factaudit.estimate.estimate_settings import EstimateSettings
+from factaudit.estimate.rate_estimation import EstimationResults
 from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,
@@ -55,9 +57,7 @@ from factaudit.run_folder import (
     resolve_run_evaluator_paths,
     write_experiment_yaml,
 )
-from factaudit.sql.audit_run import AdditionalSqlAnalysis
-from factaudit.sql.audit_run import run_sql_audits as run_held
-from factaudit.sql.source_tables import choose_sql_source_tables
+from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
@@ -74,6 +74,10 @@ _RECORDED_PACKAGES = (
 )
 
 
+#: Audits of nothing but the texts of claims and documents, which DuckDB does not load.
+_AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
+
+
 class Experiment(ExperimentTablePaths):
     """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts_table`).
 
@@ -83,7 +87,8 @@ class Experiment(ExperimentTablePaths):
     counts: str | None = None
     #: Claims and verdicts of any size, in a database: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
     tables: str | None = None
-    #: Whether claims and verdicts are read into memory, or by queries; None: by queries where there are many.
+    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts; None: by DuckDB where there
+    #: are many.
     where: Literal["memory", "duckdb"] | None = None
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates from few labels, beside the audits.
@@ -105,9 +110,6 @@ class Experiment(ExperimentTablePaths):
             raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
         if self.where == "duckdb" and self.evaluators:
             raise ValueError("where: duckdb judges nothing")
-        held = self.where == "duckdb" or self.tables is not None
-        if held and self.estimate is not None and self.estimate.sample:
-            raise ValueError("expected labels: of tables past memory a sample cannot be checked against all claims")
         return self
 
 
@@ -155,11 +157,11 @@ def run(
     fetch_missing_published_files(list_experiment_tables(experiment), say)
     also = bool(experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations)
     also = also or experiment.limit_documents is not None or experiment.split is not None
-    held = choose_sql_source_tables(
+    tables = choose_duckdb_tables(
         experiment.tables, experiment.claims, experiment.verdicts, experiment.where, also, say
     )
-    if held is not None:
-        return run_held(experiment, held, folder, say, _check_experiment_estimate_settings(experiment))
+    if tables is not None:
+        return _run_duckdb_experiment(experiment, tables, folder, say)
     read_audit_names_and_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
     check_unique_evaluator_names(evaluators)
@@ -231,14 +233,7 @@ def run(
         if notes:
             results.about["reading"] = notes
         if estimator is not None and estimates is not None:
-            results.audits.update(estimates.audits())
-            files = list_file_checksums(map(Path, estimator.files()))
-            results.about["inputs"] += files
-            # Whose labels they are, which the report tells beside those of the claims.
-            sample = None if estimator.sample is None else Path(estimator.sample).name
-            labels = [Path(path).name for path in estimator.labels]
-            results.about["estimate"] = {"labels": labels, "sample": sample}
-            results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
+            results = _add_estimates(results, estimator, estimates)
         results.calls.extend(calls)
         tell(describe_run_audit_rows(results))
         write_experiment_yaml(folder, experiment, results, provenance=provenance, packages=_RECORDED_PACKAGES)
@@ -249,17 +244,49 @@ def run(
     return results
 
 
-def _check_experiment_estimate_settings(experiment: Experiment) -> AdditionalSqlAnalysis | None:
-    """The estimates of a run on tables past memory."""
-    estimate = experiment.estimate
-    if estimate is None:
-        return None
+def _run_duckdb_experiment(
+    experiment: Experiment, tables: DuckDBTables, folder: Path, say: Callable[[str], None]
+) -> Results:
+    """`run` for tables that DuckDB loads: their texts are not read, and the tables are not copied."""
+    chosen = read_audit_names_and_options(experiment.audits)  # what is refused is refused before the tables are read
+    if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
+        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --on memory")
+    estimator = experiment.estimate
+    more = [] if estimator is None else [Path(path) for path in estimator.files()]
+    with lock_run_folder_for_writing(folder, [*tables.files, *more]) as work:
+        judged = load_duckdb_judgements(tables, work / "spill")
+        shutil.rmtree(work / "spill", ignore_errors=True)
+        say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'dataset')}")
+        n_verdicts = int((judged.status >= 0).sum())
+        say(f"verdicts  {n_verdicts:>9,} of {format_count(len(judged.evaluators), 'evaluator')}")
+        inputs = list_file_checksums(tables.files)
+        read = [sql for sql, _ in (*tables.claims, *tables.verdicts)]
+        digest = hash_texts(*read, *(row["checksum"] for row in inputs))
+        joined = ComparisonTables(judged, digest, judged.evaluators)
+        results = compare(joined, **experiment.compare_arguments, inputs=inputs)
+        if estimator is not None:
+            results = _add_estimates(
+                results, estimator, estimator.estimate(judged, None, experiment.seed, experiment.confidence)
+            )
+        text = (
+            "DuckDB loaded these tables without the texts of claims and documents. Audits that read them were left out."
+        )
+        results = replace(results, sections=[*results.sections, {"title": "What was left out", "text": text}])
+        say(describe_run_audit_rows(results))
+        write_experiment_yaml(folder, experiment, results, packages=(*_RECORDED_PACKAGES, "duckdb"))
+        finish_run(folder, results)
+        say(f"report    {folder / 'report.html'}")
+    return results
 
-    def rows(held: EstimationUnitsInDatabase) -> Mapping[str, list[Row]]:
-        return estimate.estimate_past_memory(held, experiment.seed, experiment.confidence).audits()
 
-    files = [Path(path) for path in estimate.files()]
-    return AdditionalSqlAnalysis(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
+def _add_estimates(results: Results, estimator: EstimateSettings, estimates: EstimationResults) -> Results:
+    results.audits.update(estimates.audits())
+    files = list_file_checksums(map(Path, estimator.files()))
+    results.about["inputs"] += files
+    # Whose labels they are, which the report tells beside those of the claims.
+    sample = None if estimator.sample is None else Path(estimator.sample).name
+    results.about["estimate"] = {"labels": [Path(path).name for path in estimator.labels], "sample": sample}
+    return replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
 
 
 def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pandas as pd
 
-from factaudit.arrays.count_source import CountSource
 from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.published_counts import expand_published_counts as counted
 from factaudit.arrays.row_table import RowTable
@@ -17,12 +16,10 @@ from factaudit.audit import find_audit_declaration, list_computable_audits, make
 from factaudit.audit.audit_options import (
     choose_supported_audits,
     read_audit_names_and_options,
-    read_options_of_audits_past_memory,
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
 from factaudit.audit.input_description import describe_audit_inputs as about_of
-from factaudit.audit.input_description import is_floor_evaluator
 from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.comparison_tables import AuditRunSettings, ComparisonTables
@@ -208,7 +205,7 @@ def _get_json_key(field_name: str) -> str:
 
 
 class AuditRunOptions(TypedDict, total=False):
-    """What `compare`, `compare_results_of_tallies` and `compare_counts` have in common, explained at `compare`."""
+    """What `compare` and `compare_counts` have in common, explained at `compare`."""
 
     title: str
     seed: int
@@ -295,32 +292,6 @@ def compare(
         return results
     line = f"{results.signature}|label_rule:{rules[0]}"
     return replace(results, signature=line, about=results.about | {"labels_by": list(rules)})
-
-
-def compare_results_of_tallies(
-    tallies: CountSource,
-    about: tuple[list[Row], list[Row]],
-    tables: str,
-    *,
-    audits: Sequence[str | Mapping[str, Any]] | None = None,
-    **options: Unpack[AuditRunOptions],
-) -> Results:
-    """Audit evaluators whose verdicts are held elsewhere (`factaudit.sql`), by the code that audits arrays.
-
-    about: what there is of claims, per dataset, and of verdicts, per evaluator, as `compare` says it; tables: a digest
-    of what is held; the rest as in `compare`. By default all audits that ask for numbers alone; a section names those
-    that read claims one by one. Raises `UsageError` where one of these is asked for by name.
-    """
-    known = list_computable_audits()
-    chosen = read_options_of_audits_past_memory(audits)
-    settings = AuditRunSettings(tables, **options)
-    found = settings.compute_audit_rows(tallies, chosen)
-    evaluators = [{**row, "signature": None, "floor": is_floor_evaluator(row["name"])} for row in about[1]]
-    results = Results(*settings.assemble_results((about[0], evaluators), chosen, found))
-    left = [f"{audit.title} ({name})" for name, audit in known.items() if not audit.tallies] if audits is None else []
-    text = "These tables were read by queries, past memory. What reads claims one by one was not computed: "
-    sections = [{"title": "What was left out", "text": f"{text}{'; '.join(left)}."}] if left else []
-    return replace(results, sections=sections)
 
 
 @use_one_blas_thread()

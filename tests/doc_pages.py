@@ -153,12 +153,6 @@ def make_page_files(page: Path) -> None:
         facts = {"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}
         Path("responses.jsonl").write_text(json.dumps(facts) + "\n")
         Path("experiment.yaml").write_text(f"claims: labelled.jsonl\nevaluators: [{evaluator}]\n")
-    if page.name == "past-memory.md":
-        import duckdb
-
-        with duckdb.connect("judged.db") as connection:
-            connection.execute("CREATE TABLE claims AS FROM 'claims.parquet'")
-            connection.execute("CREATE TABLE verdicts AS FROM 'verdicts.parquet'")
     for name, text in re.findall(r"`([\w.-]+\.csv)`[^`]*^```csv\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
         Path(name).write_text(text, encoding="utf-8")
     if TOFUEVAL.is_dir():

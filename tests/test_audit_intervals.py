@@ -9,8 +9,7 @@ from audit_tables import find, judged
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
-from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import LABEL_FIELD, Judgements, prediction_field
 from factaudit.arrays.resampled_counts import resample_counts
 from factaudit.audit import list_computable_audits
 from factaudit.audit.adjusted_bias import compute_adjusted_bias

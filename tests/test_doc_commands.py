@@ -58,8 +58,6 @@ def test_commands_within_the_text_of_a_page_are_understood(page):
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp_path):
-    if page.name == "past-memory.md":
-        pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
     for command, code, told in run_page(page, tmp_path):
         assert code == 0, f"{command.line}\n{told}"
         difference = describe_difference(command, told)

@@ -27,7 +27,8 @@ RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 
 def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
     """The task of each claim, its dataset where it has none: int64 (n,) codes into the sorted names."""
-    named = judgements.claims["task"].where(judgements.claims["task"].notna(), judgements.claims["dataset"])
+    task, dataset = (judgements.claims[column].astype(object) for column in ("task", "dataset"))
+    named = task.where(task.notna(), dataset)
     return encode_claim_group_column(named.to_frame("task"), "task")
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays import confusion_counts
-from factaudit.arrays.count_source import (
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.judgements import (
     LABEL_FIELD,
-    CountSource,
-    GroupsType,
+    Judgements,
     prediction_field,
     stated_prediction_field,
 )
@@ -39,21 +39,19 @@ class EvaluatorContrast:
 
     @classmethod
     def of(
-        cls, count_source: CountSource[GroupsType], datasets: GroupsType, a: int, b: int, confidence: float | None
+        cls, judgements: Judgements, datasets: ClaimGroups, a: int, b: int, confidence: float | None
     ) -> EvaluatorContrast:
         """The evaluators at the places ``a`` and ``b``, by data set; confidence None: no intervals."""
-        counts = count_source.count_cells(datasets, LABEL_FIELD, prediction_field(a), prediction_field(b))[
-            :, :2, :2, :2
-        ]
-        of_each = [count_source.count_cells(datasets, LABEL_FIELD, prediction_field(e)) for e in (a, b)]
+        counts = judgements.count_cells(datasets, LABEL_FIELD, prediction_field(a), prediction_field(b))[:, :2, :2, :2]
+        of_each = [judgements.count_cells(datasets, LABEL_FIELD, prediction_field(e)) for e in (a, b)]
         figures = _compute_evaluator_differences(*of_each)
         bounds = _bound_difference_of_two_evaluators(
-            *(count_source.count_cells(datasets, LABEL_FIELD, stated_prediction_field(e)) for e in (a, b))
+            *(judgements.count_cells(datasets, LABEL_FIELD, stated_prediction_field(e)) for e in (a, b))
         )
         labelled = of_each[0][:, :2].sum((1, 2))
         if confidence is None:
             return cls(counts, labelled, figures, bounds, None, {})
-        clusters = count_source.count_clusters(
+        clusters = judgements.count_clusters(
             datasets, LABEL_FIELD, prediction_field(a), prediction_field(b), complete_only=True
         )
         return cls(

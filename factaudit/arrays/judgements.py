@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from itertools import combinations
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,6 @@ from factaudit.arrays.claim_groups import (
     split_claim_groups_by_column,
 )
 from factaudit.arrays.confusion_counts import count_confusion_cells, encode_label_prediction_cells
-from factaudit.arrays.count_source import BootstrapStratum, LabelOrPrediction
 from factaudit.arrays.scored_claims import ScoredClaims
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
@@ -38,6 +38,49 @@ T = TypeVar("T")
 MISSING = -1
 #: What may be counted: claims, or responses (a response is attributable when all its claims are).
 LEVELS = ("claim", "response")
+
+
+@dataclass(frozen=True)
+class LabelOrPrediction:
+    """What is known of a claim (or response), 0, 1 or -1: its label, or what an evaluator said of it.
+
+    ``stated_prediction``: a prediction without what was guessed. evaluator: its place among the names, -1 for the
+    label.
+    """
+
+    kind: Literal["label", "prediction", "stated_prediction"]
+    evaluator: int = -1
+
+
+LABEL_FIELD = LabelOrPrediction("label")
+
+#: What is resampled of one data set (`Judgements.bootstrap_strata`): its name, codes, kinds of clusters, times of each.
+BootstrapStratum = tuple[str, np.ndarray, np.ndarray, np.ndarray]
+
+
+def prediction_field(evaluator: int) -> LabelOrPrediction:
+    """An evaluator's predictions."""
+    return LabelOrPrediction("prediction", evaluator)
+
+
+def stated_prediction_field(evaluator: int) -> LabelOrPrediction:
+    """An evaluator's predictions without those that were read into a reply which states none."""
+    return LabelOrPrediction("stated_prediction", evaluator)
+
+
+def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
+    """Raise `UsageError` for a name that no verdict has."""
+    for name in wanted_names:
+        if name not in evaluators:
+            raise UsageError(f"no verdicts of {name!r}{suggest_known_name(name, evaluators)}")
+
+
+def pair_evaluators(evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None) -> list[tuple[int, int]]:
+    """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
+    if partner_by_evaluator is None:
+        return list(combinations(range(len(evaluators)), 2))
+    check_evaluators((name for pair in partner_by_evaluator.items() for name in pair), evaluators)
+    return [(evaluators.index(a), evaluators.index(b)) for a, b in partner_by_evaluator.items()]
 
 
 @dataclass(frozen=True)
@@ -190,7 +233,8 @@ class Judgements:
         found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
         return found
 
-    # ------------------------------------------------------------------------------------ numbers (`CountSource`)
+    # ----------------------------------------------------------------------------------------------- numbers
+    # Cells of k fields have k axes of 3: 0, 1 and (last) missing.
 
     @property
     def dataset_names(self) -> list[str]:
@@ -201,6 +245,11 @@ class Judgements:
         return sorted(self.claims["system"].dropna().unique())
 
     def make_groups(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> ClaimGroups:
+        """The claims or responses in the groups that the *claims* have (so that a group without a response is seen).
+
+        ``systems``: each group split by system; what has none is in no group then. Raises `UsageError` for an unknown
+        level or column, and where the claims of a response are in several groups.
+        """
         return self.compute_once(("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems))
 
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
@@ -215,6 +264,7 @@ class Judgements:
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def count_cells(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> np.ndarray:
+        """int64 (G, 3, ..., 3): how many claims or responses of each group fall in each cell."""
         return self.compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
 
     def _count_cells(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> np.ndarray:
@@ -225,6 +275,10 @@ class Judgements:
     def count_clusters(
         self, groups: ClaimGroups, *fields: LabelOrPrediction, complete_only: bool = False
     ) -> ClusterCounts:
+        """Kinds of clusters by the numbers of their claims in each cell: counts (k, 3 ** fields).
+
+        ``complete_only``: only of claims none of whose fields is missing: counts (k, 2 ** fields).
+        """
         values = self._field_values(groups, fields)
         codes, size = encode_label_prediction_cells(*values), 3 ** len(values)
         if complete_only:
@@ -236,11 +290,17 @@ class Judgements:
     def count_clusters_jointly(
         self, groups: ClaimGroups, group_indices: Sequence[int], *fields: LabelOrPrediction
     ) -> ClusterCounts:
+        """Kinds of clusters by their claims in several groups at once: one group, counts (k, places * 3 ** fields)."""
         size, (rows, member, pairs) = 3 ** len(fields), self._joint_rows(groups, group_indices)
         cells = encode_label_prediction_cells(*(values[rows] for values in self._field_values(groups, fields)))
         return pairs.count_codes(member * size + cells, len(group_indices) * size)
 
     def bootstrap_strata(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> Iterator[BootstrapStratum]:
+        """Per data set, what is resampled there: kinds of clusters by their claims in each cell of each group.
+
+        Gives the name, codes int (K,), each a group's place times the number of cells, plus the cell (-1: in no group),
+        counts (U, K) and times (U,).
+        """
         units, size = self.at_level(groups.level), 3 ** len(fields)
         codes = np.where(
             groups.codes < 0,
@@ -254,9 +314,11 @@ class Judgements:
             yield name, used, *count_distinct_clusters(units.cluster_codes[rows], local, len(used))
 
     def n_clusters(self, groups: ClaimGroups) -> np.ndarray:
+        """int (G,): in how many clusters each group has a claim."""
         return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
 
     def scored_claims(self, groups: ClaimGroups, group_indices: Sequence[int], evaluator: int) -> CalibrationClaims:
+        """The labelled claims of some groups, which are systems of one data set, by what an evaluator scored them."""
         rows, system, pairs = self._labelled_rows(groups, group_indices)
         units = self.at_level(groups.level)
 

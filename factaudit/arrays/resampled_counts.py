@@ -7,14 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from factaudit.arrays.count_source import BootstrapStratum, CountSource, GroupsType, LabelOrPrediction
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.judgements import BootstrapStratum, Judgements, LabelOrPrediction
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
 def resample_counts(
     bootstrap: ClusterBootstrap,
-    count_source: CountSource[GroupsType],
-    groups: GroupsType,
+    judgements: Judgements,
+    groups: ClaimGroups,
     *field_lists: Sequence[LabelOrPrediction],
     cell_values: np.ndarray | None = None,
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -30,7 +31,7 @@ def resample_counts(
     A claim in no group counts nowhere, but its cluster is drawn all the same. A group that lies in a single cluster is
     NaN: there is nothing to resample.
     """
-    n_clusters, dataset_of_group = count_source.n_clusters(groups), np.array([key["dataset"] for key in groups.keys])
+    n_clusters, dataset_of_group = judgements.n_clusters(groups), np.array([key["dataset"] for key in groups.keys])
     statistics = [
         # A data set's clusters are held no longer than until their sums are known.
         map(
@@ -39,7 +40,7 @@ def resample_counts(
                 dataset_of_group,
                 np.eye(3 ** len(fields)) if cell_values is None else cell_values,
             ),
-            count_source.bootstrap_strata(groups, *fields),
+            judgements.bootstrap_strata(groups, *fields),
         )
         for fields in field_lists
     ]

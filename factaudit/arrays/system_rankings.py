@@ -42,7 +42,7 @@ def labelled_and_predicted_system_rates(
 ) -> SystemErrorRates:
     """The labelled and the predicted error rates of the systems that are used, with what clusters leave of n.
 
-    clusters: as of `CountSource.count_clusters_jointly`, of the labels and of one evaluator.
+    clusters: as of `Judgements.count_clusters_jointly`, of the labels and of one evaluator.
     """
     counts = clusters.counts.reshape(len(clusters.group), n_systems, 3, 3)[:, is_used]
     return {

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.arrays.count_source import CountSource
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.resampled_calibration import (
     CORRECTED_FIGURES,
     ResampledCalibration,
@@ -45,7 +44,7 @@ MOST_DETAIL_SYSTEMS = 120
 
 
 def compute_adjusted_bias(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     methods: Sequence[str] = CORRECTION_METHODS,
@@ -64,7 +63,7 @@ def compute_adjusted_bias(
     detail: by default no more than `MOST_DETAIL_ROWS` rows are computed, of no more than `MOST_DETAIL_SYSTEMS`
     systems. Of more there are those of ``__cv__`` alone, without intervals, which every calibration is resampled for.
     """
-    every = list(calibrate_adjustment_on_each_system(count_source, levels, methods))
+    every = list(calibrate_adjustment_on_each_system(judgements, levels, methods))
     n_rows = sum(len(each.systems) ** 2 * len(each.usable_methods(methods)) for each in every)
     widest = max((len(each.systems) for each in every), default=0)
     in_detail = is_detail_wanted(detail, n_rows if widest <= MOST_DETAIL_SYSTEMS else MOST_DETAIL_ROWS + 1)
@@ -253,7 +252,6 @@ AUDIT = Audit(
     options=CALIBRATION_OPTIONS | DETAIL_OPTION,
     compute=compute_adjusted_bias,
     summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _average_adjusted_bias_by_method),
-    tallies=True,
     readable=select_adjustment_means_over_calibrations,
     plots=(
         DotPlotSpec(

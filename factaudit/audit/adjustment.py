@@ -12,8 +12,7 @@ from factaudit.arrays.calibration_claims import (
     explain_missing_threshold,
     explain_unidentifiable_calibration,
 )
-from factaudit.arrays.count_source import CountSource
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.row_table import RowTable
 from factaudit.arrays.scored_claims import BinnedScoredClaims
 from factaudit.audit.core.audit_declaration import (
@@ -45,7 +44,7 @@ MEAN_OVER_CALIBRATIONS = "__cv__"
 
 
 def compute_adjustment_effect(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     methods: Sequence[str] = CORRECTION_METHODS,
@@ -67,7 +66,7 @@ def compute_adjustment_effect(
     """
     del intervals
     rows: list[Row] = []
-    for each in calibrate_adjustment_on_each_system(count_source, levels, methods):
+    for each in calibrate_adjustment_on_each_system(judgements, levels, methods):
         found, labelled = each.estimates, each.estimates.labelled_rates[:, 0]
         for method in each.usable_methods(methods):
             why, sizes = each.refusal_reasons[method], each.sizes[method]
@@ -109,25 +108,25 @@ class AdjustmentCalibrationLabels:
 
 
 def calibrate_adjustment_on_each_system(
-    count_source: CountSource, levels: Sequence[str], methods: Sequence[str]
+    judgements: Judgements, levels: Sequence[str], methods: Sequence[str]
 ) -> Iterator[AdjustmentCalibrationLabels]:
     """The calibrations of each level, dataset and evaluator; they are computed once for all audits."""
     for method in methods:
         if method not in CORRECTION_METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{suggest_known_name(method, CORRECTION_METHODS)}")
     for level in dict.fromkeys(levels):
-        if ("calibrations", level) not in count_source.cache:
-            count_source.cache["calibrations", level] = list(_calibrate_adjustment_at_level(count_source, level))
-        yield from count_source.cache["calibrations", level]
+        if ("calibrations", level) not in judgements.cache:
+            judgements.cache["calibrations", level] = list(_calibrate_adjustment_at_level(judgements, level))
+        yield from judgements.cache["calibrations", level]
 
 
-def _calibrate_adjustment_at_level(count_source: CountSource, level: str) -> Iterator[AdjustmentCalibrationLabels]:
-    systems = count_source.make_groups(level, systems=True)
-    for dataset in count_source.dataset_names:
+def _calibrate_adjustment_at_level(judgements: Judgements, level: str) -> Iterator[AdjustmentCalibrationLabels]:
+    systems = judgements.make_groups(level, systems=True)
+    for dataset in judgements.dataset_names:
         places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
         names = [systems.keys[at]["system"] for at in places]
-        for at, evaluator in enumerate(count_source.evaluators):
-            case = count_source.scored_claims(systems, places, at)
+        for at, evaluator in enumerate(judgements.evaluators):
+            case = judgements.scored_claims(systems, places, at)
             used = CORRECTION_METHODS if case.has_scores else CORRECTION_METHODS[:2]
             sizes = {method: case.count_usable_claims(method) for method in used}
             why = {method: explain_unidentifiable_calibration(case, method) for method in used}
@@ -357,7 +356,6 @@ AUDIT = Audit(
     compute=compute_adjustment_effect,
     summary=AuditProductTableSummary(_COLUMNS, _select_means),
     counts="joint",
-    tallies=True,
     readable=select_adjustment_means_over_calibrations,
     plots=(
         DotPlotSpec(

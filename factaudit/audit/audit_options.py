@@ -42,14 +42,6 @@ def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | Non
     return chosen
 
 
-def read_options_of_audits_past_memory(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """`read_audit_names_and_options` of audits that ask for numbers alone. Raises `UsageError` for one that reads
-    claims.
-    """
-    able = [name for name, audit in list_computable_audits().items() if audit.tallies]
-    return choose_supported_audits(audits, able, "reads claims one by one: of tables past memory")
-
-
 def choose_supported_audits(
     audits: Sequence[str | Mapping[str, Any]] | None, able: Sequence[str], refusal: str
 ) -> dict[str, dict[str, Any]]:

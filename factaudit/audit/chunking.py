@@ -10,8 +10,7 @@ import numpy as np
 
 from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import group_claims_by_columns
-from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.chunking_checks import find_chunking_flips
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, pick_shared_columns
@@ -226,7 +225,7 @@ def _pair_evaluators_for_chunking(
             for name in judgements.evaluators
             if CHUNKED_PREFIX + name in judgements.evaluators
         }
-    check_count_source_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
+    check_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
     sizes = {chunked: (chunk_sizes or {}).get(chunked, chunk_size) for chunked in evaluator_pairs.values()}
     words = {chunked: ASSUMED_CHUNK_WORDS if size == "unknown" else size for chunked, size in sizes.items()}
     return [(plain, to, words[to], sizes[to] != "unknown") for plain, to in evaluator_pairs.items()]

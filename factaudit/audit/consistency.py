@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from factaudit.arrays.count_source import CountSource, prediction_field, stated_prediction_field
-from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
+from factaudit.arrays.judgements import Judgements, prediction_field, stated_prediction_field
+from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import can_warn_without_intervals, explain_undecided_decision_limit
 from factaudit.audit.core.evaluator_comparison import (
@@ -30,7 +30,7 @@ PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 
 
 def compute_evaluator_consistency(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
@@ -46,17 +46,16 @@ def compute_evaluator_consistency(
     of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion; and no
     interval where one evaluator says the same of every claim, for it is 0 then whatever is drawn.
     """
-    groups = count_source.make_groups("claim", by)
+    groups = judgements.make_groups("claim", by)
     rows: list[Row] = []
-    for a, b in pairs_of(count_source.evaluators, pairs):
+    for a, b in pairs_of(judgements.evaluators, pairs):
         # The same nine cells as for a label and a prediction, with a's prediction in the label's place.
         counts, sure = (
-            count_source.count_cells(groups, field(a), field(b))
-            for field in (prediction_field, stated_prediction_field)
+            judgements.count_cells(groups, field(a), field(b)) for field in (prediction_field, stated_prediction_field)
         )
         clusters = None
         if intervals is not None:
-            clusters = count_source.count_clusters(groups, prediction_field(a), prediction_field(b), complete_only=True)
+            clusters = judgements.count_clusters(groups, prediction_field(a), prediction_field(b), complete_only=True)
         for name, cls in PREDICTED_CLASSES.items():
             low, high = consistency_iou_bounds(sure, cls)
             figures = {
@@ -76,8 +75,8 @@ def compute_evaluator_consistency(
                 n = int(counts[at, :2, :2].sum())
                 row: Row = {
                     **key,
-                    "evaluator_a": count_source.evaluators[a],
-                    "evaluator_b": count_source.evaluators[b],
+                    "evaluator_a": judgements.evaluators[a],
+                    "evaluator_b": judgements.evaluators[b],
                     "class": name,
                     "n": n,
                     "n_unscored": int(counts[at].sum()) - n,
@@ -85,7 +84,7 @@ def compute_evaluator_consistency(
                 row |= {figure: none_if_undefined(values[at]) for figure, values in figures.items()}
                 rows.append(row | {"reason": _explain_consistency_row(row, counts[at])})
                 for rater, given in ((a, counts[at, cls, :2]), (b, counts[at, :2, cls])):
-                    if is_constant_evaluator(count_source.evaluators[rater]) and not given.sum():
+                    if is_constant_evaluator(judgements.evaluators[rater]) and not given.sum():
                         drop_row_intervals(rows[-1:], "one gives the class to no claim, whatever the claims", "iou")
     order = {tuple(key.values()): at for at, key in enumerate(groups.keys)}
     return sorted(rows, key=lambda row: order[tuple(row[column] for column in groups.keys[0])])
@@ -212,7 +211,6 @@ AUDIT = Audit(
         "pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators",
     },
     compute=compute_evaluator_consistency,
-    tallies=True,
     without_labels=True,
     plots=(
         HeatMapPlotSpec(

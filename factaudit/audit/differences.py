@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from factaudit.arrays.count_source import CountSource
-from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.arrays.evaluator_contrast import EvaluatorContrast
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT
@@ -31,7 +31,7 @@ COMPARED_FIGURES = ("bacc", "bias")
 
 
 def compute_evaluator_differences(
-    count_source: CountSource, *, pairs: Mapping[str, str] | None = None, intervals: ClusterBootstrap | None = None
+    judgements: Judgements, *, pairs: Mapping[str, str] | None = None, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and for bias.
 
@@ -44,15 +44,13 @@ def compute_evaluator_differences(
     p-value of a studentised permutation test (`factaudit.stats.permutation`). Dataset ``__macro__`` is the mean
     over the datasets where the difference is defined; it has no p-value.
     """
-    datasets = count_source.make_groups("claim")
-    names = count_source.dataset_names
+    datasets = judgements.make_groups("claim")
+    names = judgements.dataset_names
     rows: list[Row] = []
     means: list[Row] = []
-    for a, b in pairs_of(count_source.evaluators, pairs):
-        contrast = EvaluatorContrast.of(
-            count_source, datasets, a, b, None if intervals is None else intervals.confidence
-        )
-        pair: Row = {"evaluator_a": count_source.evaluators[a], "evaluator_b": count_source.evaluators[b]}
+    for a, b in pairs_of(judgements.evaluators, pairs):
+        contrast = EvaluatorContrast.of(judgements, datasets, a, b, None if intervals is None else intervals.confidence)
+        pair: Row = {"evaluator_a": judgements.evaluators[a], "evaluator_b": judgements.evaluators[b]}
         for key in COMPARED_FIGURES:
             for at, name in enumerate(names):
                 n = int(contrast.counts[at].sum())
@@ -147,5 +145,4 @@ AUDIT = Audit(
     },
     options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
     compute=compute_evaluator_differences,
-    tallies=True,
 )

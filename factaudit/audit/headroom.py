@@ -9,8 +9,7 @@ import numpy as np
 
 from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
@@ -36,7 +35,7 @@ MAX_SYSTEM_CORRELATION = 0.9
 
 
 def compute_headroom(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     groups: Mapping[str, Sequence[str]] | None = None,
     levels: Sequence[str] = LEVELS,
@@ -55,14 +54,14 @@ def compute_headroom(
     systems is on average lower than the lowest true rate, so its interval is simultaneous
     (`factaudit.stats.mover.least_proportion_interval`).
     """
-    _check_headroom_groups(count_source, groups or {})
+    _check_headroom_groups(judgements, groups or {})
     named: dict[str, Sequence[str] | None] = {ALL_TOGETHER: None, **(groups or {})}
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        systems = count_source.make_groups(level, systems=True)
-        for at, evaluator in enumerate(count_source.evaluators):
+        systems = judgements.make_groups(level, systems=True)
+        for at, evaluator in enumerate(judgements.evaluators):
             counts, sure = (
-                count_source.count_cells(systems, LABEL_FIELD, field(at))
+                judgements.count_cells(systems, LABEL_FIELD, field(at))
                 for field in (prediction_field, stated_prediction_field)
             )
             over_all = confusion_counts.is_group_unlabelled(counts)
@@ -72,11 +71,9 @@ def compute_headroom(
                 confusion_counts.count_scored_confusion_cells(counts, sure),
             )
             clusters = (
-                count_source.count_clusters(systems, LABEL_FIELD, prediction_field(at))
-                if intervals is not None
-                else None
+                judgements.count_clusters(systems, LABEL_FIELD, prediction_field(at)) if intervals is not None else None
             )
-            for dataset in count_source.dataset_names:
+            for dataset in judgements.dataset_names:
                 for group, wanted in named.items():
                     members = [
                         place
@@ -94,7 +91,7 @@ def compute_headroom(
                         row |= _compute_headroom_intervals(clusters, over_all, used, intervals.confidence)
                         ends = [
                             _compute_headroom_bias_interval(
-                                count_source, at, systems, (used[predicted], used[labelled]), row, intervals
+                                judgements, at, systems, (used[predicted], used[labelled]), row, intervals
                             )
                             for predicted in _list_systems_with_lowest_rate(figures["predicted_error_rate"][used])
                             for labelled in _list_systems_with_lowest_rate(figures["labelled_error_rate"][used])
@@ -181,7 +178,7 @@ def _cut_bias_interval(row: Row, bias_ends: Row) -> Row:
 
 
 def _compute_headroom_bias_interval(
-    count_source: CountSource,
+    judgements: Judgements,
     evaluator_position: int,
     systems: ClaimGroups,
     lowest_systems: tuple[int, int],
@@ -191,7 +188,7 @@ def _compute_headroom_bias_interval(
     """The interval of the bias: the rates of two systems that are lowest by the predictions, and by the labels, which
     are correlated over clusters."""
     predicted, labelled = lowest_systems
-    clusters = count_source.count_clusters_jointly(
+    clusters = judgements.count_clusters_jointly(
         systems, list(dict.fromkeys((predicted, labelled))), LABEL_FIELD, prediction_field(evaluator_position)
     )
     counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
@@ -217,8 +214,8 @@ def _compute_headroom_bias_interval(
     return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
 
 
-def _check_headroom_groups(count_source: CountSource, groups: Mapping[str, Sequence[str]]) -> None:
-    known = count_source.system_names
+def _check_headroom_groups(judgements: Judgements, groups: Mapping[str, Sequence[str]]) -> None:
+    known = judgements.system_names
     for group, wanted in groups.items():
         for system in wanted:
             if system not in known:
@@ -295,7 +292,6 @@ AUDIT = Audit(
     },
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=compute_headroom,
-    tallies=True,
     counts="margins",
     plots=(
         DotPlotSpec(

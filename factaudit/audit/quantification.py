@@ -16,8 +16,7 @@ from factaudit.arrays.confusion_counts import (
     count_scored_confusion_cells,
     is_group_unlabelled,
 )
-from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -61,7 +60,7 @@ from factaudit.text.display_text import format_count, join_reasons
 
 
 def compute_quantification_bias(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     by: Sequence[str] = ("dataset",),
@@ -79,12 +78,12 @@ def compute_quantification_bias(
     by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
     for level in dict.fromkeys(levels):
-        whole, systems = count_source.make_groups(level, by), count_source.make_groups(level, by, systems=True)
+        whole, systems = judgements.make_groups(level, by), judgements.make_groups(level, by, systems=True)
         place_of = {tuple(key.values()): place for place, key in enumerate(whole.keys)}
         parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]  # the system comes last
-        for evaluator in range(len(count_source.evaluators)):
-            rows += zip(parents, _build_quantification_rows(count_source, evaluator, systems, intervals), strict=True)
-            for place, row in enumerate(_build_quantification_rows(count_source, evaluator, whole, intervals)):
+        for evaluator in range(len(judgements.evaluators)):
+            rows += zip(parents, _build_quantification_rows(judgements, evaluator, systems, intervals), strict=True)
+            for place, row in enumerate(_build_quantification_rows(judgements, evaluator, whole, intervals)):
                 if whole.claims_without_response and whole.claims_without_response[place]:
                     outside = f"{format_count(whole.claims_without_response[place], 'claim')} in no response"
                     row["reason"] = join_reasons([outside, row["reason"] or ""])
@@ -93,16 +92,16 @@ def compute_quantification_bias(
 
 
 def _build_quantification_rows(
-    count_source: CountSource, evaluator_position: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
+    judgements: Judgements, evaluator_position: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
 ) -> list[Row]:
     counts, sure = (
-        count_source.count_cells(groups, LABEL_FIELD, field(evaluator_position))
+        judgements.count_cells(groups, LABEL_FIELD, field(evaluator_position))
         for field in (prediction_field, stated_prediction_field)
     )
     over_all = is_group_unlabelled(counts)
     limits, tests = None, None
     if intervals is not None:
-        clusters = count_source.count_clusters(groups, LABEL_FIELD, prediction_field(evaluator_position))
+        clusters = judgements.count_clusters(groups, LABEL_FIELD, prediction_field(evaluator_position))
         limits = confusion_error_rate_intervals(clusters, over_all, intervals.confidence)
         tests = confusion_error_bias_p_values(
             clusters, confusion_error_rates(counts, over_all)["bias"], intervals.confidence
@@ -117,7 +116,7 @@ def _build_quantification_rows(
         row |= {
             "level": groups.level,
             "system": key.get("system", ALL_TOGETHER),
-            "evaluator": count_source.evaluators[evaluator_position],
+            "evaluator": judgements.evaluators[evaluator_position],
         }
         row |= {name: int(values[at]) for name, values in sizes.items()} | {"n_labelled": int(counts[at, :2].sum())}
         row |= {name: none_if_undefined(values[at]) for name, values in figures.items()}
@@ -344,7 +343,6 @@ AUDIT = Audit(
     columns=QUANTIFICATION_COLUMNS,
     options={"levels": "`claim`, `response`", "by": "columns of the claims"},
     compute=compute_quantification_bias,
-    tallies=True,
     counts="margins",
     without_labels=True,
     plots=(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factaudit.arrays import confusion_counts
-from factaudit.arrays.count_source import CountSource
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
     ORDER_NAMES,
     PAIR_DETECTION_POWER,
@@ -54,7 +53,7 @@ MAX_TAU_INTERVAL_WIDTH = 1.0
 
 
 def compute_ranking_agreement(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
@@ -88,7 +87,7 @@ def compute_ranking_agreement(
         raise UsageError(f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found {min_systems}")
     check_system_pair_test(test)
     rows: list[Row] = []
-    for case in iterate_ranking_cases(count_source, levels, min_errors, intervals):
+    for case in iterate_ranking_cases(judgements, levels, min_errors, intervals):
         counts = case.counts[case.is_used]
         row: Row = {"dataset": case.dataset, "level": case.level, "evaluator": case.evaluator}
         rates = case.estimate_error_rates(case.is_used) if len(counts) else None
@@ -260,7 +259,6 @@ AUDIT = Audit(
     },
     options=RANKING_OPTIONS,
     compute=compute_ranking_agreement,
-    tallies=True,
     counts="margins",
     plots=(
         DotPlotSpec(

@@ -10,8 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from factaudit.arrays import confusion_counts
-from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
 from factaudit.arrays.resampled_counts import resample_counts
 from factaudit.arrays.row_table import RowTable, join_row_table_reasons
 from factaudit.arrays.system_rankings import (
@@ -59,7 +58,7 @@ class SystemRankingCase:
     certain_counts: np.ndarray
     resampled_counts: np.ndarray | None
     is_used: np.ndarray
-    #: Make the systems' counts cluster by cluster (`CountSource.count_clusters_jointly`); without guesses.
+    #: Make the systems' counts cluster by cluster (`Judgements.count_clusters_jointly`); without guesses.
     count_joint_clusters: Callable[[], ClusterCounts]
     count_certain_clusters: Callable[[], ClusterCounts]
 
@@ -81,17 +80,17 @@ def check_system_pair_test(test: str) -> None:
 
 
 def iterate_ranking_cases(
-    count_source: CountSource, levels: Sequence[str], min_errors: int, intervals: ClusterBootstrap | None
+    judgements: Judgements, levels: Sequence[str], min_errors: int, intervals: ClusterBootstrap | None
 ) -> Iterator[SystemRankingCase]:
     for level in dict.fromkeys(levels):
-        systems = count_source.make_groups(level, systems=True)
-        places: dict[str, list[int]] = {dataset: [] for dataset in count_source.dataset_names}
+        systems = judgements.make_groups(level, systems=True)
+        places: dict[str, list[int]] = {dataset: [] for dataset in judgements.dataset_names}
         for place, key in enumerate(systems.keys):
             places[key["dataset"]].append(place)
-        asked = [(LABEL_FIELD, prediction_field(at)) for at in range(len(count_source.evaluators))]
+        asked = [(LABEL_FIELD, prediction_field(at)) for at in range(len(judgements.evaluators))]
         counted = [
             [
-                count_source.count_cells(systems, LABEL_FIELD, field(at))
+                judgements.count_cells(systems, LABEL_FIELD, field(at))
                 for field in (prediction_field, stated_prediction_field)
             ]
             for at in range(len(asked))
@@ -99,16 +98,16 @@ def iterate_ranking_cases(
         resampled = (
             iter(())
             if intervals is None
-            else resample_counts(intervals, count_source, systems, *asked, cell_values=ERROR_NUMBERS_BY_CELL)
+            else resample_counts(intervals, judgements, systems, *asked, cell_values=ERROR_NUMBERS_BY_CELL)
         )
         for dataset, inside in places.items():
             names = [systems.keys[place]["system"] for place in inside]
             _, drawn = next(resampled, (dataset, None)) if inside else (dataset, None)
-            for at, evaluator in enumerate(count_source.evaluators):
+            for at, evaluator in enumerate(judgements.evaluators):
                 of, sure = (each[inside] for each in counted[at])
                 used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
                 some = None if drawn is None else drawn[at][:, used]
-                jointly = partial(count_source.count_clusters_jointly, systems, inside, LABEL_FIELD)
+                jointly = partial(judgements.count_clusters_jointly, systems, inside, LABEL_FIELD)
                 both = partial(jointly, prediction_field(at)), partial(jointly, stated_prediction_field(at))
                 yield SystemRankingCase(dataset, level, evaluator, names, of, sure, some, used, *both)
 
@@ -124,7 +123,7 @@ RANKING_PAIR_OPTIONS = {
 
 
 def compute_ranking_pairs(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
@@ -144,7 +143,7 @@ def compute_ranking_pairs(
     detail: by default there are no rows where they would be more than `MOST_DETAIL_ROWS`.
     """
     check_system_pair_test(test)
-    cases = list(iterate_ranking_cases(count_source, levels, 0, None))
+    cases = list(iterate_ranking_cases(judgements, levels, 0, None))
     n_rows = sum(len(case.systems) * (len(case.systems) - 1) // 2 for case in cases)
     if not is_detail_wanted(detail, n_rows):
         return RowTable.concatenate([]).leave_out(n_rows)
@@ -268,7 +267,6 @@ AUDIT = Audit(
     options=RANKING_PAIR_OPTIONS | DETAIL_OPTION,
     compute=compute_ranking_pairs,
     summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _count_system_pairs_by_evaluator),
-    tallies=True,
     counts="margins",
     plots=(
         CrossTablePlotSpec(

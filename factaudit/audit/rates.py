@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from factaudit.arrays import confusion_counts
-from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
+from factaudit.arrays.judgements import LABEL_FIELD, Judgements, prediction_field, stated_prediction_field
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecision,
@@ -59,7 +59,7 @@ _CLASS_NAMES = ("unattributable", "attributable")
 
 
 def compute_evaluator_rates(
-    count_source: CountSource, *, by: Sequence[str] = ("dataset",), intervals: ClusterBootstrap | None = None
+    judgements: Judgements, *, by: Sequence[str] = ("dataset",), intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims table.
 
@@ -69,18 +69,18 @@ def compute_evaluator_rates(
     with intervals, ``_low`` and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted
     mean of each figure over the datasets where it is defined.
     """
-    groups = count_source.make_groups("claim", by)
+    groups = judgements.make_groups("claim", by)
     rows: list[tuple[int, Row]] = []
     means: list[Row] = []
-    for at, evaluator in enumerate(count_source.evaluators):
+    for at, evaluator in enumerate(judgements.evaluators):
         counts, sure = (
-            count_source.count_cells(groups, LABEL_FIELD, field(at))
+            judgements.count_cells(groups, LABEL_FIELD, field(at))
             for field in (prediction_field, stated_prediction_field)
         )
         over_all = confusion_counts.is_group_unlabelled(counts)
         limits = None
         if intervals is not None:
-            clusters = count_source.count_clusters(groups, LABEL_FIELD, prediction_field(at))
+            clusters = judgements.count_clusters(groups, LABEL_FIELD, prediction_field(at))
             limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
         figures = confusion_counts.add_confusion_bounds_and_intervals(
             confusion_counts.confusion_rates(counts, over_all), confusion_counts.confusion_rate_bounds(sure), limits
@@ -263,7 +263,6 @@ AUDIT = Audit(
     columns=RATES_COLUMNS,
     options={"by": "columns of the claims"},
     compute=compute_evaluator_rates,
-    tallies=True,
     counts="joint",
     plots=(
         DotPlotSpec(

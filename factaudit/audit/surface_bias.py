@@ -197,6 +197,7 @@ AUDITS = (
         },
         options={"bins": "how many"},
         compute=compute_surface_bias,
+        applies=lambda judged: bool(judged.claims["claim"].notna().any()),
         plots=(
             LinePlotSpec(
                 what="TPR and TNR over bins of ROUGE-2 precision, by task group",

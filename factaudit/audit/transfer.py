@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.finding_parts import (
@@ -31,7 +30,7 @@ POWER_POINTS = 10
 
 
 def compute_rate_transfer(
-    count_source: CountSource,
+    judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
@@ -50,11 +49,11 @@ def compute_rate_transfer(
     del intervals  # a test has none
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        systems = count_source.make_groups(level, systems=True)
-        for dataset in count_source.dataset_names:
+        systems = judgements.make_groups(level, systems=True)
+        for dataset in judgements.dataset_names:
             places = [place for place, key in enumerate(systems.keys) if key["dataset"] == dataset]
-            for at, evaluator in enumerate(count_source.evaluators):
-                clusters = count_source.count_clusters_jointly(systems, places, LABEL_FIELD, prediction_field(at))
+            for at, evaluator in enumerate(judgements.evaluators):
+                clusters = judgements.count_clusters_jointly(systems, places, LABEL_FIELD, prediction_field(at))
                 for rate, label in _RATE_LABELS.items():
                     row: Row = {"dataset": dataset, "level": level, "evaluator": evaluator, "rate": rate}
                     row |= _build_transfer_row(clusters, label, len(places), alpha)
@@ -220,7 +219,6 @@ AUDIT = Audit(
     },
     options={"levels": "`claim`, `response`", "alpha": "of the test (0.05)"},
     compute=compute_rate_transfer,
-    tallies=True,
     checks=(
         Check(
             "transfer",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--on",
     "where",
     type=click.Choice(["memory", "duckdb"]),
-    help="Read Parquet into memory, or by queries.  [default: by queries above 10,000,000 verdicts]",
+    help="Read Parquet as tables, or load it by DuckDB without its texts.  [default: DuckDB above 10,000,000 verdicts]",
 )
 @click.option(
     "--limit",

@@ -107,9 +107,10 @@ def sample_command(
         drawn = draw_next_sample_phase(before, judged, more, seed, annotations, rule)
     elif budget is not None:
         judged = join_claims_for_estimation(table.assign(label=None), loaded.verdicts)
+        order = list(map(str, loaded.verdicts["evaluator"].unique()))
         drawn = draw_label_sample(
             judged,
-            choose_estimation_covariates(judged, loaded.verdicts, main, covariates),
+            choose_estimation_covariates(judged, order, main, covariates),
             budget,
             seed=seed,
             phases=1 if one_phase else 2,

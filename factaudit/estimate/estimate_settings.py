@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
-from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_sample import read_sample
 from factaudit.estimate.rate_estimation import (
     EstimationResults,
     check_estimation_names,
     estimate_rates,
-    estimate_rates_past_memory,
 )
 from factaudit.signature import hash_texts, make_signature
 from factaudit.tables.annotations import read_annotations
@@ -56,29 +54,19 @@ class EstimateSettings(BaseModel):
         settings = make_signature("estimate", self.model_dump(exclude={"labels", "sample"}))
         return hash_texts(settings, *(one["checksum"] for one in file_checksums))
 
-    def estimate(self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float) -> EstimationResults:
+    def estimate(
+        self, claims: pd.DataFrame | Judgements, verdicts: pd.DataFrame | None, seed: int, confidence: float
+    ) -> EstimationResults:
         """Read the files and estimate. Raises `UsageError` as `check` does."""
         self.check()
-        annotations = read_annotations(*self.labels, claims=claims) if self.labels else None
+        table = claims.claims if isinstance(claims, Judgements) else claims
+        annotations = read_annotations(*self.labels, claims=table) if self.labels else None
         sample = read_sample(self.sample) if self.sample else None
         return estimate_rates(
             claims,
             verdicts,
             annotations=annotations,
             sample=sample,
-            seed=seed,
-            confidence=confidence,
-            **self.model_dump(exclude=_NO_ARGUMENTS),
-        )
-
-    def estimate_past_memory(
-        self, stored_claims: EstimationUnitsInDatabase, seed: int, confidence: float
-    ) -> EstimationResults:
-        """The same of claims that are not in memory."""
-        annotations = read_annotations(*self.labels) if self.labels else None
-        return estimate_rates_past_memory(
-            stored_claims,
-            annotations=annotations,
             seed=seed,
             confidence=confidence,
             **self.model_dump(exclude=_NO_ARGUMENTS),

@@ -10,9 +10,7 @@ from typing import Unpack
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.estimation_units import EstimationUnitsInDatabase
-from factaudit.arrays.judgements import LEVELS, Judgements
+from factaudit.arrays.judgements import LEVELS, MISSING, Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError, suggest_known_name
@@ -36,7 +34,6 @@ from factaudit.estimate.scored_corpus import (
     CorpusAnnotatorLabels,
     ScoredCorpus,
     build_scored_corpora,
-    build_scored_corpora_past_memory,
 )
 from factaudit.estimate.system_comparison import pairwise_rate_differences, posterior_system_ranks
 from factaudit.python_errors import raise_python_errors
@@ -83,7 +80,7 @@ class EstimationResults:
 @use_one_blas_thread()
 @raise_python_errors
 def estimate_rates(
-    claims: TableSource | Sequence[TableSource],
+    claims: TableSource | Sequence[TableSource] | Judgements,
     verdicts: TableSource | Sequence[TableSource] | None = None,
     *,
     annotations: pd.DataFrame | None = None,
@@ -107,7 +104,7 @@ def estimate_rates(
     Args:
         claims, verdicts: tables, frames or paths of any shape, as `factaudit.results.compare` takes them, read by
             ``mapping``, ``columns`` and ``evaluators``; the verdicts are of all claims. The
-            claims' labels count where no annotations are given.
+            claims' labels count where no annotations are given. Or `Judgements`, which are both in one.
         annotations: a validated third table, made labels by ``rule`` and ``grades`` (`factaudit.tables.annotations`).
         sample: the file that the labels were drawn by; without it they are taken as drawn at random in each system.
         main: the evaluator that leads (by default the one that drew the sample, else the first in ``verdicts``).
@@ -119,64 +116,35 @@ def estimate_rates(
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
     check_estimation_names(methods, levels, target)
-    loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
-    if loaded.claims is None or loaded.verdicts is None:
-        raise UsageError(
-            f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given"
-        )
-    claims, verdicts = loaded.claims, loaded.verdicts
-    annotations = loaded.annotations if annotations is None else annotations
-    judgements = join_claims_for_estimation(claims, verdicts, annotations, rule, grades)
+    if isinstance(claims, Judgements):
+        judgements, order = claims, list(claims.evaluators)
+        if main is None and len(order) > 1 and sample is None:
+            raise UsageError(
+                f"estimate: expected main, one of {', '.join(order)}: these tables have no first evaluator"
+            )
+        if annotations is not None:
+            judgements = _relabel_judgements(judgements, annotations, rule, grades)
+    else:
+        loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
+        if loaded.claims is None or loaded.verdicts is None:
+            raise UsageError(
+                f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given"
+            )
+        annotations = loaded.annotations if annotations is None else annotations
+        judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule, grades)
+        order = list(map(str, loaded.verdicts["evaluator"].unique()))
     if sample is not None:
         check_label_sample_matches(sample, judgements, annotations, rule)
     people = None if annotations is None else CorpusAnnotatorLabels.join(judgements, annotations, rule, grades)
     if main is None and sample is not None and sample.plan.evaluators[0] in judgements.evaluators:
         main = sample.plan.evaluators[0]
-    evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
+    evaluators = choose_estimation_covariates(judgements, order, main, covariates)
     present = [column for column in strata if column in judgements.claims]
     options = RateEstimationOptions(target, confidence, seed)
     corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora(judgements, level, evaluators, present, people)
     )
     return _estimate_rates_of_corpora(corpora, options, methods, judgements, sample, people)
-
-
-@use_one_blas_thread()
-def estimate_rates_past_memory(
-    stored_claims: EstimationUnitsInDatabase,
-    *,
-    annotations: pd.DataFrame | None = None,
-    rule: str = "majority",
-    grades: Mapping[str, int | None] | None = None,
-    main: str | None = None,
-    covariates: Sequence[str] | None = None,
-    methods: Sequence[str] = tuple(ESTIMATION_METHODS),
-    levels: Sequence[str] = LEVELS,
-    strata: Sequence[str] = ("task",),
-    target: str = "corpus",
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> EstimationResults:
-    """`estimate_rates` of claims that are not in memory, dataset by dataset.
-
-    Labels are taken as drawn at random within each system. Tables have no order: of several evaluators ``main`` is
-    named, and covariates are in alphabetical order where they are not. Undecided claims count as unlabelled.
-    """
-    check_estimation_names(methods, levels, target)
-    if main is None and len(stored_claims.evaluators) > 1:
-        known = ", ".join(stored_claims.evaluators)
-        raise UsageError(f"estimate: expected main, one of {known}: tables past memory have no first evaluator")
-    main = stored_claims.evaluators[0] if main is None else main
-    names = list(dict.fromkeys([main, *(stored_claims.evaluators if covariates is None else covariates)]))
-    check_count_source_evaluators(names, stored_claims.evaluators)
-    if annotations is not None:
-        labels = _decide_labels_for_estimation(annotations, rule, grades)
-        stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
-    options = RateEstimationOptions(target, confidence, seed)
-    corpora = _make_corpora_of_estimate_levels(
-        levels, lambda level: build_scored_corpora_past_memory(stored_claims, level, names, strata)
-    )
-    return _estimate_rates_of_corpora(corpora, options, methods)
 
 
 def _make_corpora_of_estimate_levels(
@@ -217,15 +185,28 @@ def join_claims_for_estimation(
     grades: Mapping[str, int | None] | None = None,
 ) -> Judgements:
     """Claims and verdicts joined, with the labels that a rule makes of annotations where there are any."""
-    if annotations is None:
-        return Judgements.join(claims, verdicts)
+    if annotations is not None:
+        claims = _relabel_claims(claims, annotations, rule, grades)
+    return Judgements.join(claims, verdicts)
+
+
+def _relabel_judgements(
+    judgements: Judgements, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
+) -> Judgements:
+    claims = _relabel_claims(judgements.claims, annotations, rule, grades)
+    return replace(judgements, claims=claims, label=claims["label"].fillna(MISSING).to_numpy(dtype=np.int8))
+
+
+def _relabel_claims(
+    claims: pd.DataFrame, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
+) -> pd.DataFrame:
     labels = _decide_labels_for_estimation(annotations, rule, grades)
     at = find_claim_positions_in_table(claims, pd.Series(labels.index))
     if (at < 0).any():
         raise UsageError(f"{(at < 0).sum()} annotated claims are not in the claims table ({labels.index[at < 0][0]!r})")
     label = pd.Series(pd.NA, index=claims.index, dtype="Int8")
     label.iloc[at] = labels.to_numpy()
-    return Judgements.join(claims.assign(label=label), verdicts)
+    return claims.assign(label=label)
 
 
 def _decide_labels_for_estimation(
@@ -238,14 +219,13 @@ def _decide_labels_for_estimation(
 
 
 def choose_estimation_covariates(
-    judgements: Judgements, verdicts: pd.DataFrame, main: str | None, covariates: Sequence[str] | None
+    judgements: Judgements, order: Sequence[str], main: str | None, covariates: Sequence[str] | None
 ) -> list[str]:
-    """The main evaluator and its covariates, in the order of the verdicts."""
-    order = [str(name) for name in verdicts["evaluator"].unique()]
+    """The main evaluator and its covariates, in the ``order`` of the verdicts."""
     main = order[0] if main is None else main
     others = [name for name in order if name != main] if covariates is None else list(covariates)
     names = list(dict.fromkeys([main, *others]))
-    check_count_source_evaluators(names, judgements.evaluators)
+    check_evaluators(names, judgements.evaluators)
     return names
 
 

@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
-from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsInDatabase
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
@@ -50,34 +48,6 @@ class ScoredCorpus:
     n_left_out: int
     n_partial: int
     undecided: np.ndarray
-
-    @classmethod
-    def from_units(
-        cls,
-        units: EstimationUnits,
-        dataset: str,
-        level: str,
-        evaluators: Sequence[str],
-        unit_of_claim: np.ndarray | None = None,
-    ) -> ScoredCorpus:
-        score, prediction = units.score, units.prediction
-        return cls(
-            dataset=dataset,
-            level=level,
-            systems=tuple(ALL_TOGETHER if name is None else str(name) for name in units.systems),
-            evaluators=tuple(evaluators),
-            system=units.system,
-            score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
-            prediction=prediction,
-            error=np.where(units.label >= 0, 1.0 - units.label, np.nan),
-            document=pd.factorize(units.cluster)[0],
-            response=_assign_corpus_response_numbers(units.response, units.system),
-            unit_of_claim=np.empty(0, dtype=np.int64) if unit_of_claim is None else unit_of_claim,
-            stratum=None if units.stratum is None else pd.factorize(units.stratum, sort=True)[0],
-            n_left_out=units.n_left_out,
-            n_partial=units.n_partial,
-            undecided=np.zeros(len(units.label), dtype=bool) if units.undecided is None else units.undecided,
-        )
 
     @property
     def is_labelled(self) -> np.ndarray:
@@ -137,7 +107,7 @@ def build_scored_corpora(
     people: what annotators said, for the claims that they could not decide. A response with an
     undecided claim is unattributable where another of its claims is, else undecided.
     """
-    check_count_source_evaluators(evaluators, judgements.evaluators)
+    check_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
     chosen = [judgements.evaluators.index(name) for name in evaluators]
     codes, datasets = units.dataset_codes, units.dataset_names
@@ -173,32 +143,25 @@ def build_scored_corpora(
             left_out = int((inside & judgements.claims["response_id"].isna()).sum())
         unit_of = np.full(len(label) + 1, -1, dtype=np.int64)
         unit_of[rows] = np.arange(len(rows))
-        found = EstimationUnits(
-            systems=tuple(systems),
+        at = np.ix_(np.array(chosen), rows)
+        score, prediction = units.score[at], units.prediction[at]
+        yield ScoredCorpus(
+            dataset=str(dataset),
+            level=level,
+            systems=tuple(ALL_TOGETHER if name is None else str(name) for name in systems),
+            evaluators=tuple(evaluators),
             system=system,
-            score=units.score[np.ix_(np.array(chosen), rows)],
-            prediction=units.prediction[np.ix_(np.array(chosen), rows)],
-            label=label[rows],
-            cluster=units.cluster_codes[rows],
-            response=pd.factorize(claims["response_id"])[0],
-            stratum=None if stratum is None else stratum[rows],
+            score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
+            prediction=prediction,
+            error=np.where(label[rows] >= 0, 1.0 - label[rows], np.nan),
+            document=pd.factorize(units.cluster_codes[rows])[0],
+            response=_assign_corpus_response_numbers(pd.factorize(claims["response_id"])[0], system),
+            unit_of_claim=unit_of[:-1] if level == "claim" else unit_of[judgements.response_index],
+            stratum=None if stratum is None else pd.factorize(stratum[rows], sort=True)[0],
             n_left_out=left_out,
             n_partial=int(partial[rows].sum()),
             undecided=is_undecided[rows],
         )
-        of_claims = unit_of[:-1] if level == "claim" else unit_of[judgements.response_index]
-        corpus = ScoredCorpus.from_units(found, str(dataset), level, evaluators, of_claims)
-        yield corpus
-
-
-def build_scored_corpora_past_memory(
-    stored_claims: EstimationUnitsInDatabase, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
-) -> Iterator[ScoredCorpus]:
-    """`build_scored_corpora` of claims that are not in memory: one dataset at a time is."""
-    check_count_source_evaluators(evaluators, stored_claims.evaluators)
-    chosen = [stored_claims.evaluators.index(name) for name in evaluators]
-    for dataset in stored_claims.dataset_names:
-        yield ScoredCorpus.from_units(stored_claims.units(dataset, level, chosen, strata), dataset, level, evaluators)
 
 
 def _assign_corpus_response_numbers(response: np.ndarray, system: np.ndarray) -> np.ndarray:

@@ -11,8 +11,7 @@ import pandas as pd
 import scipy
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.count_source import check_count_source_evaluators
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
@@ -115,7 +114,7 @@ def triage_claims(
     judgements, rows = read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
     check_claims_are_left_to_triage(judgements, promise)
     names = list(evaluators or judgements.evaluators)
-    check_count_source_evaluators(names, judgements.evaluators)
+    check_evaluators(names, judgements.evaluators)
     error = 1.0 - judgements.label[rows]
     score = judgements.compute_support(names)
     random = np.random.default_rng(seed)

@@ -303,9 +303,6 @@ class Audit:
     #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or how many of the
     #: labelled errors were found as well ("joint"); None: it needs claims.
     counts: Literal["margins", "joint"] | None = None
-    #: Whether it asks for numbers of claims and clusters alone (`factaudit.arrays.count_source`), so that it is
-    #: computed from tables past memory as well.
-    tallies: bool = False
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judgements], bool] | None = None
     #: The options that evaluators bring: from those given and, by evaluator, its signature and the words in a chunk.

@@ -1,0 +1,276 @@
+"""Tables past memory: what DuckDB loads gives the rows that tables in memory give, and is refused alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from factaudit.arrays import duckdb_tables
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import list_computable_audits
+from factaudit.cli.app import cli
+from factaudit.errors import InputError, UsageError
+from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.experiment import Experiment, run
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import STATUSES, validate_claims, validate_verdicts
+from factaudit.tables.annotations import validate_annotations
+
+duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
+
+
+def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims with and without documents, responses, systems and labels; verdicts with gaps, guesses and repeats."""
+    random = np.random.default_rng(seed)
+
+    def some(values: np.ndarray, share: float) -> np.ndarray:
+        return np.where(random.random(n) < share, None, values.astype(object))
+
+    response = random.integers(0, n // 4, n)
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{i:04}" for i in random.permutation(n)],
+            "dataset": np.array(["b", "a", "ä"])[response % 3],
+            "system": [None if r % 11 == 0 else f"s{r % 4}" for r in response],
+            "response_id": [None if r % 7 == 0 else str(r) for r in response],
+            # Mostly one document to a response; some name several, some none.
+            "doc_id": some(np.where(random.random(n) < 0.1, random.integers(0, 9, n), response // 3).astype(str), 0.1),
+            "task": some(np.array(["x", "y"])[random.integers(0, 2, n)], 0.2),
+            "topic": [f"t{r % 5}" for r in response],
+            "claim": "text",
+            "label": some(random.integers(0, 2, n), 0.2),
+            "abstained": None,
+        }
+    )
+    lone = {"claim_id": "lone", "dataset": "a", "system": "s1", "response_id": "silent", "abstained": 1, "topic": "t0"}
+    claims = pd.concat([claims, pd.DataFrame([lone])], ignore_index=True)
+    parts = []
+    for name in ("e2", "e1", "e3"):
+        score = np.round(random.random(n), 2)
+        status = np.array(STATUSES, dtype=object)[random.choice(5, n, p=[0.8, 0.08, 0.04, 0.04, 0.04])]
+        guessed = (status == "unparsed") & (random.random(n) < 0.5) & (name != "e3")
+        parts.append(
+            pd.DataFrame(
+                {
+                    "claim_id": claims["claim_id"][:n],
+                    "evaluator": name,
+                    "score": np.where(status == "ok", score, np.nan),
+                    "prediction": np.where(guessed, 1.0, np.nan),
+                    "status": status,
+                    "repeat": 0,
+                }
+            ).sample(frac=0.95, random_state=seed)
+        )
+    parts.append(parts[0].head(50).assign(repeat=1, prediction=0, status="ok"))
+    return claims, pd.concat(parts, ignore_index=True)
+
+
+def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> duckdb_tables.DuckDBTables:
+    claims.to_parquet(folder / "claims.parquet")
+    half = len(verdicts) // 2
+    verdicts[:half].to_parquet(folder / "verdicts-1.parquet")
+    verdicts[half:].to_parquet(folder / "verdicts-2.parquet")
+    return duckdb_tables.find_parquet_tables([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
+
+
+def as_numbers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    """Whole numbers for ids, as text in one of the tables; no claim has a system."""
+    number = {name: at * 37 % 1009 for at, name in enumerate(claims["claim_id"])}
+    claims["claim_id"], verdicts["claim_id"] = (table["claim_id"].map(number) for table in (claims, verdicts))
+    verdicts["claim_id"] = verdicts["claim_id"].astype(str)
+    claims["system"] = None
+
+
+def by_text(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    """Documents by their texts alone, some of them lists of passages' worth of lines, blank or a placeholder."""
+    texts = np.array(["Ä text.", "a\n\nb", " ", "(no text: row 3 of x)", "it's"], dtype=object)
+    claims["doc"] = texts[np.arange(len(claims)) // 3 % 5]
+    claims["doc_id"] = None
+
+
+def by_passages(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    claims["doc"] = [[f"passage {at // 4 % 9}", "and another"] for at in range(len(claims))]
+    claims["doc_id"] = None
+
+
+def as_facts(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    """Each fact stands beside several people, so that a response is not wrong because one of them is 0."""
+    claims["fact_id"] = [f"f{at // 3}" for at in range(len(claims))]
+    claims["entity"] = [f"person {at % 3}" for at in range(len(claims))]
+
+
+def without_labels(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    claims["label"] = pd.array([None] * len(claims), dtype="Int8")
+
+
+def graded(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    verdicts["grade"] = np.round(verdicts["score"] * 4)
+    claims["grade"] = np.arange(len(claims)) % 5
+
+
+CHANGES = [None, as_numbers, by_text, by_passages, as_facts, without_labels, graded]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, change):
+    claims, verdicts = messy(len(str(change)) % 7)
+    if change is not None:
+        change(claims, verdicts)
+    tables = written(tmp_path, claims, verdicts)
+    known = validate_claims(claims)
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
+    monkeypatch.setattr(duckdb_tables, "ROWS_PER_BLOCK", 2048)
+    loaded = duckdb_tables.load_duckdb_judgements(tables, tmp_path)
+    for name in ("label", "prediction", "score", "status", "repeat_predictions", "cluster_codes", "grade"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(judged, name), name)
+    np.testing.assert_array_equal(loaded.responses.cluster_codes, judged.responses.cluster_codes)
+    intervals = ClusterBootstrap(50)
+    texts = {"surface_bias", "covariates", "chunking", "chunking_rates"} if "doc" in claims else set()
+    found = 0
+    for name, audit in list_computable_audits().items():
+        if name in texts or (audit.applies is not None and not audit.applies(judged)):
+            continue
+        expected = audit.compute(judged, intervals=intervals)
+        assert audit.compute(loaded, intervals=intervals) == expected, name
+        found += bool(expected)
+    assert found >= 10
+
+
+def test_error_rates_are_estimated_as_of_tables_in_memory(tmp_path):
+    claims, verdicts = messy(7)
+    known = validate_claims(claims)
+    random = np.random.default_rng(0)
+    chosen = known.dropna(subset="label")["claim_id"].sample(120, random_state=0)
+    mine = validate_annotations(
+        pd.DataFrame({"claim_id": chosen, "annotator": "me", "label": random.integers(0, 2, 120)})
+    )
+    loaded = duckdb_tables.load_duckdb_judgements(written(tmp_path, claims, verdicts), tmp_path)
+    options = {"main": "e2", "covariates": ["e3", "e1"], "strata": ["task", "topic"], "seed": 3, "annotations": mine}
+    expected = estimate_rates(known, validate_verdicts(verdicts, claims=known), **options).audits()
+    assert estimate_rates(loaded, **options).audits() == expected
+    assert len(expected["estimates"]) > 50
+    with pytest.raises(UsageError, match="expected main, one of e1, e2, e3"):
+        estimate_rates(loaded)
+
+
+WRONG = [
+    ("claims", {"label": 2}, "row 3, column 'label': expected 1 (attributable), 0 (unattributable) or nothing"),
+    ("claims", {"claim_id": None}, "row 3, column 'claim_id': expected an id, found none"),
+    ("claims", {"claim_id": "c1"}, "column 'claim_id': expected unique ids, but 'c1' is also in"),
+    ("claims", {"dataset": "__macro__"}, "row 3, column 'dataset': expected another name"),
+    ("claims", {"variant_of": "c1"}, "column 'variant_of': expected nothing: variants are audited in memory alone"),
+    ("verdicts", {"claim_id": "c9"}, "row 2, column 'claim_id': expected the id of a claim, but no claim has it"),
+    ("verdicts", {"claim_id": "c1"}, "row 2, column 'claim_id': expected one verdict per claim and evaluator"),
+    ("verdicts", {"score": 1.5}, "row 2, column 'score': expected a number from 0 to 1, or nothing, found 1.5"),
+    ("verdicts", {"prediction": 3}, "row 2, column 'prediction': expected 1, 0 or nothing, found 3.0"),
+    ("verdicts", {"status": "fine"}, "row 2, column 'status': expected one of ok, unparsed, refused, error, skipped"),
+    ("verdicts", {"score": None, "prediction": None}, "row 2, column 'prediction': no score and no prediction"),
+    ("verdicts", {"evaluator": "__all__"}, "row 2, column 'evaluator': expected another name"),
+    ("verdicts", {"repeat": 0.5}, "row 2, column 'repeat': expected a whole number from 0 on, or nothing, found 0.5"),
+]
+
+
+@pytest.mark.parametrize(("table", "change", "message"), WRONG)
+def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path, table, change, message):
+    tables = {
+        "claims": pd.DataFrame({"claim_id": ["c1", "c2", "c3"], "dataset": "d", "label": [1.0, 0.0, None]}),
+        "verdicts": pd.DataFrame(
+            {"claim_id": ["c1", "c2", "c3"], "evaluator": "e", "score": [0.1, 0.9, 0.5]}
+            | {"prediction": [np.nan, 1, 1], "status": "ok", "repeat": [0.0, 0.0, 0.0]}
+        ),
+    }
+    for column, value in change.items():
+        tables[table].loc[2, column] = value
+    found = written(tmp_path, tables["claims"], tables["verdicts"])
+    with pytest.raises(InputError) as raised:
+        duckdb_tables.load_duckdb_judgements(found, tmp_path)
+    assert message in str(raised.value)
+    if "unique" not in message:
+        assert str(raised.value).startswith(str(tmp_path / ("claims" if table == "claims" else "verdicts-2")))
+
+
+def database(folder: Path) -> str:
+    """The address of a database that has what the files in a folder have."""
+    with duckdb.connect(str(folder / "mine.db")) as connection:
+        connection.execute("CREATE SCHEMA judged")
+        connection.execute(f"CREATE TABLE my_claims AS SELECT * FROM read_parquet('{folder}/claims.parquet')")
+        connection.execute(f"CREATE TABLE judged.one AS SELECT * FROM read_parquet('{folder}/verdicts-*.parquet')")
+    return "mine.db?claims=my_claims&verdicts=judged.one"
+
+
+@pytest.mark.slow
+def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
+    written(tmp_path, *messy(2))
+    common = "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
+    common += "estimate: {main: e1, methods: [raw], levels: [claim]}\n"
+    files = "claims: claims.parquet\nverdicts: [verdicts-1.parquet, verdicts-2.parquet]\nwhere: "
+    found = []
+    for name, text in (
+        ("memory", f"{files}memory\n"),
+        ("files", f"{files}duckdb\n"),
+        ("tables", f"tables: duckdb:///{database(tmp_path)}\n"),
+    ):
+        (tmp_path / f"{name}.yaml").write_text(common + text)
+        found.append(run(tmp_path / f"{name}.yaml", tmp_path / name))
+    assert found[0].audits == found[1].audits == found[2].audits
+    assert found[0].about["claims"] == found[2].about["claims"]
+    assert not list((tmp_path / "tables").rglob("*.parquet"))  # the tables are not copied
+
+
+@pytest.mark.slow
+def test_the_command_line_audits_a_database_by_its_address(tmp_path):
+    written(tmp_path, *messy(2, 100))
+    address = f"duckdb:///{tmp_path}/{database(tmp_path)}"
+    args = ["audit", address, "--out", str(tmp_path / "run"), "--replicates", "0"]
+    result = CliRunner().invoke(cli, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert {"rates", "ranking", "covariates"} <= set(found["audits"])
+    assert "surface_bias" not in found["audits"]
+    assert "without the texts of claims and documents" in found["sections"][0]["text"]
+
+
+def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
+    written(tmp_path, *messy(3, 40))
+    files = {"claims": [str(tmp_path / "claims.parquet")], "verdicts": [str(tmp_path / "verdicts-1.parquet")]}
+    with pytest.raises(UsageError, match="audit 'surface_bias' reads texts, which DuckDB does not load"):
+        run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
+    mixed = files | {"claims": [*files["claims"], {"format": "aggrefact", "source": files["claims"]}]}
+    with pytest.raises(UsageError, match="reads Parquet files of claims and verdicts, no other format"):
+        run(Experiment(**mixed, where="duckdb"), tmp_path / "run")
+    with pytest.raises(ValueError, match="judges nothing"):
+        Experiment(**files, where="duckdb", evaluators=["tfidf"])
+    with pytest.raises(ValueError, match="expected tables alone"):
+        Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
+    for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):
+        with pytest.raises(UsageError, match="expected duckdb:///path"):
+            duckdb_tables.parse_duckdb_address(address)
+    with pytest.raises(InputError, match=r"no such file"):
+        duckdb_tables.parse_duckdb_address("duckdb:///nowhere.db?claims=a&verdicts=b")
+    (tmp_path / "no.db").write_text("no database, but a text that is long enough to be told from one")
+    address = f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b"
+    with pytest.raises(InputError, match="not a DuckDB database"):
+        duckdb_tables.load_duckdb_judgements(duckdb_tables.parse_duckdb_address(address), tmp_path)
+    with pytest.raises(InputError, match="expected Parquet"):
+        duckdb_tables.find_parquet_tables([__file__], [__file__])
+
+
+def test_many_verdicts_are_loaded_by_duckdb_unless_somebody_says_otherwise(tmp_path, monkeypatch):
+    written(tmp_path, *messy(4, 60))
+    files = [str(tmp_path / "claims.parquet")], [str(tmp_path / "verdicts-1.parquet")]
+    said: list[str] = []
+
+    def choose(verdicts: list[str], has_other_steps: bool) -> duckdb_tables.DuckDBTables | None:
+        return duckdb_tables.choose_duckdb_tables(None, files[0], verdicts, None, has_other_steps, said.append)
+
+    assert choose(files[1], False) is None
+    monkeypatch.setattr(duckdb_tables, "MAX_VERDICTS_IN_MEMORY", 10)
+    assert choose(files[1], False) == duckdb_tables.find_parquet_tables(*files)
+    assert "more than 10: loaded by DuckDB" in said[0]
+    assert choose(files[1], True) is None
+    assert choose([str(tmp_path / "x.csv")], False) is None
