@@ -355,6 +355,7 @@ def estimate_experiment_cost(experiment: Experiment, price_table_path: str | Pat
 
     if experiment.counts is not None:
         return []
+    fetch_missing_published_files(list_experiment_tables(experiment))
     evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
     return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims, price_table_path)
 

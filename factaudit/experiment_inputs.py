@@ -18,7 +18,6 @@ from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
 from factaudit.perturb.variants import ClaimVariantSettings, add_claim_variants
-from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
 from factaudit.run_folder import RunSettings, list_file_checksums
@@ -72,12 +71,11 @@ class ExperimentInputs:
 
 
 def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequence[Evaluator] = ()) -> ExperimentInputs:
-    """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`.
+    """Read all sources, which are there. Raises `InputError` and `UsageError`.
 
     evaluators: those that judge. A claim of any split but ``train`` in one's prompt is an error now, not when that
     split is judged.
     """
-    fetch_missing_published_files(list_experiment_tables(experiment))
     files = [item for item in experiment.claims if isinstance(item, str)]
     claim_tables: dict[str, pd.DataFrame] = {}
     verdict_tables: dict[str, pd.DataFrame] = {}

@@ -11,7 +11,6 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.cli.result_display import display_estimated_rates
 from factaudit.cli.sample import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
 from factaudit.tables import write_table
@@ -88,32 +87,6 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "Error rates from few labels" in report
     assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
-
-
-@pytest.mark.parametrize(("target", "p_best"), [("corpus", 0.996), ("population", 1.0), ("corpus", 0.99)])
-def test_the_terminal_says_of_what_rates_are_and_calls_nothing_certain(
-    target: str, p_best: float, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The lowest rate and the widths are the model's, also where the labels are what to quote."""
-    about = {"dataset": "d", "level": "claim"}
-    estimate = {"system": "s", "method": "labels", "n_labels": 9, "n_undecided": 0, "rate": 0.0}
-    ends = {"rate_low": None, "rate_high": None, "rate_min": 0.0, "rate_max": 0.0}
-    summary = {"n": 50, "n_labels": 9, "main": "e", "target": target, "quote": "labels", "why": "quote the labels"}
-    summary |= {"reason": None, "best_system": "s", "resolved": 0.0, "n_pairs": 1}
-    summary |= dict.fromkeys(("best_rate", "headroom", "highest"), 0.1)
-    summary |= {f"{key}_{end}": 0.1 for key in ("best_rate", "headroom", "highest") for end in ("low", "high")}
-    summary |= dict.fromkeys(("width", "width_shuffled", "width_labels"), 0.2)
-    audits = {
-        "estimates": [about | estimate | ends],
-        "estimate_summary": [about | summary],
-        "estimate_ranks": [about | {"system": "s", "p_best": p_best, "letters": "a"}],
-    }
-    display_estimated_rates(audits)
-    said = capsys.readouterr().out
-    assert ("rates are of the population that their documents come from" in said) == (target == "population")
-    assert f"with a probability of {'99' if p_best == 0.99 else 'over 99'} %;" in said
-    assert "s has the lowest hierarchical estimate: 10.0 %" in said
-    assert "\nhierarchical intervals are 20.0 points wide on average" in said
 
 
 @pytest.mark.parametrize(("share", "read"), [("20%", 0.2), ("0.2", 0.2), ("100%", 1.0), ("1", 1.0), ("0%", 0.0)])

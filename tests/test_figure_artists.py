@@ -137,9 +137,8 @@ def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(r
         found = count_rounded([point[is_upright] for point in drawn.read_markers()])
         assert found == count_rounded(expected), (drawn.audit.name, drawn.plot.name, drawn.figures[0].stem)
         looked_at += len(expected)
-        for key in (key for key in keys if any(row.get(key, 0) is None for row in marked)):
-            heading = re.escape(drawn.audit.columns[key].heading)
-            assert re.search(rf"Undefined, so not drawn: [^.]*{heading}", drawn.caption), (drawn.audit.name, key)
+        if any(row.get(key, 0) is None for key in keys for row in marked):
+            assert "Undefined figures are not drawn" in drawn.caption, (drawn.audit.name, drawn.caption)
         if not any(row.get(key, 0) is None for row in rows for key in keys):
             assert "Undefined" not in drawn.caption or getattr(drawn.plot, "reference", None)
     assert looked_at > 40
@@ -260,21 +259,6 @@ def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> Non
                     drawn.audit.columns[key].values.get(str(value), str(value)) if key in drawn.audit.columns else ""
                 )
                 assert re.sub(r"\s", "", shown) in re.sub(r"\s", "", ticks), (drawn.audit.name, key, value)
-
-
-def test_the_number_behind_the_points_is_that_of_the_rows_drawn(results: Results) -> None:
-    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec):
-        allowed = set()
-        keys = [*list_plotted_keys(drawn.plot), *filter(None, [getattr(drawn.plot, "reference", None)])]
-        for row in select_plotted_rows(drawn):
-            for key in keys:
-                counter = drawn.audit.columns[key].counted_in
-                if row.get(key) is not None and row.get(counter) is not None:
-                    allowed.add(f"{row[counter]:,}")
-        for caption in (figure.caption for figure in drawn.figures):
-            found = re.search(r"n = ([^.;]*) behind each point", caption)
-            told = re.findall(r"(?<![\w-])[\d,]*\d(?![\w-])", found[1]) if found else []
-            assert set(told) <= allowed, (drawn.audit.name, caption)
 
 
 # -------------------------------------------------------------------------------------------------- maps of colours

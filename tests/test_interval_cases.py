@@ -11,7 +11,7 @@ from audit_tables import find, judged
 from scipy.stats import norm
 from test_statements import make_world
 
-from factaudit.audit import list_computable_audits, make_audited_run
+from factaudit.audit import make_audited_run
 from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.significance import p_above_other_figure, select_rows_beyond_limit
@@ -23,8 +23,6 @@ from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
 from factaudit.estimate.rate_estimation import estimate_rates
-from factaudit.report.figure_selection import count_unscored_verdicts
-from factaudit.report.report_figures import list_report_figures
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.noise_floor import estimate_noise_floor
@@ -153,18 +151,6 @@ def test_responses_of_one_claim_are_estimated_once() -> None:
     assert levels == {"single": {"claim"}, "several": {"claim", "response"}}
     asked = estimate_rates(validate_claims(few_labels(single)), verdicts, levels=["response"]).audits()["estimates"]
     assert {row["level"] for row in asked} == {"response"}
-
-
-def test_unscored_claims_are_counted_once() -> None:
-    about = {"dataset": "d", "evaluator": "e", "level": "claim", "n": 10, "n_labelled": 15}
-    rates = {"labelled_error_rate": 0.2, "predicted_error_rate": 0.3, "bias": 0.1}
-    rows = [about | rates | {"system": name, "n_unscored": n} for name, n in (("a", 2), ("b", 3), ("__all__", 5))]
-    audit = list_computable_audits()["quantification"]
-    captions = [one.caption for one in list_report_figures(audit, rows, ["e"], {"confidence": 0.95})]
-    assert captions
-    assert all("5 unscored in all." in caption for caption in captions)
-    methods = [row | {"method": method} for row in rows for method in ("none", "adjusted_counts")]
-    assert count_unscored_verdicts(methods[:4]) == 5, "of each method the same claims are unscored"
 
 
 def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() -> None:

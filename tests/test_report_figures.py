@@ -460,21 +460,9 @@ def test_captions_say_what_is_drawn() -> None:
 
     whole = caption("rates", row | rates | ends)
     assert "Thin lines: 95 % intervals" in whole
-    assert "n = 7 (TPR), 3 (TNR), 10 (BAcc) behind each point." in whole
     assert "Pale bars" not in whole, "nothing is unscored"
     wide = {key: value + (0.1 if key.endswith("_max") else 0) for key, value in ends.items()}
     assert "Pale bars" in caption("rates", row | rates | wide | {"n_unscored": 1})
     undefined = row | rates | ends, row | dict.fromkeys(rates) | wide | {"evaluator": "f", "n_unscored": 1}
     assert "Pale bars" not in caption("rates", *undefined), "a point that is not drawn has no bar"
     assert "Thin lines" not in caption("rates", row | rates), "no line is drawn"
-    system = {"dataset": "d", "level": "claim", "evaluator": "e", "n_unscored": 0}
-    errors = {"labelled_error_rate": 0.1, "predicted_error_rate": 0.2}
-    each = [system | errors | {"system": name, "n": n} for name, n in (("a", 4), ("b", 5), ("__all__", 9))]
-    each = [row | {"n_labelled": row["n"]} for row in each]
-    assert "n = 4 to 5 behind each point" in caption("quantification", *each)
-    unscored = [row | {"evaluator": "f", "predicted_error_rate": None, "n": 0, "n_unscored": row["n"]} for row in each]
-    said = caption("quantification", *each, *unscored)
-    assert "n = 4 to 5 behind each point." in said, "a point that is not drawn counts nothing"
-    fewer = [row | {"n": row["n"] - 1, "n_unscored": 1} for row in each]
-    said = caption("quantification", *fewer)
-    assert "n = 4 to 5 (labelled error rate), 3 to 4 (predicted error rate) behind each point; 2 unscored" in said

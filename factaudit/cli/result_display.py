@@ -215,7 +215,10 @@ def _format_dollar_cost(dollars: float | None, bound_word: str) -> str:
 
 
 def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> None:
-    """Rates from few labels: what was predicted, what labels say, what is corrected; the order, and what to quote."""
+    """Rates from few labels: what was predicted, what labels say, what is corrected, and what to quote.
+
+    The order of the systems and the widths of the intervals stand in the report.
+    """
     from factaudit.arrays.claim_groups import ALL_TOGETHER
     from factaudit.audit.estimate_remarks import NO_USABLE_LABEL, format_estimate_advice
 
@@ -246,42 +249,9 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-        best = [row for row in audit_rows["estimate_ranks"] if _is_same_dataset_and_level(row, about)]
-        if best:
-            first = max(best, key=lambda row: row["p_best"])
-            n_apart = round(about["resolved"] * about["n_pairs"]) if about["n_pairs"] else 0
-            resolved = (
-                f"; the model tells {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems apart"
-            )
-            print_line(
-                f"{first['system']} has the lowest rate with a probability of {_format_probability(first['p_best'])}"
-                + resolved * bool(about["n_pairs"])
-            )
-            estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
-            on_average = " on average over the draws" if first["system"] != about["best_system"] else ""
-            print_line(
-                f"{about['best_system']} has the lowest hierarchical estimate{on_average}: {estimates[0]}; its "
-                f"interval allows for the choice; by the model the lowest rate, whichever system has it, is "
-                f"{estimates[1]}, the highest {estimates[2]}"
-            )
-            if n_apart:
-                groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
-                print_line(f"groups (systems with a letter in common do not differ significantly): {groups}")
-        if about["width"] is not None:
-            wide = [f"{100 * about[key]:.1f}" for key in ("width", "width_shuffled", "width_labels")]
-            print_line(
-                f"hierarchical intervals are {wide[0]} points wide on average; with useless (shuffled) scores "
-                f"{wide[1]}, by these labels alone {wide[2]} (of systems that have all three)"
-            )
         print_line(format_estimate_advice(about, reasons[:at]))
         if about["reason"]:
             print_line(f"note: {about['reason']}")
-
-
-def _format_probability(share: float) -> str:
-    """In whole percent; draws that all agree make nothing certain."""
-    text = f"{100 * share:.0f} %"
-    return "over 99 %" if text == "100 %" else text
 
 
 def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -97,24 +97,3 @@ def spread_crowded_report_figure_panels(plot: PlotSpec, rows: Sequence[Row], gro
 
 def _pick_both_ends(names: Sequence[str], n_first: int, n_last: int) -> list[str]:
     return list(names) if len(names) <= n_first + n_last else [*names[:n_first], *names[-n_last:]]
-
-
-def count_unscored_verdicts(rows: Sequence[Row]) -> int:
-    """How many verdicts are unscored behind some rows; rows of one evaluator on the same claims count the same ones."""
-    most: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        keys = ("evaluator", "dataset", "level", "system", "group", "task", "bin", "rate")
-        place = tuple(str(row.get(key)) for key in keys)
-        most[place] = max(most.get(place, 0), row.get("n_unscored") or 0)
-    return sum(most.values())
-
-
-def find_wholly_undefined_values(
-    columns: Sequence[str], undefined_rows: Sequence[Row], rows: Sequence[Row], most: int
-) -> tuple[str, list[Any]] | None:
-    """The column, and at most so many of its values, whose rows are all undefined, and which are all that are."""
-    for column in columns:
-        values = list(dict.fromkeys(row.get(column) for row in undefined_rows))
-        if len(values) <= most and sum(row.get(column) in values for row in rows) == len(undefined_rows):
-            return column, values
-    return None

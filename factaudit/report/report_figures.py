@@ -22,11 +22,9 @@ from factaudit.audit.core.plot_specs import (
     PlotSpec,
     ScatterPlotSpec,
 )
-from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.figure_captions import describe_points_without_interval, describe_undefined_values
+from factaudit.audit.core.result_rows import Row
 from factaudit.report.figure_selection import (
     EVALUATOR_KEYS,
-    count_unscored_verdicts,
     order_evaluators_for_report_figures,
     select_evaluators_for_report_figure,
     select_systems_for_report_figure,
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 #: Lines of a forest plot on a page.
 FOREST_LINES_PER_PAGE = 48
-#: Methods of estimates that use the labels of all systems for each one's rate.
-_POOLING_METHODS = ("hierarchical", "regression-ppi", "pooled-threshold", "rogan-gladen")
 _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
     DotPlotSpec: "Dot plot",
     FlipPlotSpec: "Dot plot",
@@ -282,7 +278,6 @@ def _compose_report_figure_caption(
         lined = [key for key in keys if key != getattr(plot, "reference", None)]
         if intervals := describe_interval_methods(audit, lined, rows, about):
             text.append(f"Thin lines: {intervals}.")
-        text.append(describe_points_without_interval(audit, lined, rows))
         barred = [
             audit.columns[key].bounds
             for key in lined
@@ -292,20 +287,10 @@ def _compose_report_figure_caption(
             what = " and ".join(dict.fromkeys(bounds for bounds in barred if isinstance(bounds, str)))
             what = what or "where a figure could lie whatever the unscored claims' predictions had been"
             text.append(f"Pale bars: {what}.")
-    behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
-    text += [
-        _describe_report_figure_reference_lines(audit, plot),
-        _describe_report_figure_counts(audit, keys, _drop_rows_without_point(plot, keys, rows), behind),
-    ]
-    text.append(describe_undefined_values(audit, keys, rows))
+    text.append(_describe_report_figure_reference_lines(audit, plot))
+    if any(key in row and row[key] is None for key in keys for row in rows):
+        text.append("Undefined figures are not drawn; the table gives the reasons.")
     return " ".join(part for part in text if part)
-
-
-def _drop_rows_without_point(plot: PlotSpec, keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
-    """A point of a scatter plot needs both its figures; of other plots each key has its own."""
-    if not isinstance(plot, ScatterPlotSpec):
-        return rows
-    return [row for row in rows if all(row.get(key) is not None for key in keys)]
 
 
 def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str:
@@ -323,38 +308,3 @@ def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str
             headings.setdefault(text, []).append(column.heading)
     parts = [f"{text} ({', '.join(named)})" for text, named in headings.items()]
     return f"Dashed line: {'; '.join(parts)}." if parts else ""
-
-
-def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequence[Row], behind: str) -> str:
-    """How many claims are behind the points that are drawn: ``n = 900 behind each point``, or by figure."""
-    single = [row for row in rows if not is_total_key(row.get("dataset"))]
-    ranges: dict[str, list[str]] = {}
-    for key in keys:
-        column = audit.columns.get(key)
-        counter = column.counted_in if column is not None else "n"
-        counts = [row[counter] for row in single if row.get(key) is not None and row.get(counter) is not None]
-        if any(counts):  # else no point that is drawn rests on any
-            low, high = f"{min(counts):,}", f"{max(counts):,}"
-            noun = audit.columns[counter].heading if counter in audit.columns else ""
-            # "pairs", "systems", "labels"; "n" and "label 1" count claims.
-            text = low if low == high else f"{low} to {high}"
-            text += f" {noun.removesuffix('s') if high == '1' else noun}" * noun.endswith("s")
-            ranges.setdefault(text, []).append(column.heading if column is not None else key)
-    if not ranges:
-        return ""
-    # A row of all systems counts again what theirs count.
-    parts = [row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))] or single
-    is_of_pairs = "evaluator_a" in parts[0]
-    unscored = max(row.get("n_unscored") or 0 for row in parts) if is_of_pairs else count_unscored_verdicts(parts)
-    behind += " of one data set" * (len(single) < len(rows) and not is_of_pairs)
-    if all(text.endswith((" label", " labels")) for text in ranges):
-        behind = f"of the system itself {behind}"
-        methods = {row.get("method") for row in rows}
-        behind += " that uses labels" * ("raw" in methods)
-        pooling = [name for name in _POOLING_METHODS if name in methods]
-        names = " and ".join(filter(None, [", ".join(pooling[:-1]), *pooling[-1:]]))
-        behind += f"; {names} {'use' if len(pooling) > 1 else 'uses'} all systems'" * bool(pooling)
-    by_figure = [f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items()]
-    each = f"n = {next(iter(ranges)) if len(ranges) == 1 else ', '.join(by_figure)}"
-    left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"
-    return f"{each} {behind}" + (f"; {left_out}." if unscored else ".")
