@@ -176,7 +176,7 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
         with suppress(OSError, ValueError):  # missing, or damaged: nothing says that they are of the same
             theirs = json.loads(note.read_text(encoding="utf-8"))
         if theirs != mine:
-            of = f" (of {', '.join(Path(str(one)).name for one in theirs)})" if isinstance(theirs, list) else ""
+            of = f" (of {', '.join(map(str, theirs))})" if isinstance(theirs, list) else ""
             raise UsageError(
                 f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"
