@@ -1,4 +1,4 @@
-"""Word overlap and chunks on published texts, where these are at hand: the figures of docs/published.md."""
+"""Word overlap and chunks on published texts, where these are at hand."""
 
 from __future__ import annotations
 

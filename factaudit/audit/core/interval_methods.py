@@ -1,4 +1,4 @@
-"""How the intervals of figures are made, as captions and docs/audits.md say it: `Column.interval` names one."""
+"""How the intervals of figures are made, as captions and the page of audits say it: `Column.interval` names one."""
 
 from __future__ import annotations
 
