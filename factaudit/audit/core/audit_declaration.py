@@ -1,8 +1,8 @@
-"""What an audit says of itself, once: the report, the tables, the findings, the CLI's list and the page of audits read it.
+"""What an audit says of itself, once: the report, the tables, the findings, the CLI's list and the audits page read it.
 
 An audit is one file in `factaudit.audit` (or in a package with an entry point in the group ``factaudit.audits``) with
 ``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several belong together. Text is Markdown where it goes
-to the page of audits only (``what``, ``options``, ``Check.says``), and plain elsewhere.
+to the audits page only (``what``, ``options``, ``Check.says``), and plain elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Column:
     """One key of an audit's rows.
 
     ``heading`` has no unit: tables and figures add it. Columns next to each other with the same ``what`` share a line
-    of the page of audits. The order of columns is that of the report's table: what a row is about (``key``) comes first,
+    of the audits page. The order of columns is that of the report's table: what a row is about (``key``) comes first,
     then numbers of claims, then figures. Rows are in the order of the evaluators within the keys that stand before
     theirs.
     """
@@ -200,7 +200,7 @@ class Finding:
 class Check:
     """A rule on the rows of an audit, and by name of others.
 
-    ``title`` heads its findings in the report, ``says`` is its line in the page of audits. ``run`` gets rows without those
+    ``title`` heads its findings in the report, ``says`` is its line in the audits page. ``run`` gets rows without those
     of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
     off), else by ``evidence``. ``claims``: which are behind its findings, of the kinds that the claim browser has
     (``wrong``, ``disagree``, ``unscored``, ``contrary``).
@@ -274,7 +274,7 @@ class Audit:
     """An audit: what it asks, how it is computed and what the rest of the project needs to know of it.
 
     ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of the report,
-    ``question`` stands in ``factaudit list audits`` and the page of audits, ``text`` under the title, ``formula`` in the
+    ``question`` stands in ``factaudit list audits`` and the audits page, ``text`` under the title, ``formula`` in the
     captions. ``compute(judged, *, <options>, intervals) -> rows``; its keyword-only arguments are the audit's options,
     each told of in ``options``. None: a table that an engine writes.
     """
@@ -288,7 +288,7 @@ class Audit:
     source: str = ""
     formula: str = ""
     text: str = ""
-    #: What a reader does where its figures are bad: the page of audits has it.
+    #: What a reader does where its figures are bad: the audits page has it.
     remedy: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     plots: tuple[PlotSpec, ...] = ()
