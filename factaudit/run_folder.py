@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -170,13 +171,21 @@ def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: 
             f"{folder} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder with "
             "--out, or replace it with --overwrite"
         )
-    mine = sorted(str(source) if "://" in str(source) else str(resolve_path(Path(source))) for source in sources)
+    top = resolve_path(folder)
+    # Relative to the run folder: a project that is moved with its runs keeps them.
+    mine = sorted(
+        str(source) if "://" in str(source) else os.path.relpath(resolve_path(Path(source)), top) for source in sources
+    )
     if (folder / "results.json").is_file() and not overwrite:
         theirs = None
         with suppress(OSError, ValueError):  # missing, or damaged: nothing says that they are of the same
             theirs = json.loads(note.read_text(encoding="utf-8"))
         if theirs != mine:
-            of = f" (of {', '.join(map(str, theirs))})" if isinstance(theirs, list) else ""
+            of = (
+                f" (of {', '.join(os.path.normpath(top / str(one)) for one in theirs)})"
+                if isinstance(theirs, list)
+                else ""
+            )
             raise UsageError(
                 f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"
