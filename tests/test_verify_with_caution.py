@@ -46,6 +46,7 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     describe_orders_beside_printed_ones,
 )
 from factaudit.errors import InputError
+from factaudit.export.figures import export_figures
 from factaudit.report.report_document import build_report_document
 from factaudit.results import Results
 
@@ -367,8 +368,11 @@ def test_what_the_text_gets_wrong_is_told_with_both_figures(
     assert sum(row["agrees"] or 0 for row in rows) == 9
 
 
-def test_figures_have_the_systems_on_the_axis_and_fit_a_page(ran: tuple[Path, Results, list[str]]) -> None:
-    figures = ran[0] / "figures"
+def test_figures_have_the_systems_on_the_axis_and_fit_a_page(
+    ran: tuple[Path, Results, list[str]], tmp_path: Path
+) -> None:
+    export_figures(ran[0], tmp_path)
+    figures = tmp_path / "page"
     texts = [path.read_text(encoding="utf-8") for path in figures.glob("quantification_systems_claim_*.svg")]
     ragtruth = [text for text in texts if "RAGTruth-Yelp" in text]
     tofueval = [text for text in texts if "TofuEval-MeetB" in text]
