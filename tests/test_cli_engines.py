@@ -157,21 +157,12 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
 @pytest.mark.slow
 def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
     arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
-    code, out, err = call(
-        "score",
-        "--people",
-        people / "biographies.jsonl",
-        *arguments,
-        "--grouper",
-        "heuristic",
-        "--out",
-        tmp_path / "run",
-    )
+    given = [people / "biographies.jsonl", "--grouper", "given", *arguments]
+    code, out, err = call("score", "--people", *given, "--out", tmp_path / "run")
     assert (code, err) == (0, "")
-    assert "heron: FActScore 100.0 %, D-FActScore 75.6 %\n" in out
-    given = [people / "biographies.jsonl", *arguments[:-2], "--grouper", "heuristic"]
-    code, out, _ = call("score", "--people", *given, "--out", tmp_path / "penalised")
-    assert "heron: FActScore 100.0 %, D-FActScore 75.6 % (with the length penalty " in out, "MF has no penalty"
+    assert "heron: FActScore 100.0 %, D-FActScore 73.6 %\n" in out
+    code, out, _ = call("score", "--people", *given[:-2], "--out", tmp_path / "penalised")
+    assert "heron: FActScore 100.0 %, D-FActScore 73.6 % (with the length penalty " in out, "MF has no penalty"
 
 
 def test_ambigbio_writes_what_dscore_reads(
@@ -203,11 +194,11 @@ def test_ambigbio_writes_what_dscore_reads(
         (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
         (["score", "{bios}"], 2, "--out"),
         (
-            ["score", "--people", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"],
+            ["score", "--people", "{bios}", "--verifier", "unigram", "--grouper", "one-group", "--out", "o"],
             2,
             "candidates are",
         ),
-        (["score", "--people", "{bios}", "--grouper", "heuristics", "--out", "o"], 2, "heuristics"),
+        (["score", "--people", "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
         (["score", "--people", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
         (
             ["inspect", "{pages}", "--page", "x"],

@@ -147,21 +147,20 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
         # The facts say who is meant; the page does not say "Another".
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
-    scored = DFactScorer(
-        knowledge, ScriptedLLM(told), groupers=("llm", "heuristic", "one-group"), gamma=0
-    ).score_responses(bios(TOLD_APART))
+    scored = DFactScorer(knowledge, ScriptedLLM(told), groupers=("llm", "one-group"), gamma=0).score_responses(
+        bios(TOLD_APART)
+    )
     (row,) = scored.responses
     assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
     by_grouper = {one["grouper"]: one for one in scored.summary["linking"] if one["link"] == "argmax"}
-    assert by_grouper["heuristic"]["dfactscore"] == 1.0
     assert by_grouper["one-group"]["dfactscore"] == 0.5
     grouping = {one["grouper"]: one for one in scored.summary["grouping"]}
-    assert (grouping["heuristic"]["same_as_first"], grouping["one-group"]["same_as_first"]) == (1.0, 0.0)
+    assert (grouping["llm"]["same_as_first"], grouping["one-group"]["same_as_first"]) == (1.0, 0.0)
 
 
 def test_an_evaluator_verifies_without_an_llm(knowledge: TopicLookup, tmp_path: Path) -> None:
     facts = tuple(map(AtomicFact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
-    scorer = DFactScorer(knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
+    scorer = DFactScorer(knowledge, verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0)
     scored = scorer.score_responses(bios(MERGED, facts=facts), journal=tmp_path / "journal")
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
     journal = sorted((tmp_path / "journal").glob("*.jsonl"))
@@ -361,7 +360,7 @@ def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
         ({}, "the verifier 'retrieval' needs an LLM"),
         ({"verifiers": ["llm"]}, "the verifier 'llm' needs an LLM"),
         ({"verifiers": "unigram"}, "the grouper 'llm' needs an LLM"),
-        ({"verifiers": "unigram", "groupers": ("heuristics",)}, "did you mean 'heuristic'"),
+        ({"verifiers": "unigram", "groupers": ("gven",)}, "did you mean 'given'"),
         ({"verifiers": "unigran", "groupers": ("one-group",)}, "unigram"),
         ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
         ({"verifiers": "unigram", "groupers": ("one-group",), "candidates": "title"}, "did you mean 'titles'"),
@@ -410,7 +409,7 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
 def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
     knowledge = open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out)
     scorer = DFactScorer(
-        knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic", "given"), gamma=0, **options
+        knowledge, verifiers="unigram:threshold=0.9", groupers=("given", "one-group"), gamma=0, **options
     )
     return score_dfactscore_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
 
@@ -434,7 +433,7 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     report = read_report_text(tmp_path)
     assert "A claim is a fact of a response: the claims table has a row for it and each person of the name." in report
     assert "true of another of the name, by the verifier and by how facts are grouped" in report
-    assert "as given for 19 of 20 responses (facts in the right group: 98.0 % on average over responses)" in report
+    assert "as given for 14 of 20 responses" in report
     # The audits see it: FActScore takes false attributions for true.
     rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "biographies"}
     assert rates[FACTSCORE]["tnr"] < 0.5 < rates[DFACTSCORE]["tnr"]
@@ -590,7 +589,7 @@ def test_the_local_model_runs_the_whole_pipeline(
     scorer = DFactScorer(
         knowledge,
         client,
-        groupers=("llm", "heuristic"),
+        groupers=("llm", "one-group"),
         demos=demos,
         group_demos=group_demos,
         max_facts=2,

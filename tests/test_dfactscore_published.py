@@ -116,7 +116,7 @@ def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
     path.write_text("dfactscore:\n  published: x.json\n  knowlege: y\n")
     with pytest.raises(InputError, match=r"line 3.*knowlege"):
         load_dfactscore_experiment(path)
-    path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: heuristics\n")
+    path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: giwen\n")
     with pytest.raises(InputError, match="line 3"):
         load_dfactscore_experiment(path)
     path.write_text("dfactscore:\n  biographies: e.yaml\n  verifier: unigran\naudits: [rate]\n")

@@ -83,7 +83,7 @@ def named(error: FactauditError, path: Path) -> None:
     assert not isinstance(error, InputError) or path.name in said, said
 
 
-NAMES = st.sampled_from(["rates", "rouge2", "random", "stored", "llm", "x", "claims.jsonl", "retrieval", "heuristic"])
+NAMES = st.sampled_from(["rates", "rouge2", "random", "stored", "llm", "x", "claims.jsonl", "retrieval", "one-group"])
 SPEC = NAMES | st.dictionaries(
     NAMES, st.dictionaries(st.sampled_from(["path", "model", "seed", "x"]), VALUES), max_size=2
 )

@@ -135,7 +135,7 @@ def test_labels_measure_the_errors_where_there_are_no_decoys() -> None:
 
 
 def test_a_label_is_read_on_the_page_of_the_person_it_is_about_whatever_the_grouping() -> None:
-    """A paragraph of A takes two facts of B, which the heuristic puts in a group of their own: B's page is right."""
+    """A paragraph of A takes two facts of B, which another grouper puts in a group of their own: B's page is right."""
     rows = [
         {"response_id": "r", "fact_id": fact, "entity": title, "e": value, "given_entity": true_of, "other": group}
         | {"label": label if title == "A" else None}

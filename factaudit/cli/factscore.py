@@ -139,9 +139,7 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
     multiple=True,
     help="llm (default), npm, or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
 )
-@click.option(
-    "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
-)
+@click.option("--grouper", "groupers", multiple=True, help="llm (default), given or one-group. May be repeated.")
 @_add_engine_options
 def score_people_command(
     out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any

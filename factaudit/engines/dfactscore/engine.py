@@ -27,7 +27,6 @@ from factaudit.engines.dfactscore.fact_grouping import (
     make_single_group,
     number_fact_groups,
 )
-from factaudit.engines.dfactscore.heuristic_grouping import group_facts_by_heuristic
 from factaudit.engines.dfactscore.linked_biographies import (
     build_grouper_comparison_rows,
     build_linked_biography_fact_tables,
@@ -125,7 +124,7 @@ class DFactScorer(ScoringEngine):
         if self.core:
             raise UsageError("core: the core of facts is chosen of one person's; D-FActScore has no such option")
         if "llm" in self.groupers and self.llm is None:
-            raise UsageError("the grouper 'llm' needs an LLM; without one take, say, heuristic")
+            raise UsageError("the grouper 'llm' needs an LLM; without one, give the groups with the facts ('given')")
         self._group_demonstrations = FactGroupingDemonstrations.load(self.group_demos)
         knowledge = self.knowledge if isinstance(self.knowledge, TopicLookup) else None
         self._finder = CandidateFinder(knowledge, self.candidates, self.max_candidates)
@@ -278,12 +277,7 @@ class DFactScorer(ScoringEngine):
                 assert self.llm is not None
                 ask = partial(calls.ask, self.llm)
                 paragraph = self.get_scored_text(response)
-                found[name] = await ask_for_fact_groups(
-                    ask, self._group_demonstrations, paragraph, texts, response.topic
-                )
-            elif name == "heuristic":
-                told = [one.text for one in decomposed.sentences]
-                found[name] = group_facts_by_heuristic(response.topic, told, texts, [fact.sentence for fact in facts])
+                found[name] = await ask_for_fact_groups(ask, self._group_demonstrations, paragraph, texts)
             elif name == "given":
                 found[name] = FactGroupingRecord(number_fact_groups(find_given_fact_groups(facts)[0]))
             else:

@@ -58,7 +58,7 @@ class DFactScoreSettings(EngineSettings):
     """
 
     biographies: list[str] = Field(min_length=1)
-    groupers: list[Literal["heuristic", "llm", "one-group", "given"]] = Field(default=["llm"], min_length=1)
+    groupers: list[Literal["llm", "given", "one-group"]] = Field(default=["llm"], min_length=1)
     group_demos: str | None = None
     candidates: Literal["titles", "passages"] | None = None
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +16,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from factaudit.engines.dfactscore.grouping_reply_layout import (
-    compute_fact_to_line_similarity,
-    normalise_fact,
-    parse_fact_group_reply_layout,
-)
 from factaudit.engines.records import FactGroupingRecord
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
@@ -29,14 +26,14 @@ from factaudit.signature import hash_texts
 #: Who may group the facts, and what to know of each.
 GROUPERS: Mapping[str, str] = {
     "llm": "The LLM is asked, as in the paper; what it replies is reconciled with the facts.",
-    "heuristic": "By what the paragraph itself says, without a model. Of the published paragraphs that tell of two "
-    "people it finds one person in 23 %; of 81 about one person it parts four, which name others.",
-    "one-group": "All facts are of one person: what FActScore supposes.",
-    "given": "As the biographies' own groups say.",
+    "given": "The groups that come with the biographies' facts.",
+    "one-group": "All facts are about one person: what FActScore supposes.",
 }
 #: No fact list is repeated in fewer tokens than this; a long one needs more
 #: (`FactGroupingDemonstrations.make_request`).
 MIN_GROUPING_TOKENS = 512
+#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
+MIN_FACT_SIMILARITY = 0.75
 
 
 def make_single_group(n_facts: int) -> FactGroupingRecord:
@@ -95,6 +92,11 @@ def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Se
         n_invented=len(rest) - len(matched),
         n_repeated=n_repeated,
     )
+
+
+def normalise_fact(text: str) -> str:
+    """What equal facts have in common: white space, case and closing punctuation apart."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .!;,")
 
 
 def compare_fact_groupings(true_groups: Sequence[int], found_groups: Sequence[int]) -> tuple[bool, float]:
@@ -200,6 +202,27 @@ _RETRY_MESSAGE = (
     '"- ", and between the facts of one person and those of the next a line "- ===" and nothing else: no headings, no '
     "numbers, no comments. If the paragraph does not say that it tells of several people, write no such line."
 )
+_SEPARATOR_LINE = re.compile(r"(?:- ?)?={3,}")
+
+
+def read_fact_group_reply(reply: str) -> list[list[str]] | None:
+    """The lines of each group of a reply in the layout of MF's prompt: "- " before each fact, and a line of "=" between
+    two people. A reply with any other line is in another layout, and not read: None.
+
+    >>> read_fact_group_reply("- He sang.\\n- =====\\n- He swam.")
+    [['He sang.'], ['He swam.']]
+    >>> read_fact_group_reply("Person 1:\\n- He sang.") is None
+    True
+    """
+    groups: list[list[str]] = [[]]
+    for line in filter(None, map(str.strip, reply.splitlines())):
+        if _SEPARATOR_LINE.fullmatch(line):
+            groups.append([])
+        elif line.startswith("- "):
+            groups[-1].append(line.removeprefix("- ").strip())
+        else:
+            return None
+    return [group for group in groups if group] or None
 
 
 async def ask_for_fact_groups(
@@ -207,38 +230,37 @@ async def ask_for_fact_groups(
     demonstrations: FactGroupingDemonstrations,
     paragraph: str,
     facts: Sequence[str],
-    name: str = "",
 ) -> FactGroupingRecord:
-    """Group facts with one call: ask, read the layout, reconcile; where that fails, with one more.
+    """Group facts with one call, or with a second one where the reply to the first cannot be read.
 
-    A grouping *fails* where the reply lacks more than half of the facts, broke off before some, or seems to have
-    headings and yet gives one group (`factaudit.engines.dfactscore.grouping_reply_layout`). What fails twice, or whose
-    call
-    fails, leaves the facts without groups, with the reason: one group would be a claim about the text that nobody made.
+    A reply is ``unparsed`` where it is in another layout, lacks more than half of the facts, broke off before some of
+    them, or has lines besides the facts and no separator: these may be headings that tell people apart. What cannot be
+    read twice, or whose call fails, leaves the facts without groups, with the reason: one group would be a claim about
+    the text that nobody made.
     """
     request = demonstrations.make_request(paragraph, facts)
-    found = _parse_fact_grouping_reply(reply := await ask(request), facts, name)
+    found = _reconcile_group_reply(reply := await ask(request), facts)
     if found.groups is None and reply.status == "ok":
         said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})
-        found = _parse_fact_grouping_reply(
-            await ask(ChatRequest((*request.messages, *said), request.params)), facts, name
-        )
+        found = _reconcile_group_reply(await ask(ChatRequest((*request.messages, *said), request.params)), facts)
     return found
 
 
-def _parse_fact_grouping_reply(reply: ChatReply, facts: Sequence[str], name: str) -> FactGroupingRecord:
-    # A reply that was cut off after the last of the facts is whole.
-    def is_whole(text: str) -> bool:
-        return not assign_facts_to_reply_groups(
-            facts, parse_fact_group_reply_layout(text, facts, name).groups
-        ).n_dropped
+def _reconcile_group_reply(reply: ChatReply, facts: Sequence[str]) -> FactGroupingRecord:
+    def has_all_facts(text: str) -> bool:
+        groups = read_fact_group_reply(text)
+        return groups is not None and not assign_facts_to_reply_groups(facts, groups).n_dropped
 
-    reply = extract_llm_answer(reply, is_whole)
+    # A reply that was cut off after the last of the facts is whole.
+    reply = extract_llm_answer(reply, is_whole=has_all_facts)
     if reply.status != "ok":
         return FactGroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
-    layout = parse_fact_group_reply_layout(reply.text, facts, name)
-    found = replace(assign_facts_to_reply_groups(facts, layout.groups), raw=reply.text)
-    if layout.is_doubtful or 2 * found.n_dropped > len(facts):
+    groups = read_fact_group_reply(reply.text)
+    if groups is None:
+        return FactGroupingRecord(None, status="unparsed", raw=reply.text)
+    found = replace(assign_facts_to_reply_groups(facts, groups), raw=reply.text)
+    may_have_headings = len(groups) == 1 and found.n_invented > found.n_dropped
+    if may_have_headings or 2 * found.n_dropped > len(facts):
         return replace(found, groups=None, status="unparsed")
     return found
 
@@ -253,7 +275,10 @@ def _match_facts_to_group_lines(
         matcher.set_seq2(line)
         for text, position in facts:
             matcher.set_seq1(text)
-            if similarity := compute_fact_to_line_similarity(matcher):
+            # The two bounds are quicker by far, and never less than the ratio.
+            if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < MIN_FACT_SIMILARITY:
+                continue
+            if (similarity := matcher.ratio()) >= MIN_FACT_SIMILARITY:
                 pairs.append((-similarity, position, number))
     taken_facts: set[int] = set()
     taken_lines: set[int] = set()

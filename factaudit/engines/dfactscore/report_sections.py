@@ -166,13 +166,8 @@ def _describe_dfactscore_grouper(grouper_row: Row) -> str:
         same = _format_share_of_responses(grouper_row["same_as_given"], grouper_row["n_compared_given"])
         right = format_percent(grouper_row["agreement_given"])
         told.append(f"as given for {same} (facts in the right group: {right} on average over responses)")
-    more = ""
-    if grouper_row["grouper"] == "heuristic":
-        n_responses = format_count(grouper_row["n_responses"], "response")
-        more = f". It finds one person in {grouper_row['n_single']:,} of {n_responses}"
-        more += ", and may split one person's facts, or miss a second person"
     if grouper_row["grouper"] == "one-group":
         told.append("it takes all facts of a response for one person's")
     if grouper_row["grouper"] == "given":
         told.append("the groups that came with the responses")
-    return f"{grouper_row['grouper']}: {', '.join(told)}{more}" if told else f"{grouper_row['grouper']}{more}"
+    return f"{grouper_row['grouper']}: {', '.join(told)}" if told else str(grouper_row["grouper"])
