@@ -110,7 +110,7 @@ def _checksum_or_none(path: Path) -> str | None:
     return compute_file_checksum(path) if path.is_file() else None
 
 
-def describe_run_audit_rows(results: Results, width: int = 9) -> str:
+def describe_run_audit_rows(results: Results) -> str:
     """The line of progress once all audits are computed: an audit without rows had nothing to compute.
 
     Tables that a command or an engine writes beside them (estimates, a reproduction's) are no audits.
@@ -121,6 +121,6 @@ def describe_run_audit_rows(results: Results, width: int = 9) -> str:
     audits, others = sizes[True], sizes[False]
     computed, tables = format_count(sum(map(bool, audits)), "audit"), format_count(len(others), "table")
     if others and not audits:
-        return f"tables    {sum(others):>{width},} rows in {tables}"
+        return f"tables    {sum(others):>9,} rows in {tables}"
     beside = f", {sum(others):,} in {tables} beside them" if others else ""
-    return f"audits    {sum(audits):>{width},} rows in {computed}{beside}"
+    return f"audits    {sum(audits):>9,} rows in {computed}{beside}"

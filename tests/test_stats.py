@@ -13,8 +13,7 @@ import pytest
 import scipy
 
 import factaudit.stats
-from factaudit.errors import UsageError
-from factaudit.stats.clustered_means import clustered_mean, clustered_mean_difference
+from factaudit.stats.clustered_means import clustered_mean
 from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
@@ -42,21 +41,14 @@ def test_no_variance_of_a_difference_is_no_test_of_it():
     assert rao_scott_homogeneity_test(estimate_clustered_proportions(counts, hits, np.full((2, 2), 10)), 0) is None
 
 
-def test_a_mean_difference_is_that_of_pairs_where_units_are_the_same():
-    random = np.random.default_rng(3)
-    cluster, a, b = np.repeat(np.arange(12), 4), random.normal(size=48), random.normal(size=48)
-    paired, apart = clustered_mean(a - b, cluster), clustered_mean_difference(a, cluster, b, cluster)
-    assert (paired.point, paired.low, paired.high) == pytest.approx((apart.point, apart.low, apart.high))
-    # Equal clusters of independent units: the interval is that of the cluster means.
-    means = (a - b).reshape(12, 4).mean(1)
-    assert paired.high - paired.low == pytest.approx(2 * 2.200985 * means.std(ddof=1) / 12**0.5)
+def test_the_interval_of_a_mean_is_that_of_the_means_of_equal_clusters():
+    cluster, values = np.repeat(np.arange(12), 4), np.random.default_rng(3).normal(size=48)
+    found = clustered_mean(values, cluster)
+    assert found.high - found.low == pytest.approx(2 * 2.200985 * values.reshape(12, 4).mean(1).std(ddof=1) / 12**0.5)
     # Units of one cluster only, or none: there is nothing to leave out.
-    alone = clustered_mean_difference(a, cluster, b[:4], cluster[:4])
-    assert np.isnan([alone.low, alone.high]).all()
-    assert alone.n_clusters == 1
+    alone = clustered_mean(values[:4], cluster[:4])
+    assert (alone.n_clusters, np.isnan([alone.low, alone.high]).all()) == (1, True)
     assert np.isnan(clustered_mean(np.array([np.nan]), np.array([0])).point)
-    with pytest.raises(UsageError, match="a cluster for each value"):
-        clustered_mean_difference(a, cluster[:3], b, cluster)
 
 
 def test_an_effective_number_that_rounding_made_less_is_whole() -> None:

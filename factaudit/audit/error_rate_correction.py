@@ -36,7 +36,6 @@ def correct_system_error_rates(
     calibration_system: str,
     *,
     levels: Sequence[str] = ("claim",),
-    methods: Sequence[str] = CORRECTION_METHODS,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
@@ -60,9 +59,6 @@ def correct_system_error_rates(
         )
     if evaluator is not None and evaluator not in judged.evaluators:
         raise UsageError(f"unknown evaluator {evaluator!r}{suggest_known_name(evaluator, judged.evaluators)}")
-    for method in methods:
-        if method not in CORRECTION_METHODS:
-            raise UsageError(f"unknown method {method!r}{suggest_known_name(method, CORRECTION_METHODS)}")
     tests = {
         (row["dataset"], row["level"], row["evaluator"], row["rate"]): row
         for row in compute_rate_transfer(judged, levels=levels)
@@ -83,8 +79,7 @@ def correct_system_error_rates(
                     case = _collect_correction_claims(units, systems.codes, at, place, other)
                     row = about | {"calibration_system": calibration_system, "system": system}
                     rows += [
-                        row | found | held
-                        for found in _correct_error_rates_by_each_method(case, methods, dataset, intervals)
+                        row | found | held for found in _correct_error_rates_by_each_method(case, dataset, intervals)
                     ]
     if not rows:
         raise UsageError(
@@ -104,18 +99,18 @@ def _collect_correction_claims(
 
 
 def _correct_error_rates_by_each_method(
-    calibration_claims: CalibrationClaims, methods: Sequence[str], dataset: str, intervals: ClusterBootstrap | None
+    calibration_claims: CalibrationClaims, dataset: str, intervals: ClusterBootstrap | None
 ) -> list[Row]:
     """The error rate of system 1 after a calibration on system 0, by each method."""
-    found = calibrate_error_rates_without_resampling(calibration_claims, list(dict.fromkeys(["none", *methods])))
+    found = calibrate_error_rates_without_resampling(calibration_claims, CORRECTION_METHODS)
     labelled = found.labelled_rates[1, 0]
     drawn = (
         None
         if intervals is None
-        else next(resample_calibrations([calibration_claims.bin_scores()], methods, dataset, intervals))
+        else next(resample_calibrations([calibration_claims.bin_scores()], CORRECTION_METHODS, dataset, intervals))
     )
     rows = []
-    for method in methods:
+    for method in CORRECTION_METHODS:
         why = explain_unidentifiable_calibration(calibration_claims, method)[0]
         unusable, usable = calibration_claims.count_usable_claims(method)[1].sum(0).tolist()
         adjusted = np.nan if why or not usable else found.corrected_rates[method][0, 1, 0]

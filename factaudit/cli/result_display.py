@@ -258,10 +258,10 @@ def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any])
     return row["dataset"] == other["dataset"] and row["level"] == other["level"]
 
 
-def _format_displayed_estimate(row: Mapping[str, Any], key: str = "rate") -> str:
+def _format_displayed_estimate(row: Mapping[str, Any]) -> str:
     from factaudit.audit.core.figure_formatting import format_percent_with_interval
 
-    return "–" if row[key] is None else format_percent_with_interval(row, key)
+    return "–" if row["rate"] is None else format_percent_with_interval(row, "rate")
 
 
 def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.signature import hash_texts
 from factaudit.stats.hierarchical_regression import (
-    N_DRAWS,
     PosteriorDraws,
     PosteriorMode,
     error_probabilities_at_mode,
@@ -49,7 +48,6 @@ class RateEstimationCase:
     corpus: ScoredCorpus
     draw: StratifiedDraw
     options: RateEstimationOptions = field(default_factory=RateEstimationOptions)
-    n_draws: int = N_DRAWS
 
     def random_generator(self, purpose: str) -> np.random.Generator:
         """A generator of its own for each purpose: what one method draws changes no other's figures."""
@@ -101,8 +99,7 @@ class RateEstimationCase:
             corpus.error[rows],
             len(corpus.systems),
             self.random_generator("posterior"),
-            self.n_draws,
-            self.label_weight,
+            label_weight=self.label_weight,
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Means of real-valued scores in clustered data, and the difference of two, by a jackknife over clusters."""
+"""Means of real-valued scores in clustered data, with intervals by a jackknife over clusters."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.errors import UsageError
 from factaudit.stats.clustered_proportions import student_t_quantile
 from factaudit.stats.distinct_rows import rank_distinct_integers
 
 
 @dataclass(frozen=True)
 class ClusteredMean:
-    """A mean (or a difference of two) with its interval, in the unit of the scores.
+    """A mean with its interval, in the unit of the scores.
 
     low, high: NaN where there are fewer than two clusters to leave out, or leaving out any of them changes nothing, so
-    that nothing says how the scores vary. n_clusters: of the mean that has fewer.
+    that nothing says how the scores vary.
     """
 
     point: float
@@ -59,38 +58,6 @@ def clustered_positive_mean(values: np.ndarray, cluster: np.ndarray, confidence:
         return ClusteredMean(point, np.nan, np.nan, len(names))
     found = _jackknife_mean_interval(np.log(point), np.log(left_out / point), np.ones(1), len(names), confidence)
     return ClusteredMean(point, float(np.exp(found.low)), float(np.exp(found.high)), len(names))
-
-
-def clustered_mean_difference(
-    values_a: np.ndarray, cluster_a: np.ndarray, values_b: np.ndarray, cluster_b: np.ndarray, confidence: float = 0.95
-) -> ClusteredMean:
-    """The mean of a less the mean of b, with its interval: of the same units, of others, or of both.
-
-    values_a, cluster_a: (n,); values_b, cluster_b: (m,), as in `clustered_mean`. A cluster that has units of both (two
-    systems on one document) has one number in both, and is left out of both at once: so the interval knows what the
-    two share. Degrees of freedom are those of the mean with fewer clusters. Raises `UsageError` for arrays of unequal
-    lengths.
-
-    >>> documents = np.arange(6)
-    >>> a, b = np.array([0.9, 0.5, 0.7, 0.8, 0.4, 0.6]), np.array([0.8, 0.3, 0.6, 0.6, 0.3, 0.5])
-    >>> found = clustered_mean_difference(a, documents, b, documents)
-    >>> round(found.point, 3), round(found.low, 3), round(found.high, 3), found.n_clusters
-    (0.133, 0.079, 0.188, 6)
-    """
-    sides = []
-    for values, cluster in ((values_a, cluster_a), (values_b, cluster_b)):
-        if values.shape != cluster.shape:
-            raise UsageError(f"expected a cluster for each value, found {len(cluster)} for {len(values)}")
-        sides.append((values[~np.isnan(values)], cluster[~np.isnan(values)]))
-    names, place = rank_distinct_integers(np.concatenate([cluster for _, cluster in sides]))
-    places = np.split(place, [len(sides[0][0])])
-    (mean_a, left_a), (mean_b, left_b) = (
-        _jackknife_clustered_means(values, where, len(names)) for (values, _), where in zip(sides, places, strict=True)
-    )
-    n_clusters = min(len(np.unique(where)) for where in places)
-    changes = (left_a - mean_a) - (left_b - mean_b)
-    every = np.concatenate([values for values, _ in sides])
-    return _jackknife_mean_interval(mean_a - mean_b, changes, every, n_clusters, confidence)
 
 
 def _jackknife_clustered_means(values: np.ndarray, place: np.ndarray, n_clusters: int) -> tuple[float, np.ndarray]:

@@ -13,7 +13,7 @@ from factaudit.stats.undefined_values import divide_or_undefined
 FEWEST_EXPECTED_FOR_T_TEST = 5
 
 
-def clustered_pair_p_values(proportions: ClusteredProportions, group: int = 0) -> np.ndarray:
+def clustered_pair_p_values(proportions: ClusteredProportions) -> np.ndarray:
     """Two-sided p-values of equal proportions, of each two a < b of the S proportions of one group: (S (S - 1) / 2,).
 
     The pooled two-proportion test on effective numbers of units, against Student's t. What shared clusters do to both
@@ -28,7 +28,7 @@ def clustered_pair_p_values(proportions: ClusteredProportions, group: int = 0) -
     [0.0]
     """
     a, b = np.triu_indices(proportions.point.shape[1], 1)
-    n, rate, clusters = proportions.effective_n[group], proportions.point[group], proportions.n_clusters[group]
+    n, rate, clusters = proportions.effective_n[0], proportions.point[0], proportions.n_clusters[0]
     pooled = divide_or_undefined(n[a] * rate[a] + n[b] * rate[b], n[a] + n[b])
     variance = pooled * (1 - pooled) * (divide_or_undefined(1, n[a]) + divide_or_undefined(1, n[b]))
     difference = np.abs(rate[a] - rate[b])

@@ -44,14 +44,13 @@ class PosteriorMode:
     """The mode of the posterior at one τ (``effect_scale``), with one system ``apart`` from the others or none.
 
     parameters: (P,), intercept, K slopes, S system effects; cholesky_factor: (P, P), lower, of minus the Hessian at the
-    mode; log_weight: of Laplace; largest_gradient: greatest |element| of the gradient that Newton has left.
+    mode; log_weight: of Laplace.
     """
 
     effect_scale: float
     parameters: np.ndarray
     cholesky_factor: np.ndarray
     log_weight: float
-    largest_gradient: float
     apart: int | None = None
 
 
@@ -165,7 +164,7 @@ class _HierarchicalRegressionData:
             theta, value = tried, found
         gradient, factor = self._gradient_and_cholesky(theta, precision)
         weight = value - np.log(np.diag(factor)).sum()
-        return PosteriorMode(effect_scale, theta, factor, float(weight), float(np.abs(gradient).max()), apart)
+        return PosteriorMode(effect_scale, theta, factor, float(weight), apart)
 
     def _gradient_and_cholesky(self, parameters: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p = stable_logistic(self.design @ parameters)
@@ -182,7 +181,6 @@ def fit_hierarchical_regression(
     error: np.ndarray,
     n_systems: int,
     random: np.random.Generator,
-    n_draws: int = N_DRAWS,
     label_weight: float = 1.0,
 ) -> PosteriorDraws:
     """Fit the model on n labelled claims and draw from its posterior.
@@ -205,14 +203,14 @@ def fit_hierarchical_regression(
     )
     modes = _find_posterior_modes(model)
     modes += _find_modes_with_a_system_apart(model, modes)
-    theta, which, log_weights = _propose_posterior_draws(model, modes, random, max(N_PROPOSALS, 5 * n_draws))
+    theta, which, log_weights = _propose_posterior_draws(model, modes, random, N_PROPOSALS)
     while (effective := _effective_sample_size(log_weights)) < MIN_EFFECTIVE_PROPOSALS and len(theta) < MAX_N_PROPOSALS:
         more = _propose_posterior_draws(model, modes, random, len(theta))
         theta, which, log_weights = (
             np.concatenate(pair) for pair in zip((theta, which, log_weights), more, strict=True)
         )
     weights = np.exp(log_weights - log_weights.max())
-    kept = _resample_weighted_proposals(weights, n_draws, random)
+    kept = _resample_weighted_proposals(weights, random)
     # All proposals estimate the mean better than those kept: the error that resampling adds to it is subtracted.
     theta, which = theta[kept] + weights @ theta / weights.sum() - theta[kept].mean(0), which[kept]
     end = theta.shape[1] - n_systems
@@ -334,9 +332,9 @@ def _effective_sample_size(log_weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def _resample_weighted_proposals(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
-    """Systematic resampling, in random order: int (size,)."""
-    points = (np.arange(size) + random.random()) / size
+def _resample_weighted_proposals(weights: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Systematic resampling, in random order: int (N_DRAWS,)."""
+    points = (np.arange(N_DRAWS) + random.random()) / N_DRAWS
     kept = np.searchsorted(np.cumsum(weights) / weights.sum(), points)
     return random.permutation(np.minimum(kept, len(weights) - 1))
 

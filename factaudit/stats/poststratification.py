@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy
 
@@ -12,36 +10,6 @@ from factaudit.stats.score_covariates import ScoreCovariates
 
 #: Claims whose probabilities are computed at a time: with 1,000 draws they stay in the processor's cache.
 _BLOCK_SIZE = 256
-#: P(error) is kept so far from 0 and 1 before its odds are taken.
-_PROBABILITY_MARGIN = 1e-6
-
-
-@dataclass(frozen=True)
-class UndecidedLabelDraws:
-    """D draws of which claims people could not decide on, and of how many of these are errors.
-
-    posterior, covariates: of P(undecided), as of P(error); is_undecided: bool (N,), the claims that were left
-    undecided; odds_ratio: float64 (D, S), how many times greater the odds of an error are of an undecided claim than of
-    a decided one with the same scores and system: 0 where none is an error, infinity where all are.
-    """
-
-    posterior: PosteriorDraws
-    covariates: ScoreCovariates
-    is_undecided: np.ndarray
-    odds_ratio: np.ndarray
-
-    def mix_error_probabilities(self, probability: np.ndarray, rows: np.ndarray, system: np.ndarray) -> np.ndarray:
-        """P(error) of any claim, from P(error) of a decided one: float32 (n, D) both. rows, system: int (n,)."""
-        posterior = self.posterior
-        eta = self.covariates.values[rows].astype(np.float32) @ posterior.slopes.T.astype(np.float32)
-        eta += (posterior.intercept[:, None] + posterior.system_effects).T.astype(np.float32)[system]
-        share = stable_logistic(eta)
-        share[self.is_undecided[rows]] = 1
-        decided = np.clip(probability, _PROBABILITY_MARGIN, 1 - _PROBABILITY_MARGIN)
-        with np.errstate(divide="ignore"):
-            undecided = 1 / (1 + (1 / decided - 1) / self.odds_ratio.T[system].astype(np.float32))
-        mixed: np.ndarray = probability + share * (undecided - probability)
-        return mixed
 
 
 def poststratify_error_rates(
@@ -51,7 +19,6 @@ def poststratify_error_rates(
     error: np.ndarray,
     random: np.random.Generator,
     documents: np.ndarray | None = None,
-    undecided: UndecidedLabelDraws | None = None,
 ) -> np.ndarray:
     """Draws of the error rate of each system: float64 (D, S), NaN for a system without claims.
 
@@ -59,7 +26,7 @@ def poststratify_error_rates(
     are of the *corpus*: the labelled errors plus N(Σp, Σp(1 − p)) over the other claims. With ``documents``, int (N,),
     they are of the *population* that the documents were drawn from: each document weighs Exp(1), the same for all
     systems (the Bayesian bootstrap, Rubin 1981), or more unevenly where documents are few
-    (`bayesian_bootstrap_gamma_shape`). With ``undecided`` the posterior is of decided claims, and the rates are of all.
+    (`bayesian_bootstrap_gamma_shape`).
 
     Two labelled claims and 98 others with P(error) = 1/2:
 
@@ -92,8 +59,6 @@ def poststratify_error_rates(
         np.exp(p, out=p)
         p += 1
         np.reciprocal(p, out=p)
-        if undecided is not None:
-            p = undecided.mix_error_probabilities(p, rows, here)
         p[known] = error[rows[known], None]
         noise = p * (1 - p)
         if documents is None:

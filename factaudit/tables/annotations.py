@@ -215,15 +215,6 @@ def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None
     return found
 
 
-def tabulate_annotator_labels(judgements: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:
-    """What each of A annotators said of each of n claims: float64 (n, A), 1, 0 or NaN, annotators sorted by name.
-
-    judgements: from `list_annotator_judgements`.
-    """
-    table = judgements.pivot(index="claim_id", columns="annotator", values="label")
-    return table.reindex(claim_ids).to_numpy(dtype=np.float64, na_value=np.nan)
-
-
 def relabel_claims_by_annotations(claims: pd.DataFrame, judgements: pd.DataFrame, rule: str) -> pd.DataFrame:
     """The claims with labels by a rule; those that nobody annotated keep theirs. Raises `UsageError` for ``mean``."""
     if rule == "mean":

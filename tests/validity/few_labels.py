@@ -15,7 +15,6 @@ import numpy as np
 
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.difference_estimator import difference_estimate
-from factaudit.stats.group_score_test import group_score_test
 from factaudit.stats.hierarchical_regression import fit_hierarchical_regression, stable_logistic
 from factaudit.stats.nominal_agreement import nominal_agreement
 from factaudit.stats.posterior_comparison import posterior_interval
@@ -140,15 +139,6 @@ def hierarchical(n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cl
     return simulate
 
 
-def accepts(n: int, groups: int) -> Simulation:
-    def simulate(random: np.random.Generator) -> list[bool]:
-        error = (random.random(n) < 0.3).astype(np.float64)
-        fitted = np.full(n, error.mean())
-        return [group_score_test(error, fitted, random.integers(groups, size=n)).p >= 1 - LEVEL]
-
-    return simulate
-
-
 FOUR = (0.12, 0.2, 0.3, 0.42)
 #: By function of `factaudit.stats` and design; slow ones have fewer replicates.
 DESIGNS: dict[tuple[str, str], Simulation] = {
@@ -175,7 +165,6 @@ DESIGNS: dict[tuple[str, str], Simulation] = {
     ("poststratification.poststratify_error_rates", "population, 50 documents, 120 labels"): hierarchical(
         120, FOUR, 2.0, cluster=True
     ),
-    ("group_score_test.group_score_test", "accepts four equal groups, 100 labels"): accepts(100, 4),
 }
 
 

@@ -1,9 +1,9 @@
-"""How often do 95 % intervals of means hold the truth, of differences and over responses? Prints a table of each.
+"""How often do 95 % intervals of means hold the truth, of paired differences and over responses? Prints a table.
 
     python tests/validity/means.py [replicates, default 2000]
 
-Scores of a and b share what the document does to both; ``own``: each has documents of its own. A response has 25 facts,
-of which a share is supported that is drawn from a beta distribution.
+Scores of a and b share what the document does to both. A response has 25 facts, of which a share is supported that is
+drawn from a beta distribution.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
-from factaudit.stats.clustered_means import clustered_mean_difference
+from factaudit.stats.clustered_means import clustered_mean
 
 
 @dataclass(frozen=True)
 class Regime:
     """icc: the share of a score's variance that lies between documents; uneven: 1 to 2 * claims - 1 claims each;
-    skewed: lognormal scores; bounded: scores in [0, 1], most of them near 1; own: a and b on documents of their own."""
+    skewed: lognormal scores; bounded: scores in [0, 1], most of them near 1."""
 
     name: str
     docs: int = 50
@@ -29,8 +29,6 @@ class Regime:
     uneven: bool = False
     skewed: bool = False
     bounded: bool = False
-    own: bool = False
-    docs_b: int = 0
 
 
 REGIMES = (
@@ -46,8 +44,6 @@ REGIMES = (
     Regime("20 documents, skewed", docs=20, skewed=True),
     Regime("near 1", bounded=True),
     Regime("20 documents, near 1", docs=20, bounded=True),
-    Regime("own documents", own=True),
-    Regime("own documents, 50 and 12", own=True, docs_b=12),
 )
 
 
@@ -57,26 +53,21 @@ def coverage(regime: Regime, replicates: int, seed: int = 5) -> np.ndarray:
     held = np.zeros(replicates, dtype=bool)
     truth = true_difference(regime)
     for replicate in range(replicates):
-        drawn = draw_scores(regime, random)
-        found = clustered_mean_difference(*drawn)
+        found = clustered_mean(*draw_score_differences(regime, random))
         held[replicate] = found.low <= truth <= found.high
     return held
 
 
-def draw_scores(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """values_a, cluster_a, values_b, cluster_b."""
-    sides = []
-    shared = random.normal(size=regime.docs)
+def draw_score_differences(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Of each claim the score of a less that of b, and its document."""
+    n = random.integers(1, 2 * regime.claims, regime.docs) if regime.uneven else np.full(regime.docs, regime.claims)
+    document, shared = np.repeat(np.arange(regime.docs), n), random.normal(size=regime.docs)
+    scores = []
     for side in (0, 1):
-        docs = regime.docs_b or regime.docs if side and regime.own else regime.docs
-        n = random.integers(1, 2 * regime.claims, docs) if regime.uneven else np.full(docs, regime.claims)
-        document = np.repeat(np.arange(docs), n)
-        own = random.normal(size=docs)
-        effect = own if regime.own else (shared + own) / np.sqrt(2)
+        effect = (shared + random.normal(size=regime.docs)) / np.sqrt(2)
         noise = random.normal(size=len(document))
-        z = np.sqrt(regime.icc) * effect[document] + np.sqrt(1 - regime.icc) * noise
-        sides += [transform(regime, z, side), document + (regime.docs if side and regime.own else 0)]
-    return tuple(sides)
+        scores.append(transform(regime, np.sqrt(regime.icc) * effect[document] + np.sqrt(1 - regime.icc) * noise, side))
+    return scores[0] - scores[1], document
 
 
 def transform(regime: Regime, z: np.ndarray, side: int) -> np.ndarray:

@@ -56,13 +56,15 @@ def make_row_finding(severity: Severity, row: Row, statement: str, *evidence_key
     )
 
 
-def format_how_many_datasets(concerned: Iterable[Any], every: Iterable[Any], noun: str = "dataset") -> Statement:
+def format_how_many_datasets(concerned: Iterable[Any], every: Iterable[Any]) -> Statement:
     """`` on 9 of 14 datasets``, with the space before it; "" where there is but one. Of rows, or of names."""
-    some, all_names = (
-        list(dict.fromkeys(one[noun] if isinstance(one, dict) else one for one in ones)) for ones in (concerned, every)
-    )
-    several = f" on {{concerned:count}} of {{every:count {noun}}}" * (len(all_names) > 1)
+    some, all_names = _list_dataset_names(concerned), _list_dataset_names(every)
+    several = " on {concerned:count} of {every:count dataset}" * (len(all_names) > 1)
     return make_statement(several, concerned=some, every=all_names)
+
+
+def _list_dataset_names(rows_or_names: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(one["dataset"] if isinstance(one, dict) else one for one in rows_or_names))
 
 
 def format_first_finding_names(items: Sequence[str]) -> Statement:
