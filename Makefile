@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Extras for the tests, e.g. `make test EXTRAS=hf,local`: see pyproject.toml.
 EXTRAS ?=
-ALL_EXTRAS := hf,local,docs,ray,entities
+ALL_EXTRAS := hf,local,docs,ray
 comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 

@@ -180,8 +180,8 @@ def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[
 def parse_option_of_varied_settings(pairs: Iterable[str]) -> dict[str, list[Any]]:
     """``["k=1,3", "verifier=[unigram, rouge2]"]`` as keys and lists of YAML values. Raises `UsageError`.
 
-    >>> parse_option_of_varied_settings(["retriever.k=1,3", "decomposer=rules"])
-    {'k': [1, 3], 'decomposer': ['rules']}
+    >>> parse_option_of_varied_settings(["retriever.k=1,3", "parser=original"])
+    {'k': [1, 3], 'parser': ['original']}
     """
     found: dict[str, list[Any]] = {}
     for pair in pairs:

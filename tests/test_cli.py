@@ -70,14 +70,15 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     line = ["score", path, "--llm", "gpt-4o-mini:cache=none", "--out", tmp_path / "run", "--dry-run"]
     code, out, err = call(*line)
     assert code == 0, err
-    assert "decompose: 2 calls" in out
-    assert "verify: cost: what a fact's prompt holds" in out
+    assert "decompose: at most 2 calls; the cost is not known before the facts are" in out
+    assert "verify: the cost is not known" in out
     assert "total: unknown" in out
-    assert "decompose: 2 calls" in call("score", "--people", *line[1:])[1]
+    assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
+    assert "group: at most 2 calls" in call("score", "--people", *line[1:])[1]
     path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
     code, out, err = call(*line)
     assert "decompose" not in out
-    assert "verify: 1 fact to judge" in out
+    assert "verify: at most 1 call;" in out
     assert not (tmp_path / "run").exists()
 
 

@@ -17,16 +17,12 @@ from scripted_llm import Killed, ScriptedLLM, answer_two_facts
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
-from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
-from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.clauses import split_sentence_into_statements
-from factaudit.text.content_words import WordVocabulary, list_content_words
 
 PAGES = {
     "Ada Fenn": ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "She won the Quill in 1901."],
@@ -579,41 +575,3 @@ def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
         read_response_file(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
     with pytest.raises(InputError, match="no facts for the response_id '1'"):
         read_response_file(path, facts=write(tmp_path / "x.jsonl", {"response_id": "9", "facts": ["a"]}))
-
-
-def test_rules_decompose_without_a_call_and_without_a_model(tmp_path: Path) -> None:
-    text = "Ada Fenn was a miller, and she sold her mill in 1911. In Ludlow, she bred owls."
-    (tmp_path / "pages.jsonl").write_text(json.dumps({"title": "Ada Fenn", "text": "A miller."}) + "\n")
-    build_knowledge_source(tmp_path / "pages.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["always-yes"], decomposer=RuleDecomposer(), gamma=0)
-    scored = scorer.score_responses([make_response("Ada Fenn", text)])
-    assert scored.claims["claim"].tolist() == [
-        "Ada Fenn was a miller.",
-        "She sold her mill in 1911.",
-        "In Ludlow, she bred owls.",
-    ]
-    assert scored.summary["calls"] == 0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "statements"),
-    [
-        (
-            "He was born in 1904, in Rome, and died in Bern.",
-            ["He was born in 1904.", "He was born in Rome.", "He died in Bern."],
-        ),
-        (
-            'Her films include "Up and On," "Down," and "Out."',
-            ['Her films include "Up and On".', 'Her films include "Down".', 'Her films include "Out".'],
-        ),
-        ("It founded a lab in 1936; it closed in 1940.", ["It founded a lab in 1936.", "It closed in 1940."]),
-        ("Ada, a miller, sold her mill.", ["Ada, a miller.", "Ada sold her mill."]),
-        ("He led his career, which began in 1970.", ["He led his career.", "His career began in 1970."]),
-        ("Hail and farewell!", ["Hail and farewell."]),
-        ("", []),
-    ],
-)
-def test_statements_are_in_the_words_of_their_sentence(sentence: str, statements: list[str]) -> None:
-    assert split_sentence_into_statements(sentence) == statements
-    words = WordVocabulary([sentence])
-    assert not any(words.list_missing_words(list_content_words(one)) for one in statements)

@@ -13,7 +13,6 @@ import tiny_models
 
 from factaudit.engines.fact_verification import FactVerifierSet
 from factaudit.engines.nonparametric_probability import NonparametricModel
-from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.docdb import KnowledgePage
 
 pytestmark = pytest.mark.hf
@@ -95,6 +94,6 @@ def test_it_verifies_alone_without_an_llm(folder, page):
     assert (verifiers.names[0], verifiers.need_passages, verifiers.reads_pages("npm")) == ("npm", True, True)
     assert verifiers.signatures["npm"] == npm.signature
     fact = "the river took the bridge away"
-    said = asyncio.run(verifiers.verify_fact("npm", "The mill", page, page.passages, AtomicFact(fact), None))
+    said = asyncio.run(verifiers.verify_fact("npm", "The mill", page, page.passages, fact, None))
     probability = npm.compute_fact_probability(page, "The mill", fact)
     assert (said.score, said.prediction, said.status) == (probability, int(probability > 0.1), "ok")

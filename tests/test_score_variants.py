@@ -1,4 +1,4 @@
-"""`factaudit score --vary`: one setting another, what it shares, what it costs, and what the audits say of it."""
+"""`factaudit score --vary`: one setting another, what it shares, and what the audits say of it."""
 
 from __future__ import annotations
 
@@ -80,15 +80,11 @@ def demos(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("usage", [True, False])
-def test_variants_share_steps_and_cost_what_was_foretold(
-    usage: bool, texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_variants_ask_what_they_share_once(
+    texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    prices = tmp_path / "prices.csv"
-    prices.write_text("model,input,output\ncoarse,1,4\nfine,2,8\n", encoding="utf-8")
-    monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
-    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt), usage=usage)) as server:
+    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         fine = {"model": "fine", "base_url": server.url, "cache": str(tmp_path / "llm.sqlite")}
         yaml = tmp_path / "vary.json"  # JSON is YAML
         block = {
@@ -99,7 +95,7 @@ def test_variants_share_steps_and_cost_what_was_foretold(
             "variants": {
                 "k": [1, 3, 5],
                 "retrieval": ["all"],
-                "decomposer": [fine, "rules"],
+                "decomposer": [fine],
                 "demos": [demos.name],
                 "passage_tokens": [64],
                 "parser": ["original"],
@@ -108,67 +104,22 @@ def test_variants_share_steps_and_cost_what_was_foretold(
             },
         }
         yaml.write_text(json.dumps({"factscore": block, "replicates": 200}), encoding="utf-8")
-        said: list[str] = []
-        results = run_factscore_experiment(yaml, tmp_path / "run", say=said.append)
+        results = run_factscore_experiment(yaml, tmp_path / "run")
+        asked = sum(row["calls"] for row in results.calls)
         again = run_factscore_experiment(yaml, tmp_path / "run")
         paid = set(server.paid.values())
-    # Steps that variants share are asked once, and a second run asks nothing.
+        assert asked == len(server.paid)
     assert paid == {1}
     assert again.rows("sensitivity") == results.rows("sensitivity")
-    (section,) = [one for one in results.sections if one["title"] == "What the variants cost"]
-    told = [
-        re.fullmatch(r"(.*): foretold ([\d,]+) calls? \(\$(.*)\), made ([\d,]+) \(\$(.*)\)\.", t)
-        for t in section["text"]
-    ]
-    costs = {one[1]: (float(one[3]), float(one[5])) for one in told if one}
-    assert set(costs) == {
-        *("k=1", "k=3", "retrieval=all", "decomposer=fine", "decomposer=rules", "demos=ours.json", "passage_tokens=64"),
+    assert set(results.about["variants"]) == {
+        *("k=1", "k=3", "retrieval=all", "decomposer=fine", "demos=ours.json", "passage_tokens=64"),
         *("parser=original", "gamma=0", "verifier=no-context", "verifier=unigram"),
     }
-    assert {name for name, (_, dollars) in costs.items() if dollars == 0} == {
-        *("parser=original", "gamma=0", "verifier=unigram"),
-    }
-    foretold, made = (sum(one[at] for one in costs.values()) for at in (0, 1))
-    assert foretold == pytest.approx(made, rel=0.05)
-    assert made > 0.05
-    for name, (before, after) in costs.items():
-        assert before == pytest.approx(after, rel=0.05, abs=1e-3), name
-    first = next(line for line in said if line.startswith("variants"))
-    dollars = float(first.partition("$")[2].removesuffix(" if all facts are new"))
-    print(f"usage {usage}: foretold before decomposing {dollars:.4f}, after {foretold:.4f}; paid {made:.4f}")
-    assert made <= 1.05 * dollars  # that facts are all new is the most
     check_figures(results)
 
 
-def test_what_decomposing_has_cost_counts_once_for_the_limit(
-    texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
-        is_new = "A demonstration of ours" in body["messages"][-1]["content"]
-        return Plan(text=answer(body, attempt).replace("- ", "- Anew " if is_new else "- "))
-
-    with FaultServer(plan=plan) as server:
-        llm = {"model": "coarse", "base_url": server.url, "cache": str(tmp_path / "llm.sqlite")}
-        llm["prices"] = {"input": 1, "output": 4}  # type: ignore[assignment]
-        block = {"responses": str(texts), "knowledge": str(pages), "llm": llm, "logprobs": False, "limit": 6}
-        settings = {"factscore": block | {"variants": {"demos": [demos.name]}}, "replicates": 0}
-        yaml = tmp_path / "vary.json"
-        yaml.write_text(json.dumps(settings), encoding="utf-8")
-        said: list[str] = []
-        run_factscore_experiment(yaml, tmp_path / "free", say=said.append)
-        first, second = (float(line.partition("$")[2].split()[0]) for line in said if line.startswith("variants "))
-        calls = json.loads((tmp_path / "free/results.json").read_text())["calls"]
-        base = sum(row["cost"] for row in calls if not row["evaluator"].startswith("demos="))
-        assert second == pytest.approx(first, rel=0.02)
-        llm["cache"] = str(tmp_path / "other.sqlite")
-        yaml.write_text(json.dumps(settings | {"max_cost": 1.002 * (base + max(first, second))}), encoding="utf-8")
-        run_factscore_experiment(yaml, tmp_path / "limited")
-
-
 @pytest.mark.slow
-def test_what_is_varied_on_the_command_line_is_said_before_and_after(
+def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
     texts: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -179,20 +130,11 @@ def test_what_is_varied_on_the_command_line_is_said_before_and_after(
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
         line = ["score", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
         line += ["--vary", "retriever.k=1,5", "--vary", "verifier=no-context,unigram"]
-        before = json.loads(call(*line, "--dry-run", "--format", "json")[1])
-        assert not server.paid
         code, screen, _ = call(*line, "--out", tmp_path / "run")
         assert code == 0, screen
-        after = json.loads(call(*line, "--dry-run", "--format", "json")[1])
-        code, _, refusal = call(*line, "--vary", "k=2", "--max-cost", "0.001", "--out", tmp_path / "limited")
-        assert code == 2
-        assert "raise max_cost, or vary less" in refusal
-    calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
-    paid = sum(row["cost"] for row in calls)
-    print(f"foretold with nothing known {before['cost']:.4f}, paid {paid:.4f}")
-    assert [row["evaluator"] for row in before["rows"]] == ["base", "k=1", "verifier=no-context", "verifier=unigram"]
-    assert paid == pytest.approx(before["cost"], rel=0.5)
-    assert [row["calls"] for row in after["rows"]] == [0] * 4
+        before = sum(server.paid.values())
+        call(*line, "--vary", "k=2", "--max-cost", "0.001", "--out", tmp_path / "limited")
+        assert sum(server.paid.values()) - before < 10, "the limit holds for variants, too"
     (row,) = re.findall(r"^verifier=no-context .*$", screen, re.MULTILINE)
     assert re.fullmatch(r"verifier=no-context +[\d.]+ % \([\d.]+–[\d.]+\) +−[\d.]+ \(.*\)", row), row
     claims = read_claims(tmp_path / "run/variant_claims.parquet")

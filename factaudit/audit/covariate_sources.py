@@ -26,7 +26,7 @@ from factaudit.text.rouge_overlap import locate_best_rouge_chunks
 #: compare.
 NO_COVARIATES = {
     *("claim_id", "dataset", "task", "claim", "doc", "label", "grade", "abstained"),
-    *("system", "response_id", "doc_id", "fact_id", "unsupported_reason", *HUMAN_FACT_COUNTS),
+    *("system", "response_id", "doc_id", "fact_id", *HUMAN_FACT_COUNTS),
 }
 #: A column with more values names things, and does not sort them.
 MOST_VALUES = 50

@@ -1,8 +1,7 @@
 """Whether the passages of a fact hold its evidence: what the whole page supports, and what of it passages do.
 
 A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table has each way of
-retrieval under its name in the column ``variant``, and the whole page under one; or it has what the whole page says of
-each fact that was found unsupported (`REASON_COLUMN`).
+retrieval under its name in the column ``variant``, and the whole page under one.
 """
 
 from __future__ import annotations
@@ -24,11 +23,6 @@ from factaudit.text.display_text import join_reasons
 PAGE_VARIANT = "retrieval=all"
 _FACT_KEYS = ["dataset", "system", "response_id", "claim"]
 _SHARES = ("recall", "not_in_passages", "not_in_page")
-#: What the whole page says of a fact that was found unsupported; any other text there: nobody can tell.
-REASON_COLUMN = "unsupported_reason"
-CONTRADICTED, NOT_IN_PASSAGES, NOT_IN_PAGE = "contradicted", "not in the passages", "not in the page"
-#: Of a page that is too long to be read whole, of a reply that says none of the three.
-UNEXPLAINED = "unexplained"
 
 
 def compute_retrieval_recall(

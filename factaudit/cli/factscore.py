@@ -108,7 +108,7 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with one setting another (k=1,3; decomposer=rules): how far do scores and their order move?",
+    help="Score again with one setting another (k=1,3; parser=original): how far do scores and their order move?",
 )
 @_add_engine_options
 def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
@@ -156,14 +156,14 @@ def score_people_command(
 def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
     from factaudit.engines.factscore.experiment import FactScoreExperiment
-    from factaudit.engines.scoring_cost import estimate_scoring_cost
+    from factaudit.engines.scoring_calls import count_scoring_calls
 
-    del options["out"], options["overwrite"]
+    del prices, options["out"], options["overwrite"]
     model, block = (
         (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
     )
     experiment = _parse_scoring_engine_options(model, block, max_cost, settings, options)
-    display_expected_costs(estimate_scoring_cost(experiment, prices))
+    display_expected_costs(count_scoring_calls(experiment))
 
 
 score_people_command.add_dry_run(

@@ -184,7 +184,7 @@ def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
     bounds = ["about" if row["counted"].startswith("approximately") else "at most" for row in cost_rows]
     for row, bound in zip(cost_rows, bounds, strict=True):
         if row["prompt_tokens"] is None:
-            told = "" if row["calls"] is None else f" {format_count(row['calls'], 'fact')} to judge;"
+            told = "" if row["calls"] is None else f" at most {format_count(row['calls'], 'call')};"
             print_line(f"{row['evaluator']}:{told} {row['reason']}")
             continue
         print_line(f"{row['evaluator']}: {format_count(row['calls'], 'call')}{_format_spared_calls(row)}")

@@ -51,9 +51,9 @@ def _display_run_cost(experiment: Path, settings: Sequence[str], prices: Path | 
     if (engine := find_experiment_engine(experiment)) is None:
         display_expected_costs(estimate_experiment_cost(read_experiment(experiment, given), prices))
     else:
-        from factaudit.engines.scoring_cost import estimate_scoring_cost
+        from factaudit.engines.scoring_calls import count_scoring_calls
 
-        display_expected_costs(estimate_scoring_cost(engine.load(experiment, given), prices))
+        display_expected_costs(count_scoring_calls(engine.load(experiment, given)))
 
 
 run_command.add_dry_run(_display_run_cost, "factaudit run experiments/compare_evaluators.yaml --dry-run")

@@ -14,14 +14,12 @@ from factaudit.engines.fact_verification import is_builtin_verifier
 from factaudit.engines.nonparametric_probability import NonparametricModel
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
-from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.errors import FactauditError, UsageError
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
 from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
-from factaudit.llm.chat_types import ChatModelProtocol
 from factaudit.llm.settings import LLMField
 from factaudit.publications.fetching import fetch_missing_published_files, is_offline
 from factaudit.run_folder import (
@@ -43,10 +41,9 @@ class EngineSettings(BaseModel):
     """The settings of both engines; `factaudit.engines.scoring_engine.ScoringEngine` says what the names mean.
 
     knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built from in the run folder. facts:
-    whose facts to take (`factaudit.engines.responses.read_response_file`). decomposer: ``rules`` splits sentences
-    without a model (`factaudit.text.clauses`). ``verifier`` stands for ``verifiers``. passage_tokens: of the passages
-    that a file of pages is cut into. wikipedia_tokenizer: a RoBERTa tokenizer that cuts the pages of Wikipedia
-    (`factaudit.knowledge.wikipedia_api`).
+    whose facts to take (`factaudit.engines.responses.read_response_file`). ``verifier`` stands for ``verifiers``.
+    passage_tokens: of the passages that a file of pages is cut into. wikipedia_tokenizer: a RoBERTa tokenizer that cuts
+    the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -59,12 +56,11 @@ class EngineSettings(BaseModel):
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
     llm: LLMField | None = None
-    decomposer: Literal["rules"] | LLMField | None = None
+    decomposer: LLMField | None = None
     verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=["retrieval"], min_length=1)
     demos: str | None = None
     prompts: Literal["original", "short", "json"] = "original"
-    decontextualize: bool | Literal["response", "dndscore"] = False
-    entity_filter: str | None = Field(default=None, pattern=r"\S")
+    decontextualize: bool = False
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     retrieval_model: str | None = None
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
@@ -84,7 +80,7 @@ class EngineSettings(BaseModel):
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
         *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
-        *("decontextualize", "entity_filter", "core", "prompts"),
+        *("decontextualize", "core", "prompts"),
     )
 
     @model_validator(mode="before")
@@ -190,13 +186,10 @@ def build_engine_arguments_from_yaml(
                 f"wikipedia pages that the knowledge source lacks are fetched from {source.wikipedia.api}, two requests"
                 f" a topic, text under CC BY-SA, and kept in {source.wikipedia.path}"
             )
-    decomposer: ChatModelProtocol | None = None
-    if block.decomposer is not None:
-        decomposer = RuleDecomposer() if isinstance(block.decomposer, str) else make_llm_client(block.decomposer)
     return {
         "knowledge": source,
         "llm": None if block.llm is None else make_llm_client(block.llm),
-        "decomposer": decomposer,
+        "decomposer": None if block.decomposer is None else make_llm_client(block.decomposer),
         "verifiers": [one if isinstance(one, str) else dict(one) for one in block.verifiers],
         "demos": block.demos,
         "retriever": retriever,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -258,7 +257,6 @@ async def decompose_into_facts(
     *,
     max_facts: int = MAX_FACTS,
     min_characters: int = MIN_FACT_CHARACTERS,
-    filter_facts: Callable[[str, Sequence[str]], list[str]] | None = None,
     unique_by_sentence: bool = False,
 ) -> DecompositionRecord:
     """A text's sentences with their facts, one call a sentence, all at once; for what `split_response_sentences`
@@ -268,34 +266,32 @@ async def decompose_into_facts(
     one that neither has facts nor says that there are none is ``unparsed``. A sentence whose call failed, or whose
     reply could not be read, stands for its facts itself (`AtomicFact.failure_status`).
 
-    filter_facts: gives of a sentence's facts those that stay (`factaudit.engines.entity_filter`); called in a thread.
-    None: all stay. unique_by_sentence: as of `remove_repeated_decomposed_facts`.
+    unique_by_sentence: as of `remove_repeated_decomposed_facts`.
     """
 
-    async def one(found: SentenceDecomposition) -> tuple[SentenceDecomposition, list[str], int]:
+    async def one(found: SentenceDecomposition) -> tuple[SentenceDecomposition, list[str]]:
         if found.is_left_out:
-            return found, [], 0
+            return found, []
         sentence = found.text
         reply = await ask(demonstrations.make_request(sentence))
         answer = extract_llm_answer(reply, is_whole=lambda text: "\n" in text.strip())
         cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
         if answer.status != "ok":
-            return SentenceDecomposition(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
+            return SentenceDecomposition(sentence, answer.status, reply.text, answer.error or None, cut), []
         told = parse_reply_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
         if not told.facts and not told.says_no_facts:
             error = "no facts, and no word that there are none"
-            return SentenceDecomposition(sentence, "unparsed", reply.text, error, cut), [], 0
-        left = told.facts if filter_facts is None else await asyncio.to_thread(filter_facts, sentence, told.facts)
-        return SentenceDecomposition(sentence, "ok", reply.text, None, cut), left, len(told.facts) - len(left)
+            return SentenceDecomposition(sentence, "unparsed", reply.text, error, cut), []
+        return SentenceDecomposition(sentence, "ok", reply.text, None, cut), told.facts
 
     made = await run_coroutines_concurrently(map(one, split_response_sentences(text)))
     kept, n_duplicates, n_cut = remove_repeated_decomposed_facts(
-        [own for _, own, _ in made], max_facts, unique_by_sentence
+        [own for _, own in made], max_facts, unique_by_sentence
     )
-    told = tuple(sentence for sentence, *_ in made)
+    told = tuple(sentence for sentence, _ in made)
     facts: list[AtomicFact] = []
     for number, (sentence, own) in enumerate(zip(told, kept, strict=True)):
         facts += [AtomicFact(fact, sentence=number) for fact in own]
         if sentence.is_failed:
             facts.append(AtomicFact(sentence.text, sentence=number, failure_status=sentence.status))
-    return DecompositionRecord(False, told, tuple(facts), n_duplicates, n_cut, sum(n for *_, n in made))
+    return DecompositionRecord(False, told, tuple(facts), n_duplicates, n_cut)

@@ -11,16 +11,13 @@ from factaudit.knowledge.retrieval import PassageRetriever
 def retrieve_fact_passages(
     retriever: PassageRetriever, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord
 ) -> ResponseRecord:
-    """The record with the passages of each fact and candidate: texts once, in the order of first use.
-
-    They are those of a fact's words; of one that is verified within a statement, of the statement's.
-    """
+    """The record with the passages of each fact and candidate: texts once, in the order of first use."""
     numbers: dict[str, int] = {}
 
     def number_passages(page: KnowledgePage | None, fact: AtomicFact) -> tuple[int, ...] | None:
         if page is None or fact.failure_status is not None:
             return None
-        passages = retriever.retrieve(page, topic, fact.context or fact.text)
+        passages = retriever.retrieve(page, topic, fact.text)
         return tuple(numbers.setdefault(one, len(numbers)) for one in passages)
 
     docs = tuple(tuple(number_passages(page, fact) for page in found.pages) for fact in decomposed.facts)

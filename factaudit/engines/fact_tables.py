@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.retrieval import REASON_COLUMN
 from factaudit.engines.fact_verification import FactVerifierSet
 from factaudit.engines.records import FactVerificationRecord, ResponseRecord
 from factaudit.engines.responses import FACT_LABELS, AtomicFact, Response, find_given_fact_groups
@@ -32,11 +31,9 @@ def build_fact_claims_table(
     labelled so, where they did; ``group_NAME``, the groups by each grouper but the first, whose are in ``group``;
     ``given_entity``, the title of whom the fact's group is about, where somebody has said; ``found_by`` and
     ``candidate_rank``, how and at which place candidates were found, where nobody gave them
-    (`factaudit.engines.dfactscore.candidate_finder`); ``unsupported_reason``, why it is not supported, where somebody
-    asked; ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
-    ``atomic_fact``, its words before it was rewritten; ``fact_context``, the statement within which it was
-    verified (`factaudit.engines.decontextualization`). Of a fact with several candidates, only the row of the one that
-    its group is about has the label.
+    (`factaudit.engines.dfactscore.candidate_finder`); ``undecomposed``, 1 where it is a sentence that was not
+    decomposed, and stands for its facts. Of a fact with several candidates, only the row of the one that its group is
+    about has the label.
     """
     rows: list[Row] = []
     docs = _PassageTextColumn()
@@ -57,8 +54,7 @@ def build_fact_claims_table(
         sentences = dict(enumerate(made.sentences))
         first = next(iter(record.groupings), None)
         owners = find_given_fact_groups(made.facts)[1]
-        reasons = [one.reason for one in next(iter(record.supports.values()), ())]
-        for at, (number, place) in enumerate(record.fact_candidate_pairs):
+        for number, place in record.fact_candidate_pairs:
             fact, candidate = made.facts[number], record.candidates[place]
             fact_id = f"{response.response_id}.{number}"
             label = convert_human_fact_annotation(fact, irrelevant)
@@ -75,9 +71,6 @@ def build_fact_claims_table(
                 if len(record.candidates) > 1 and entity != _find_candidate_title(owners[fact.group], record):
                     label = None
             row["label"] = label
-            told = {"atomic_fact": fact.atomic, "fact_context": fact.context}
-            told[REASON_COLUMN] = reasons[at] if reasons else None
-            row |= {key: text for key, text in told.items() if text is not None}
             row |= {"undecomposed": 1} if fact.failure_status is not None else {}
             row["sentence"] = sentences[fact.sentence].text if fact.sentence in sentences else None
             rows.append(row)

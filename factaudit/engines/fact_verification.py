@@ -14,8 +14,6 @@ from factaudit.engines.nonparametric_probability import NonparametricModel
 from factaudit.engines.progress import FactProgressBar, ResponseCallCounter
 from factaudit.engines.records import FactVerificationRecord, ResponseRecord
 from factaudit.engines.reply_formats import make_json_answer_params
-from factaudit.engines.responses import AtomicFact
-from factaudit.engines.unsupported_facts import explain_unsupported_fact
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.judging import (
     NamedEvaluator,
@@ -45,37 +43,22 @@ LOGPROB_PARAMETERS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": 5}
 _NEGATIVE_WORDS = ("not", "cannot", "unknown", "information")
 
 
-def make_fact_verification_prompt(
-    topic: str, title: str, passages: Sequence[str], fact: str, whole_statement: str | None = None
-) -> str:
+def make_fact_verification_prompt(topic: str, title: str, passages: Sequence[str], fact: str) -> str:
     """The prompt with retrieved passages, best first in ``passages``, last in the prompt: byte for byte the original's.
 
-    whole_statement: what the fact is part of, to be understood by (`factaudit.engines.decontextualization`); the
-    original has none. ``passages`` come without ``<s>`` and ``</s>``
+    ``passages`` come without ``<s>`` and ``</s>``
     (`factaudit.knowledge.retrieval.remove_special_tokens`).
     """
     context = "".join(f"Title: {title}\nText: {passage}\n\n" for passage in reversed(passages)).strip()
     definition = f"Answer the question about {topic} based on the given context.\n\n{context}"
     if definition[-1] not in string.punctuation:
         definition += "."
-    return f"{definition.strip()}\n\n{make_fact_input(fact, whole_statement)} True or False?\nOutput:"
+    return f"{definition.strip()}\n\nInput: {fact.strip()} True or False?\nOutput:"
 
 
-def make_fact_input(fact: str, whole_statement: str | None) -> str:
-    """The fact as prompts with passages have it, after the statement that says what it is about."""
-    return f"{_quote_whole_statement_before_fact(whole_statement)}Input: {fact.strip()}"
-
-
-def make_no_context_prompt(fact: str, whole_statement: str | None = None) -> str:
+def make_no_context_prompt(fact: str) -> str:
     """The prompt without passages ("No-context LM", §4.1)."""
-    return f"{_quote_whole_statement_before_fact(whole_statement)}{fact.strip()} True or False?"
-
-
-def _quote_whole_statement_before_fact(whole_statement: str | None) -> str:
-    if whole_statement is None:
-        return ""
-    said = "The input is a part of this statement, which says whom and what it is about. Judge the input alone."
-    return f"{said}\nStatement: {whole_statement.strip()}\n\n"
+    return f"{fact.strip()} True or False?"
 
 
 def make_verification_request(prompt: str, logprobs: bool = True, in_json: bool = False) -> ChatRequest:
@@ -161,8 +144,7 @@ class FactVerifierSet:
 
     names: theirs in the verdicts table; the LLM's as the original's ("retrieval+ChatGPT", with "+npm" where ``npm`` is
     given, to be combined with it). builtin_verifiers: those that are FActScore's own, by name. in_json: ask for
-    replies in JSON. explains: ask why facts are not supported (`factaudit.engines.unsupported_facts`). Raises
-    `UsageError` for what cannot work.
+    replies in JSON. Raises `UsageError` for what cannot work.
     """
 
     specs: Sequence[Any]
@@ -171,7 +153,6 @@ class FactVerifierSet:
     logprobs: bool = True
     npm: NonparametricModel | None = None
     in_json: bool = False
-    explains: bool = False
 
     def __post_init__(self) -> None:
         if self.parser not in REPLY_PARSERS:
@@ -198,8 +179,6 @@ class FactVerifierSet:
         check_unique_evaluator_names(evaluators, taken_names=self.builtin_verifiers)
         if self.npm is not None and not {RETRIEVAL, NONPARAMETRIC} & set(self.builtin_verifiers.values()):
             raise UsageError(f"the nonparametric probability is combined with the verifier {RETRIEVAL!r}; add it")
-        if self.explains and (self.builtin_verifiers.get(self.names[0]) != RETRIEVAL or self.npm is not None):
-            raise UsageError(f"explain_unsupported asks the verifier {RETRIEVAL!r}: name it first, and no npm")
         self._np = self.npm or NonparametricModel()
 
     @property
@@ -247,15 +226,8 @@ class FactVerifierSet:
             if facts[fact].failure_status or (passages is None and self.reads_pages(name)):
                 return record.make_missing_support(fact, candidate)
             assert self.llm is not None
-            ask, page, one = partial(calls.ask, self.llm), pages[candidate], facts[fact]
-            support = await self.verify_fact(name, topic, page, passages or (), one, ask)
-            if not self.explains or name != self.names[0] or support.prediction != 0:
-                return support
-            assert page is not None
-            told = make_fact_input(one.text, one.context)
-            return replace(
-                support, reason=await explain_unsupported_fact(topic, page, passages or (), told, ask, self.in_json)
-            )
+            ask = partial(calls.ask, self.llm)
+            return await self.verify_fact(name, topic, pages[candidate], passages or (), facts[fact].text, ask)
 
         async def verify_pairs(name: str, fact: int) -> list[FactVerificationRecord]:
             # Without context, all candidates are one question.
@@ -284,22 +256,21 @@ class FactVerifierSet:
         topic: str,
         page: KnowledgePage | None,
         passages: Sequence[str],
-        fact: AtomicFact,
+        fact: str,
         ask: AskFunction,
     ) -> FactVerificationRecord:
         """Put one fact to a built-in verifier; ``page`` may be None for the one without context alone."""
         if self.builtin_verifiers[name] == NO_CONTEXT:
-            text = make_no_context_prompt(fact.text, fact.context)
-            return await self._verify_by_prompt(text, ask)
+            return await self._verify_by_prompt(make_no_context_prompt(fact), ask)
         assert page is not None
         if self.builtin_verifiers[name] == NONPARAMETRIC:
-            return await self._verify_by_probability(page, topic, fact.text)
-        text = make_fact_verification_prompt(topic, page.title, passages, fact.text, fact.context)
+            return await self._verify_by_probability(page, topic, fact)
+        text = make_fact_verification_prompt(topic, page.title, passages, fact)
         support = await self._verify_by_prompt(text, ask)
         if self.npm is None or support.prediction != 1:
             return support
         # As in the original, the probability is looked at only where the LLM says True.
-        probability = await asyncio.to_thread(self.npm.compute_fact_probability, page, topic, fact.text)
+        probability = await asyncio.to_thread(self.npm.compute_fact_probability, page, topic, fact)
         if probability is None:  # no word to ask for: the LLM's verdict stands
             return replace(support, raw=f"{support.raw}\n[npm undefined]")
         supported = probability > self.npm.threshold

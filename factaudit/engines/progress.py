@@ -6,7 +6,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.evaluators.judging import RETRIED_STATUSES
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
 from factaudit.text.progress_lines import ProgressLines
@@ -60,7 +59,7 @@ class ResponseCallCounter:
     async def ask(self, llm: ChatModelProtocol, request: ChatRequest) -> ChatReply:
         """Ask, and count."""
         reply = await llm.ask(request)
-        self.n_calls += not isinstance(llm, RuleDecomposer)
+        self.n_calls += 1
         self.has_failed_calls |= reply.status in RETRIED_STATUSES
         self._bar.count_reply(reply)
         return reply

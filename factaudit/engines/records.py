@@ -44,8 +44,8 @@ class SentenceDecomposition:
 class DecompositionRecord:
     """A response's sentences and facts in order.
 
-    n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit. n_filtered: facts that the filter by
-    entities removed.
+    n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit. n_filtered: facts outside
+    the core, where the core alone is kept.
     """
 
     abstained: bool = False
@@ -109,14 +109,12 @@ class FactVerificationRecord:
     """A verifier's verdict on one fact and one candidate; ``status`` as in the verdicts table.
 
     A reply that was guessed at has a prediction *and* the status ``unparsed``: it is scored as published, and counted.
-    reason: why the fact is not supported, where somebody asked (`factaudit.engines.unsupported_facts`).
     """
 
     prediction: int | None
     score: float | None
     status: str
     raw: str | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,6 @@ class AtomicFact:
     label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
     title of the page of the person that the group is about. failure_status: the status of the call that should have
     taken the facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
-    atomic: its words before it was rewritten; context: the rewritten form in which it is verified
-    (`factaudit.engines.decontextualization`).
     """
 
     text: str
@@ -44,8 +42,6 @@ class AtomicFact:
     group: str | None = None
     entity: str | None = None
     failure_status: str | None = None
-    atomic: str | None = None
-    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

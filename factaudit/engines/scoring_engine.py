@@ -20,8 +20,6 @@ from factaudit.arrays.response_facts import IRRELEVANT_RULES
 from factaudit.arrays.response_means import DEFAULT_GAMMA, response_length_penalty
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.abstention import ABSTENTION_DETECTORS, does_response_abstain
-from factaudit.engines.decontextualization import check_decontextualization, decontextualize_facts
-from factaudit.engines.entity_filter import SpacyEntityFactFilter
 from factaudit.engines.fact_decomposition import (
     MAX_FACTS,
     DecompositionDemonstrations,
@@ -73,12 +71,10 @@ class ScoringEngine:
         verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), ``npm`` (the
             nonparametric probability alone), or any evaluator (``rouge2``, ``{"minicheck": {...}}``, one of your own).
             The first one's score is *the* score; the others stand beside it.
-        decomposer: another LLM for decomposing, or `factaudit.engines.rule_decomposer.RuleDecomposer`.
+        decomposer: another LLM for decomposing.
         demos: a file of demonstrations in place of our own.
         prompts: ``original``; for small models ``short`` or ``json`` (`factaudit.engines.reply_formats`).
-        decontextualize: ask for facts whose subjects are no pronouns: True, in the decomposing prompt, as MF does;
-            ``response`` or ``dndscore``, by a call a fact (`factaudit.engines.decontextualization`).
-        entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
+        decontextualize: ask, in the decomposing prompt, for facts whose subjects are no pronouns, as MF does.
         retriever: how passages are chosen. parser: ``strict`` or ``original`` (`factaudit.engines.fact_verification`).
         abstain: ``declines``, ``original``, ``perplexity_ai`` or ``none``.
         core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
@@ -97,8 +93,7 @@ class ScoringEngine:
     decomposer: ChatModelProtocol | None = None
     demos: str | Path | None = None
     prompts: str = ORIGINAL_PROMPTS
-    decontextualize: bool | str = False
-    entity_filter: str | None = None
+    decontextualize: bool = False
     retriever: PassageRetriever = field(default_factory=PassageRetriever)
     parser: str = "strict"
     abstain: str = "declines"
@@ -137,9 +132,7 @@ class ScoringEngine:
         response_length_penalty(1, self.gamma)
         told = (self.parser, self.logprobs, self.npm, self.prompts == JSON_PROMPTS)
         self._verifiers = FactVerifierSet(self.verifiers, self.llm, *told)
-        check_decontextualization(self.decontextualize, self.llm, self._verifiers.builtin_verifiers)
-        self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize is True, self.prompts)
-        self._filter = None if self.entity_filter is None else SpacyEntityFactFilter(self.entity_filter)
+        self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize, self.prompts)
         given = isinstance(self.knowledge, str | Path)
         if given or (self.knowledge is None and self.needs_knowledge and self._verifiers.need_passages):
             self.knowledge = TopicLookup(DocDB(find_knowledge_database(self.knowledge)))  # type: ignore[arg-type]
@@ -309,10 +302,6 @@ class ScoringEngine:
         calls = ResponseCallCounter(bar)
         decomposed = await self._decompose_response(response, calls)
         decomposed = keep_core_facts(decomposed, response.topic) if self.core else decomposed
-        if isinstance(self.decontextualize, str):
-            own = response.facts is None and not self.groups_facts
-            told = (self.get_scored_text(response), self.llm, calls)
-            decomposed = await decontextualize_facts(decomposed, *told, self.decontextualize, removes_repeated=own)
         groupings = await self.group_facts(response, decomposed, calls)
         if response.facts is None:
             decomposed, groupings = remove_facts_repeated_in_groups(decomposed, groupings)
@@ -343,7 +332,6 @@ class ScoringEngine:
             text,
             partial(calls.ask, llm),
             self._demonstrations,
-            filter_facts=None if self._filter is None else self._filter.filter_facts,
             unique_by_sentence=self.groups_facts,
             max_facts=self.max_facts,
             min_characters=self.min_characters,
@@ -371,9 +359,6 @@ class ScoringEngine:
     def _facts_signature(self) -> str:
         llm = self.decomposer or self.llm
         knowledge = self.knowledge if isinstance(self.knowledge, TopicLookup) else None
-        filtered: Row = {} if self._filter is None else {"entities": self._filter.signature}
-        filtered |= {"core": True} if self.core else {}
-        filtered |= {"rewritten": self.decontextualize} if isinstance(self.decontextualize, str) else {}
         return make_signature(
             "facts",
             {
@@ -385,7 +370,7 @@ class ScoringEngine:
                 "retrieval": self.retriever.signature,
                 "missing": None if knowledge is None else knowledge.missing,
                 "knowledge": None if knowledge is None else knowledge.db.signature,
-                **filtered,
+                **({"core": True} if self.core else {}),
                 **self.record_settings(),
             },
         )

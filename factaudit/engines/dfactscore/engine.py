@@ -13,7 +13,6 @@ from factaudit.arrays.entity_linking import LINKING_RULES, NARROW_MARGIN
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.figure_formatting import format_percent
 from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
-from factaudit.engines.decontextualization import describe_decontextualized_facts
 from factaudit.engines.dfactscore.candidate_finder import (
     FINDING_METHODS,
     MAX_CANDIDATES,
@@ -63,7 +62,6 @@ SUMMED_COUNTS = (
     "n_truncated_sentences",
     "n_duplicates",
     "n_cut",
-    "n_filtered",
 )
 #: The figures where no response holds a fact.
 EMPTY_SUMMARY: Row = {"system": ALL_TOGETHER, "n_answered": 0, "respond_ratio": 0.0}
@@ -186,8 +184,6 @@ class DFactScorer(ScoringEngine):
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
         told = build_dfactscore_facts_section(scored.responses, scored.summary, self.max_facts, self.prefilter)
-        if isinstance(self.decontextualize, str):
-            told["text"] += describe_decontextualized_facts(scored.records)
         merged = build_dfactscore_paragraphs_section(scored.responses)
         return [told, *([merged] if merged else [])]
 

@@ -116,7 +116,6 @@ def build_linked_biography_rows(
                 "n_truncated_sentences": sum(sentence.truncated for sentence in told.sentences),
                 "n_duplicates": told.n_duplicates,
                 "n_cut": told.n_cut,
-                "n_filtered": told.n_filtered,
                 "sentences": [sentence.text for sentence in told.sentences],
                 "facts": [] if one is None else _make_linked_biography_fact_rows(one, irrelevant),
             }

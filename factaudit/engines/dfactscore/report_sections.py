@@ -37,7 +37,6 @@ def build_dfactscore_facts_section(
             ("n_left_out_sentences", "headings, rules, code and talk to the user, of which no facts were asked"),
             ("n_truncated_sentences", "decompositions that broke off at the limit of tokens"),
             ("n_cut", f"facts cut beyond {max_facts} a response"),
-            ("n_filtered", "facts of replies that the entity filter removed"),
         )
         if summary[key]
     ]

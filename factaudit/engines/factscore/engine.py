@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_figure_range, format_percent
 from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, list_assistant_turn_responses
-from factaudit.engines.decontextualization import describe_decontextualized_facts
 from factaudit.engines.factscore.report_sections import (
     build_factscore_facts_section,
     build_factscore_unsupported_section,
@@ -37,29 +35,20 @@ from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_corou
 from factaudit.text.display_text import format_count
 
 #: What a summary has besides the audit's figures.
-_SUMMARY_KEYS = ("systems", "evaluators", "n_topics_without_page", "unsupported_reasons")
+_SUMMARY_KEYS = ("systems", "evaluators", "n_topics_without_page")
 
 
 @dataclass
 class FactScorer(ScoringEngine):
     """FActScore of responses.
 
-    explain_unsupported: ask what the whole page says of each fact that was found unsupported
-    (`factaudit.engines.unsupported_facts`).
-
     >>> scorer = FactScorer("wiki.db", Client("gpt-4o-mini"))  # doctest: +SKIP
     >>> scorer.score(["Ada Lovelace"], ["Ada Lovelace was a mathematician."])["score"]  # doctest: +SKIP
     """
 
-    explain_unsupported: bool = False
     name: ClassVar[str] = "factscore"
     title: ClassVar[str] = "FActScore"
     needs_knowledge: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.explain_unsupported:
-            self._verifiers = replace(self._verifiers, explains=True)
 
     def score(self, topics: Sequence[str], outputs: Sequence[str], **options: Any) -> Row:
         """Score texts; topic and text at the same position belong together. ``options``: of `score_responses`.
@@ -104,9 +93,6 @@ class FactScorer(ScoringEngine):
         rows = build_factscore_response_rows(made, self.names, self.gamma)
         summary = summarise_factscore(made, rows, self.names, self.gamma, self.intervals)
         summary["n_topics_without_page"] = len(list_topics_without_page(rows))
-        if self.explain_unsupported:
-            reasons = (one.reason for record in made.records for one in record.supports.get(self.names[0], ()))
-            summary["unsupported_reasons"] = dict(Counter(sorted(filter(None, reasons))))
         return ScoredResponseRecords(
             made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records
         )
@@ -121,8 +107,6 @@ class FactScorer(ScoringEngine):
         told = build_factscore_facts_section(
             scored.responses, scored.summary, max_facts=self.max_facts, parser=self.parser, irrelevant=self.irrelevant
         )
-        if isinstance(self.decontextualize, str):
-            told["text"] += describe_decontextualized_facts(scored.records)
         first = build_factscore_unsupported_section(scored.responses, self.names[0])
         return [told, *([first] if first else [])]
 
@@ -143,9 +127,6 @@ class FactScorer(ScoringEngine):
         ]
         if lost := summary["n_topics_without_page"]:
             lines.append(f"no page for {format_count(lost, 'topic')}")
-        if reasons := summary.get("unsupported_reasons"):
-            told = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items())
-            lines.append(f"not supported {sum(reasons.values()):,}: {told}")
         return lines
 
     def _format_score_line(self, row: Row) -> str:
@@ -204,9 +185,6 @@ class FactScorer(ScoringEngine):
         if page is None:
             return CandidatePageSearchRecord((CandidatePageRecord(None, status, reason),), (None,))
         return CandidatePageSearchRecord((CandidatePageRecord(page.title, title_match=page.title_match),), (page,))
-
-    def _record_signature(self) -> str:
-        return super()._record_signature() + ("\nexplained" if self.explain_unsupported else "")
 
     async def _add_asked_topics(self, responses: Sequence[Response]) -> list[Response]:
         """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""

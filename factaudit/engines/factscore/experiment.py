@@ -17,8 +17,7 @@ from factaudit.engines.engine_settings import (
 )
 from factaudit.engines.fact_verification import NO_CONTEXT
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.score_variants import ScoreVariantRun, list_score_variants
-from factaudit.engines.factscore.variant_cost import check_variants_share_replies
+from factaudit.engines.factscore.score_variants import list_score_variants, make_variant_scoring
 from factaudit.engines.scoring_run import score_response_files
 from factaudit.errors import UsageError
 from factaudit.results import Results
@@ -30,16 +29,14 @@ class FactScoreSettings(EngineSettings):
 
     conversation: the files hold conversations, of which each turn of the assistant is scored
     (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
-    variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], decomposer: [rules]}``).
+    variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], parser: [original]}``).
     """
 
     responses: list[str] = Field(min_length=1)
     conversation: bool = False
     topic: str | None = Field(default=None, pattern=r"\S")
     variants: dict[str, list[Any]] = Field(default_factory=dict)
-    explain_unsupported: bool = False
     PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
-    PASSED: ClassVar[tuple[str, ...]] = (*EngineSettings.PASSED, "explain_unsupported")
 
     @model_validator(mode="after")
     def _check_variants(self) -> FactScoreSettings:
@@ -86,8 +83,10 @@ def run_factscore_experiment(
     scorer, scorers = build_factscore_variant_scorers(experiment, out, say)
     varied: dict[str, Any] = {}
     if scorers:
-        variants = ScoreVariantRun(scorer, scorers, experiment.max_cost, say, progress)
-        varied = {"callers": variants.callers, "extend_results": variants.score_variants}
+        varied["extend_results"] = make_variant_scoring(scorer, scorers, say, progress)
+        varied["callers"] = [
+            (f"{name}: {caller}", client) for name, one in scorers.items() for caller, client in one.counted_clients
+        ]
     results = score_response_files(
         block.responses,
         scorer,
@@ -120,5 +119,6 @@ def build_factscore_variant_scorers(
     first = make_scorer(block, say)
     varied = {one.name: make_scorer(one.block, lambda text: None) for one in list_score_variants(block)}
     for scorer in (first, *varied.values()) if varied else ():
-        check_variants_share_replies(scorer)  # before anything is paid
+        if any(one and getattr(one, "cache", None) is None for one in (scorer.llm, scorer.decomposer)):
+            raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
     return first, varied

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.retrieval import REASON_COLUMN
 from factaudit.text.display_text import format_count
 
 #: Responses that the report shows, each with so many of the facts that were found unsupported.
@@ -44,7 +43,7 @@ def build_factscore_facts_section(
             + (f", and {summary['n_cut']:,} cut beyond {max_facts} a response." if summary["n_cut"] else ".")
         )
     if summary["n_filtered"]:
-        text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
+        text.append(f"Of the facts of the replies, {summary['n_filtered']:,} outside the core were left out.")
     if n_left_out := summary["n_left_out_sentences"]:
         text.append(
             f"{format_count(n_left_out, 'line')} of the responses only lay them out or talk to the user (headings, "
@@ -82,11 +81,7 @@ def build_factscore_unsupported_section(responses: Sequence[Row], verifier_name:
     rows = []
     for row in judged[:MAX_SHOWN_RESPONSES]:
         facts = [fact for sentence in row["sentences"] for fact in sentence["facts"]]
-        unsupported = [
-            fact["text"] + (f" ({fact[REASON_COLUMN]})" if REASON_COLUMN in fact else "")
-            for fact in facts
-            if fact["verdicts"][verifier_name]["prediction"] == 0
-        ]
+        unsupported = [fact["text"] for fact in facts if fact["verdicts"][verifier_name]["prediction"] == 0]
         more = len(unsupported) - MAX_SHOWN_FACTS
         shown = unsupported[:MAX_SHOWN_FACTS] + ([f"and {more:,} more"] if more > 0 else [])
         share = f"{row['n_supported']} of {row['n_facts']}"

@@ -12,7 +12,6 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.factscore import compute_factscore_audit
-from factaudit.audit.retrieval import REASON_COLUMN
 from factaudit.engines.records import ResponseRecord, SentenceDecomposition, VerifiedResponseRecords
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -130,11 +129,10 @@ def _make_factscore_sentence_rows(
     record: ResponseRecord, claim_ids: Sequence[str], verdicts: dict[str, dict[str, Row]]
 ) -> list[Row]:
     facts: list[list[Row]] = [[] for _ in record.decomposed.sentences]
-    reasons = [one.reason for one in next(iter(record.supports.values()), ())] or [None] * len(claim_ids)
-    for fact, claim_id, reason in zip(record.decomposed.facts, claim_ids, reasons, strict=True):
+    for fact, claim_id in zip(record.decomposed.facts, claim_ids, strict=True):
         told = {name: given[claim_id] for name, given in verdicts.items()}
         row = {"text": fact.text, "label": fact.label, "claim_id": claim_id, "verdicts": told}
-        facts[fact.sentence or 0].append(row | ({REASON_COLUMN: reason} if reason else {}))
+        facts[fact.sentence or 0].append(row)
     return [
         _make_factscore_sentence_row(one) | {"facts": own}
         for one, own in zip(record.decomposed.sentences, facts, strict=True)

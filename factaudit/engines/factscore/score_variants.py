@@ -18,24 +18,21 @@ from factaudit.audit.core.figure_formatting import format_figure_range, format_p
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.sensitivity import BASE_VARIANT
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.variant_cost import VariantCostForecast
 from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import Response
+from factaudit.engines.scoring_run import ResultsExtension
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.settings import LLMSettings
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
-from factaudit.text.display_text import format_count
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
-    *("decomposer", "demos", "prompts", "decontextualize", "core", "entity_filter"),
+    *("decomposer", "demos", "prompts", "decontextualize", "core"),
     *("max_facts", "min_characters", "abstain"),
     *("knowledge", "passage_tokens", "retrieval", "retrieval_model", "k"),
     *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),
 )
-#: What the base alone does.
-_BASE_ALONE: dict[str, Any] = {"variants": {}, "explain_unsupported": False}
 #: The score's name among the evaluators of the tables of variants: what is varied is the whole pipeline.
 METRIC_NAME = "FActScore"
 
@@ -66,7 +63,7 @@ def list_score_variants(block: Any) -> list[ScoreVariant]:
             name = f"{key}={_format_variant_setting_value(chosen, is_path=key in block.PATHS)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
-            found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, **_BASE_ALONE}))
+            found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, "variants": {}}))
     if block.variants and not found:
         raise UsageError("variants: all values are those of the base")
     return list(found.values())
@@ -92,90 +89,44 @@ def _format_variant_setting_value(value: Any, is_path: bool) -> str:
     return Path(value).name if is_path else f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-@dataclass(frozen=True)
-class ScoreVariantRun:
-    """The base and its variants, ready to score: what a scoring run calls to add the audits of sensitivity.
+def make_variant_scoring(
+    base: FactScorer, scorers: Mapping[str, FactScorer], say: Callable[[str], None], progress: bool = False
+) -> ResultsExtension:
+    """What a scoring run calls to score the variants as well, and to add the audits that compare them with the base.
 
-    max_cost: of the whole run, in US dollars. say: told of the cost before it arises, and of the figures.
+    say: told of the figures, a line per variant.
     """
 
-    base: FactScorer
-    scorers: Mapping[str, FactScorer]
-    max_cost: float | None
-    say: Callable[[str], None]
-    progress: bool = False
-
-    @property
-    def callers(self) -> list[tuple[str, Any]]:
-        """The clients of all variants, each with the name under which the run lists its calls."""
-        return [
-            (f"{name}: {caller}", client)
-            for name, one in self.scorers.items()
-            for caller, client in one.counted_clients
-        ]
-
     def score_variants(
-        self, responses: Sequence[Response], scored: ScoredResponseRecords, journal: Path
+        responses: Sequence[Response], scored: ScoredResponseRecords, journal: Path
     ) -> Callable[[Results, Path], None]:
-        """Foretell what the variants cost, then score them; gives what adds them to the run's results."""
-        forecast = VariantCostForecast(self.base, self.scorers, responses)
-        told = forecast.foretell()
-        self._say_costs(told, " if all facts are new" if forecast.decompositions_are_open else "")
-        if forecast.decompositions_are_open:
-            told = forecast.foretell(decomposing=True)
-            self._say_costs(told, " now that the facts are known")
-        records = {
-            name: one.score_responses(responses, journal=journal, progress=self.progress)
-            for name, one in self.scorers.items()
-        }
-        costs = [row | _sum_client_usage(self.scorers[row["variant"]]) for row in told]
+        records = {BASE_VARIANT: scored}
+        for name, one in scorers.items():
+            records[name] = one.score_responses(responses, journal=journal, progress=progress)
 
         def add_audits(results: Results, folder: Path) -> None:
-            first = {BASE_VARIANT: self.base.names[0], **{name: one.names[0] for name, one in self.scorers.items()}}
-            claims, verdicts = _stack_variant_fact_tables({BASE_VARIANT: scored, **records}, first)
+            first = {name: one.names[0] for name, one in {BASE_VARIANT: base, **scorers}.items()}
+            claims, verdicts = _stack_variant_fact_tables(records, first)
             write_table(claims, folder / "variant_claims.parquet")
             write_table(verdicts, folder / "variant_verdicts.parquet")
-            gammas = {name: one.gamma for name, one in self.scorers.items() if one.gamma != self.base.gamma}
-            options = {"gamma": self.base.gamma} | ({"gammas": gammas} if gammas else {})
+            gammas = {name: one.gamma for name, one in scorers.items() if one.gamma != base.gamma}
             more = compare(
                 claims,
                 verdicts,
-                audits=[{"sensitivity": options}, "retrieval"],
-                replicates=self.base.replicates,
-                seed=self.base.seed,
-                confidence=self.base.confidence,
+                audits=[{"sensitivity": {"gamma": base.gamma, **({"gammas": gammas} if gammas else {})}}, "retrieval"],
+                replicates=base.replicates,
+                seed=base.seed,
+                confidence=base.confidence,
             )
             results.audits.update({name: rows for name, rows in more.audits.items() if rows})
             results.finding_rows.extend(more.finding_rows)
-            results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in self.scorers.items()}
-            results.sections.append(_build_variant_costs_section(costs))
+            results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in scorers.items()}
             for line in _format_variant_score_table(more.audits["sensitivity"]):
-                self.say(line)
+                say(line)
 
         return add_audits
 
-    def _say_costs(self, foretold: Sequence[Row], condition: str) -> None:
-        """Say what the variants cost in all. Raises `UsageError` where the limit does not allow it."""
-        calls = sum(row["calls"] for row in foretold)
-        costs = [row["cost"] for row in foretold]
-        cost = None if None in costs else sum(costs)
-        dollars = "at a price that is not known" if cost is None else f"${cost:,.4f}"
-        told = f"about {format_count(calls, 'call')}, {dollars}{condition}" if calls else "which ask models nothing new"
-        self.say(f"variants  {len(foretold):>9,}, {told}")
-        budgets = (getattr(client, "budget", None) for _, client in self.callers)
-        spent = max((one.spent for one in budgets if one is not None), default=0.0)
-        paid = sum(_sum_client_usage(one)["paid"] or 0.0 for one in self.scorers.values())  # part of what is spent
-        if cost is not None and self.max_cost is not None and spent - paid + cost > self.max_cost:
-            raise UsageError(
-                f"the variants would cost ${cost:,.4f}, and ${spent:,.4f} of max_cost ({self.max_cost:g}) are spent: "
-                "raise max_cost, or vary less; what is done is kept"
-            )
-
-
-def _sum_client_usage(scorer: FactScorer) -> Row:
-    usages = list({id(client.usage): client.usage for _, client in scorer.counted_clients}.values())
-    costs = [one.cost for one in usages]
-    return {"paid_calls": sum(one.calls for one in usages), "paid": None if None in costs else sum(costs)}
+    return score_variants
 
 
 def _stack_variant_fact_tables(
@@ -192,19 +143,6 @@ def _stack_variant_fact_tables(
         check(pd.concat(parts, ignore_index=True).astype({"claim_id": object}))
         for check, parts in ((validate_claims, claims), (validate_verdicts, verdicts))
     )
-
-
-def _build_variant_costs_section(cost_rows: Sequence[Row]) -> Row:
-    lines = [
-        f"{row['variant']}: foretold {format_count(row['calls'], 'call')} ({_format_dollars(row['cost'])}), made "
-        f"{row['paid_calls']:,} ({_format_dollars(row['paid'])})."
-        for row in cost_rows
-    ]
-    return {"title": "What the variants cost", "text": lines, "table": None, "figure": None}
-
-
-def _format_dollars(dollars: float | None) -> str:
-    return "price not known" if dollars is None else f"${dollars:,.4f}"
 
 
 def _format_variant_score_table(score_rows: Sequence[Row]) -> list[str]:
