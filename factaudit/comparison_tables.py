@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +15,6 @@ import pyarrow as pa
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.row_table import RowTable
 from factaudit.audit import list_computable_audits
-from factaudit.audit.chunking import CHUNKED_PREFIX
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import run_audit_checks
@@ -27,7 +26,6 @@ from factaudit.signature import hash_texts, make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import count_labels_by_grade, list_annotator_judgements, relabel_claims_by_annotations
 from factaudit.tables.digest import compute_table_digest
-from factaudit.text.chunk_sizes import infer_words_per_chunk
 from factaudit.version import __version__
 
 
@@ -36,15 +34,13 @@ class ComparisonTables:
     """All that `compare` needs of claims and verdicts: whoever has this can let go of the verdicts.
 
     tables_digest: of what was joined; evaluator_order: that of their verdicts; graded_labels: how people's grades
-    became labels (`count_labels_by_grade`); chunk_sizes: of evaluators that read chunks the words in one, where their
-    verdicts have a score of each.
+    became labels (`count_labels_by_grade`).
     """
 
     judged: Judgements
     tables_digest: str
     evaluator_order: Sequence[str]
     graded_labels: Sequence[Row] = ()
-    chunk_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def join(
@@ -78,27 +74,7 @@ class ComparisonTables:
         _release_unused_memory()
         digest = hash_texts(*map(compute_table_digest, read), *label_rules)
         order = list(verdict_table["evaluator"].unique())
-        sizes = _infer_chunk_sizes(table, verdict_table)
-        return cls(judged, digest, order, count_labels_by_grade(table, annotations), sizes)
-
-
-def _infer_chunk_sizes(claims: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, int]:
-    """By chunked evaluator the words in a chunk, where its verdicts have several chunks' scores."""
-    if "chunk_scores" not in verdicts:
-        return {}
-    scored = verdicts[verdicts["chunk_scores"].notna() & (verdicts["repeat"] == 0)]
-    scored = scored[scored["evaluator"].astype(str).str.startswith(CHUNKED_PREFIX)]
-    known: list[tuple[dict[str, int], int | None]] = []
-    sizes = {}
-    for evaluator, part in scored.groupby("evaluator", observed=True):
-        docs = part[["claim_id"]].merge(claims[["claim_id", "doc"]], how="left")["doc"]
-        pairs = zip(docs, part["chunk_scores"], strict=True)
-        n_chunks = {doc: len(scores) for doc, scores in pairs if isinstance(doc, str)}
-        size = next((size for of, size in known if of == n_chunks), None) or infer_words_per_chunk(n_chunks)
-        known.append((n_chunks, size))
-        if size is not None:
-            sizes[str(evaluator)] = size
-    return sizes
+        return cls(judged, digest, order, count_labels_by_grade(table, annotations))
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def compare(
         chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
-            chosen[name] = complete(options, signatures or {}, ready.chunk_sizes)
+            chosen[name] = complete(options, signatures or {})
     settings = AuditRunSettings(
         ready.tables_digest,
         title,

@@ -45,7 +45,6 @@ NOT_RUN = {
     "factaudit view": "serves until it is stopped",
     "factaudit demo": "tests/test_start.py runs it",
     "convert tofueval --out": "needs all published files of the format",
-    "knowledge build wikimedia": "needs the hub",
     "published.yaml": "needs published files",
     "minicheck": "needs the extra [hf] and weights",
     "--on ray": "needs a cluster",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,12 +16,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from factaudit.errors import FactauditError, InputError, UsageError
@@ -599,56 +595,3 @@ def test_accents_may_be_written_either_way(tmp_path: Path) -> None:
         page = db.find("Toma\u0301s_Quiroga")
     assert page is not None
     assert (page.title, page.title_match) == ("Tom\u00e1s Quiroga", "normalised")
-
-
-# --------------------------------------------------------------------------------------------------- the hub's pages
-
-
-def test_wikipedia_is_built_from_the_hub_a_file_at_a_time_and_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
-) -> None:
-    shards = {}
-    for number in range(2):
-        table = pa.table({
-            "id": ["1", "2", "3"],
-            "title": [f"Page {number}", f"Blank {number}", f"Other {number}"],
-            "text": [f"text of {number}", " ", "more"],
-        })  # fmt: skip
-        path = tmp_path / f"{number}.parquet"
-        pq.write_table(table, path)
-        shards[f"20231101.en/train-0000{number}-of-00002.parquet"] = path
-    downloaded: list[str] = []
-    broken = True
-
-    def dataset_info(self: object, name: str, **options: Any) -> Any:
-        assert name == "wikimedia/wikipedia"
-        assert len(options["revision"]) == 40
-        names = [*shards, "20231101.de/train-00000-of-00001.parquet", "README.md"]
-        sizes = {name: path.stat().st_size for name, path in shards.items()}
-        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=one, size=sizes.get(one, 7)) for one in names])
-
-    def download(name: str, file: str, *, local_dir: str, **options: Any) -> str:
-        if broken and file.endswith("1-of-00002.parquet"):
-            raise ConnectionError("the line is down")
-        downloaded.append(file)
-        return shutil.copy(shards[file], local_dir)
-
-    hub = SimpleNamespace(HfApi=type("HfApi", (), {"dataset_info": dataset_info}), hf_hub_download=download)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    out = tmp_path / "built" / "wiki.db"
-    code, _, err = call("knowledge", "build", "wikimedia/wikipedia", "--out", out)
-    assert code == 1
-    assert "could not be read from the hub (the line is down); run the command again to go on" in err
-    assert not out.exists()
-    broken = False
-    code, said, _ = call("knowledge", "build", "wikimedia/wikipedia", "--out", out)
-    assert code == 0
-    assert "2 files, 0.0 GB" in said
-    assert "4 pages in 4 passages" in said
-    with DocDB(out) as built:
-        assert list(built.titles()) == ["Other 0", "Other 1", "Page 0", "Page 1"]
-        assert built.info()["source"] == "wikimedia/wikipedia/20231101.en"
-    assert [one.name for one in out.parent.iterdir()] == ["wiki.db"]
-    code, _, err = call("knowledge", "build", "wikimedia/wikipedia", "--out", tmp_path / "no.db", "--offline")
-    assert code == 1
-    assert "is not fetched: offline" in err

@@ -113,16 +113,3 @@ def test_chunks_are_those_that_the_signature_tells_of():
     ):
         found = compare(claims, verdicts, audits=[{"chunking": options}], signatures={"chunked-e": signature})
         assert [row["chunk_size"] for row in found.audits["chunking"]] == [size, size]
-
-
-def test_chunks_are_those_that_the_verdicts_have_scores_of():
-    """A file of verdicts has no signature: chunks of two words were taken for chunks of 500."""
-    claims, verdicts = tables(
-        [{"label": 1, "doc": "One two. Three four.", "e": 1, "chunked-e": 0}] * 2, ["e", "chunked-e"]
-    )
-    scores = verdicts["evaluator"].map({"e": None, "chunked-e": [0.2, 0.1]})
-    scored = verdicts.assign(chunk_scores=scores.where(scores.notna(), None))
-    found = compare(claims, scored, audits=["chunking", "chunking_rates"])
-    assert [row["chunk_size"] for name in found.audits for row in found.audits[name]] == [2] * 6
-    said = compare(claims, scored, audits=[{"chunking": {"size": 3}}]).audits["chunking"]
-    assert [row["chunk_size"] for row in said] == [3, 3]

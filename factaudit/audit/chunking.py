@@ -277,13 +277,11 @@ def _explain_chunking_row(row: Row, chunk_size: int, n_compared: int) -> str | N
     return "no claim has all that it shares with its document in one chunk"
 
 
-def _add_chunk_sizes_of_evaluators(
-    options: dict[str, Any], signatures: Mapping[str, str], shown_sizes: Mapping[str, int]
-) -> dict[str, Any]:
+def _add_chunk_sizes_of_evaluators(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
     """With the words in the chunks of evaluators that are `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator` and
-    count words; of others those that their verdicts show."""
+    count words."""
     made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
-    sizes = dict(shown_sizes) | {name: int(found[1]) for name, found in made.items() if found}
+    sizes = {name: int(found[1]) for name, found in made.items() if found}
     return {**options, "sizes": sizes} if sizes and not {"size", "sizes"} & set(options) else options
 
 
@@ -293,8 +291,7 @@ _FLIPS_DESCRIPTION = "shares of `n` that only the evaluator, and only its chunke
 _CHUNKING_OPTIONS = {
     "by": "columns of the claims",
     "pairs": "from an evaluator to its chunked counterpart; by default every X with `chunked-X`",
-    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own, and so do "
-    "verdicts with `chunk_scores`",
+    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own",
     "sizes": "`{CHUNKED: words}`, of chunked evaluators that have another",
 }
 

@@ -10,7 +10,6 @@ import click
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.terminal import print_line
-from factaudit.errors import UsageError
 from factaudit.text.progress_lines import ProgressLines
 
 
@@ -42,36 +41,18 @@ def knowledge_group() -> None:
 @click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
 @options.OFFLINE_OPTION
 def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
-    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed.
-
-    SOURCE may be `wikimedia/wikipedia`: the English Wikipedia of November 2023 from the Hugging Face hub.
-    """
+    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
     from tqdm import tqdm
 
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.knowledge.hub_pages import HUB_WIKIPEDIA, find_wikipedia_snapshot
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
-    from factaudit.publications.fetching import MAX_UNASKED_BYTES, confirm_download
 
     check_outputs_do_not_replace_inputs([source], out, f"{out}.partial")
-    snapshot = None
-    if source.as_posix() == HUB_WIKIPEDIA and not source.exists():
-        snapshot = find_wikipedia_snapshot(out.parent)
-        # Measured: 48 MB of text a second; the hub's files hold about twice their size.
-        minutes = max(1, round(snapshot.total_bytes / 24e6 / 60))
-        print_line(
-            f"fetching  {snapshot.name}: {len(snapshot.files)} files, {snapshot.total_bytes / 1e9:.1f} GB, one by one; "
-            f"text under CC BY-SA and GFDL. Beside the download: about {minutes} minutes of computing; {out} takes "
-            f"about {2 * snapshot.total_bytes / 1e9:.0f} GB"
-        )
-        confirm = confirm_download.get()
-        if confirm is not None and snapshot.total_bytes > MAX_UNASKED_BYTES and not confirm("Fetch it?"):
-            raise UsageError("nothing was fetched")
-    total_bytes = snapshot.total_bytes if snapshot else source.stat().st_size if source.is_file() else None
+    total_bytes = source.stat().st_size if source.is_file() else None
     lines = ProgressLines("knowledge", "MB read", shown=True)
     with tqdm(total=total_bytes, unit="B", unit_scale=True, disable=None) as bar:
         told = build_knowledge_source(
-            snapshot or source,
+            source,
             out,
             passage_tokens=passage_tokens,
             tokenizer=tokenizer,

@@ -16,7 +16,6 @@ from typing import Any
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.files import delete_unheld_folder, hold_folder_lock, open_input_file
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
-from factaudit.knowledge.hub_pages import WikipediaSnapshot
 from factaudit.knowledge.json_lines import parse_knowledge_json_line
 from factaudit.signature import hash_texts
 from factaudit.version import __version__
@@ -27,7 +26,7 @@ _PAGES_PER_TRANSACTION = 2000  # pages per transaction: what a killed build has 
 
 
 def build_knowledge_source(
-    source: str | Path | WikipediaSnapshot,
+    source: str | Path,
     out: str | Path,
     *,
     passage_tokens: int = PASSAGE_TOKENS,
@@ -37,9 +36,9 @@ def build_knowledge_source(
     """Make an SQLite knowledge source (`factaudit.knowledge.docdb`) from JSONL (also ``.gz``), streaming.
 
     A line is ``{"title", "text"}`` (a text, or a list of paragraphs), ``{"title", "passages"}`` (kept as they are) or
-    ``{"title", "redirect"}`` (another title for a page); a `WikipediaSnapshot` has the first kind. The first page of a
-    title is kept; the others are counted. The work goes to ``OUT.partial``, which takes its name when it is whole; a
-    build that was killed goes on where it was, if the source and the settings are the same.
+    ``{"title", "redirect"}`` (another title for a page). The first page of a title is kept; the others are counted. The
+    work goes to ``OUT.partial``, which takes its name when it is whole; a build that was killed goes on where it was,
+    if the source and the settings are the same.
 
     Args:
         passage_tokens: tokens per passage of a text.
@@ -51,10 +50,8 @@ def build_knowledge_source(
     Raises `InputError` naming the line of a bad one.
     """
     target = Path(out)
-    hub = source if isinstance(source, WikipediaSnapshot) else None
-    path = Path(hub.name) if hub is not None else Path(source)  # type: ignore[arg-type]
-    if hub is None:
-        open_input_file(path).close()
+    path = Path(source)
+    open_input_file(path).close()
     if passage_tokens < 1:
         raise FactauditError(f"a passage holds at least 1 token, found passage_tokens {passage_tokens}")
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
@@ -62,11 +59,11 @@ def build_knowledge_source(
         "made_by": f"factaudit {__version__}",
         "tokenizer": tokenizer or "white space",
         "passage_tokens": passage_tokens,
-        "source": path.name if hub is None else hub.name,
-        "source_bytes": path.stat().st_size if hub is None else hub.total_bytes,
+        "source": path.name,
+        "source_bytes": path.stat().st_size,
     }
     # A whole checksum would read a dump twice: the size and both ends tell one file from another.
-    fingerprint = _hash_first_and_last_bytes_of_knowledge_file(path) if hub is None else hub.fingerprint
+    fingerprint = _hash_first_and_last_bytes_of_knowledge_file(path)
     task = hash_texts(json.dumps(told, sort_keys=True), fingerprint)
     with _hold_unfinished_knowledge_database(target, task) as (connection, state):
 
@@ -74,12 +71,7 @@ def build_knowledge_source(
             state["n_texts"] += 1
             return cut(parts)
 
-        batches = (
-            _read_knowledge_line_batches(path, state)
-            if hub is None
-            else hub.read_batches(state["offset"], state["line"], _PAGES_PER_TRANSACTION)
-        )
-        for offset, line_number, batch in batches:
+        for offset, line_number, batch in _read_knowledge_line_batches(path, state):
             pages: list[tuple[str, str]] = []
             redirects: list[tuple[str, str]] = []
             for number, line in batch:
@@ -97,7 +89,7 @@ def build_knowledge_source(
             connection.executemany("INSERT OR REPLACE INTO build VALUES (?, ?)", state.items())
             connection.commit()
             if show_progress is not None:
-                show_progress(offset if hub is None else hub.count_bytes_before(offset), state["n_pages"])
+                show_progress(offset, state["n_pages"])
         if not state["n_pages"]:
             raise InputError(str(path), [Problem("the file has no page")])
         told |= {key: state[key] for key in ("n_pages", "n_passages", "n_duplicates")}

@@ -305,8 +305,8 @@ class Audit:
     counts: Literal["margins", "joint"] | None = None
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judgements], bool] | None = None
-    #: The options that evaluators bring: from those given and, by evaluator, its signature and the words in a chunk.
-    complete: Callable[[dict[str, Any], Mapping[str, str], Mapping[str, int]], dict[str, Any]] | None = None
+    #: The options that evaluators bring: from those given and, by evaluator, its signature.
+    complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
     #: Where its rows are a product (pairs of systems; calibrations × systems): what ``results.json`` has of them.
     summary: AuditProductTableSummary | None = None
     #: The rows that the report's table and figures show, and a note on where the others are; None: all.
