@@ -30,8 +30,6 @@ def facts():
                 "entity": title,
                 "sentence": "Ada ran. Ben sat.",
                 "cited": "1,2" if title == "A" else "1",
-                "found_by": "titles" if title == "A" else "both",
-                "candidate_rank": 1 if title == "A" else 2,
             }
             verdicts = {name: int((number % 3 == 0) == (title == "A")) for name in EVALUATORS}
             yield row | fact | verdicts | {"claim_id": f"{number}{title}"}

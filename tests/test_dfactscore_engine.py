@@ -213,53 +213,29 @@ def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: TopicLook
     assert scored.responses[0]["factscore"] is None
     assert scored.verdicts["status"].tolist() == ["skipped"]
     assert scored.claims["entity"].isna().all()
-    reason = "no candidate entity: no title is like the name; no fact finds a page that holds it"
+    reason = "no candidate entity: no page has this name"
     assert scored.verdicts["raw"].tolist() == [reason]
     assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
 
 
-def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: TopicLookup, tmp_path: Path) -> None:
-    stage = Response("stage", "Nan of Leith", "She was born in Leith in 1901. She flew.", "s")
+def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup, tmp_path: Path) -> None:
     source = tmp_path / "bios.jsonl"
-    lines: list[Row] = [{"name": one.topic, "output": one.output} for one in (stage, *bios(MERGED))]
+    lines: list[Row] = [{"name": "Ann Lee", "output": MERGED}]
     lines.append({"name": "Ann Lee", "output": TOLD_APART, "candidates": ["Ann Lee (diver)"]})
     lines.append({"name": "Zoe Quin", "output": "Zoe Quin sang."})
     source.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0)
+    scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0, max_candidates=1)
     results = score_dfactscore_files(source, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert [row["candidates_from"] for row in rows] == ["passages", "both", "given", "none"]
-    assert (rows[0]["candidates"], rows[0]["factscore"]) == (["Ann Lee (painter)"], 0.5)
+    assert [row["candidates_from"] for row in rows] == ["titles", "given", "none"]
+    assert [row["candidates"] for row in rows] == [["Ann Lee (diver)"], ["Ann Lee (diver)"], []]
+    assert [row["n_candidates_left_out"] for row in rows] == [1, 0, 0]
     told = next(text for text in results.sections[0]["text"] if text.startswith("Whom"))
-    assert "given (1 of 4); pages that its facts find and that hold the name (1 of 4); pages whose titles are" in told
-    assert "(1 of 4); nobody was found, so that their facts have no verdict (1 of 4)." in told
-    by_titles = DFactScorer(knowledge, ScriptedLLM(answer), candidates="titles")
-    (row,) = by_titles.score_responses([stage]).responses
-    assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title is like the name")
-    by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages")
-    (row,) = by_passages.score_responses([Response("r", "Ann Lee diver", MERGED, "s")]).responses
-    assert (row["candidates"], row["candidates_from"]) == (["Ann Lee (diver)"], "passages")
-    assert len({one.signatures["retrieval+scripted"] for one in (scorer, by_titles, by_passages)}) == 3
-
-
-def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
-    knowledge: TopicLookup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage = [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
-    monkeypatch.setattr("factaudit.engines.dfactscore.candidate_finder.MAX_INDEXED_PAGES", 2)
-    assert score(knowledge, ScriptedLLM(answer), stage).responses[0]["candidates_from"] == "passages"
-    monkeypatch.setattr("factaudit.engines.dfactscore.candidate_finder.MAX_INDEXED_PAGES", 1)
-    scored = score(knowledge, ScriptedLLM(answer), [*stage, *bios(MERGED)])
-    reason = (
-        "no candidate entity: no title is like the name; passages are searched in knowledge sources of at most 1 page "
-        "only: give candidates"
-    )
-    assert [row["candidates_from"] for row in scored.responses] == ["none", "titles"]
-    assert scored.responses[0]["reason"] == reason
-    unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
-    assert (set(unscored["status"]), set(unscored["raw"])) == ({"skipped"}, {reason})
+    assert "given (1 of 3); the pages of the name (1 of 3); nobody was found" in told
     with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
-        DFactScorer(TopicLookup(knowledge.db, "error"), ScriptedLLM(answer)).score_responses(stage)
+        DFactScorer(TopicLookup(knowledge.db, "error"), ScriptedLLM(answer)).score_responses(
+            [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
+        )
 
 
 def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> None:
@@ -363,7 +339,7 @@ def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
         ({"verifiers": "unigram", "groupers": ("gven",)}, "did you mean 'given'"),
         ({"verifiers": "unigran", "groupers": ("one-group",)}, "unigram"),
         ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
-        ({"verifiers": "unigram", "groupers": ("one-group",), "candidates": "title"}, "did you mean 'titles'"),
+        ({"verifiers": "unigram", "groupers": ("one-group",), "max_candidates": 0}, "at least 1 candidate, found"),
     ],
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:

@@ -17,7 +17,11 @@ from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE
 from factaudit.engines.engine_settings import open_engine_knowledge_source
 from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
-from factaudit.knowledge.person_names import find_titles_of_same_name, remove_person_title_suffix
+from factaudit.knowledge.person_names import (
+    find_titles_of_same_name,
+    is_title_of_name,
+    remove_person_title_suffix,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,42 @@ def test_the_pages_are_as_described(root: Path) -> None:
     assert sorted(shared.values()) == [1, 1, 2, 2, 2, 3, 3]
     # Each name leads to all its people, by its title alone.
     for name, number in shared.items():
-        assert len(find_titles_of_same_name([name], found)[name]) == number
+        assert len(find_titles_of_same_name([name], zip(found, found, strict=True))[name]) == number
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "is_same"),
+    [
+        ("Tom\u00e1s Quiroga (boxer)", "tomas  quiroga", True),
+        ("Toma\u0301s_Quiroga", "Tomás Quiroga", True),
+        ("Seán O’Casey", "Sean O'Casey", True),
+        ("William J. Sharkey", "W. Sharkey", True),
+        ("William J. Sharkey", "William K. Sharkey", False),
+        ("Jean Jacques Marie Roy", "Jean Marie Roy", True),
+        ("Jean Jacques Marie Roy", "Jean Marie Jacques Roy", False),
+        ("Thomas Seymour, 1st Baron Seymour of Sudeley", "Thomas Seymour", True),
+        ("Martin Luther King Jr.", "Martin Luther King", True),
+        ("Ann Lee (disambiguation)", "Ann Lee", False),
+        ("Madonna (singer)", "Madonna", True),
+        ("Madonna Ciccone", "Madonna", False),
+        ("Bill Sharkey", "William Sharkey", False),
+        ("Алла Пугачёва", "Алла Пугачева", True),
+        ("", "Ann Lee", False),
+        ("(1)", "(1)", False),
+    ],
+)
+def test_a_title_is_of_a_name_where_it_is_the_same_name(title: str, name: str, is_same: bool) -> None:
+    assert is_title_of_name(title, name) is is_same
+    found = find_titles_of_same_name([name], [("Somebody Else", "x"), (title, "page")])[name]
+    assert found == (["page"] if is_same else [])
+
+
+def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_first() -> None:
+    titles = [("A. Lee", "A. Lee"), ("Ann Lee (x)", "Ann Lee (x)"), ("Ann Lee", "Nan Roy"), ("Ann B. Lee", "A. Lee")]
+    assert find_titles_of_same_name(["Ann Lee", "Zoe"], titles) == {
+        "Ann Lee": ["Ann Lee (x)", "Nan Roy", "A. Lee"],
+        "Zoe": [],
+    }
 
 
 def test_the_biographies_are_as_described(root: Path, biographies: list[Response]) -> None:

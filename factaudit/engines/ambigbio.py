@@ -257,7 +257,8 @@ def generate_ambigbio_biographies(
     """
     wanted = list(names)
     prompt = AmbigBioPrompt.load(demos)
-    titles = find_titles_of_same_name([one.name for one in wanted if one.candidates is None], knowledge.titles())
+    asked = [one.name for one in wanted if one.candidates is None]
+    titles = find_titles_of_same_name(asked, ((title, title) for title in knowledge.titles()))
     tasks: list[tuple[AmbigBioName, list[str], list[Row]]] = []
     index = PassageIndex(knowledge.pages(), [one.question for one in wanted]) if whole else None
     for one in wanted:

@@ -29,11 +29,9 @@ def build_fact_claims_table(
     standard's columns: ``sentence``, the fact's; ``response``, all sentences that facts are asked of;
     ``human_supported``, ``human_not_supported``, ``human_irrelevant``: how many facts of the response people
     labelled so, where they did; ``group_NAME``, the groups by each grouper but the first, whose are in ``group``;
-    ``given_entity``, the title of whom the fact's group is about, where somebody has said; ``found_by`` and
-    ``candidate_rank``, how and at which place candidates were found, where nobody gave them
-    (`factaudit.engines.dfactscore.candidate_finder`); ``undecomposed``, 1 where it is a sentence that was not
-    decomposed, and stands for its facts. Of a fact with several candidates, only the row of the one that its group is
-    about has the label.
+    ``given_entity``, the title of whom the fact's group is about, where somebody has said; ``undecomposed``, 1 where it
+    is a sentence that was not decomposed, and stands for its facts. Of a fact with several candidates, only the row of
+    the one that its group is about has the label.
     """
     rows: list[Row] = []
     docs = _PassageTextColumn()
@@ -66,8 +64,6 @@ def build_fact_claims_table(
                 for name, grouping in record.groupings.items():
                     column = "group" if name == first else f"group_{name}"
                     row[column] = None if grouping.groups is None else str(grouping.groups[number] + 1)
-                if record.source not in ("given", "none"):
-                    row |= {"found_by": candidate.found_by, "candidate_rank": place + 1}
                 if len(record.candidates) > 1 and entity != _find_candidate_title(owners[fact.group], record):
                     label = None
             row["label"] = label

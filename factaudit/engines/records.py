@@ -80,7 +80,6 @@ class CandidatePageRecord:
 
     title: None where nothing was found, or looked for. status: that of a fact's verdict where there is no page, with
     the reason. title_match: how the title was found (`KnowledgePage`). other_titles: those that lead to the page.
-    found_by: ``given``, or how the page was found: by ``titles``, by ``passages`` that the facts find, or by ``both``.
     """
 
     title: str | None
@@ -88,12 +87,12 @@ class CandidatePageRecord:
     reason: str | None = None
     title_match: str | None = None
     other_titles: tuple[str, ...] = ()
-    found_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePageSearchRecord:
-    """The pages that a response may be about, None where a candidate has none, and where they are from.
+    """The pages that a response may be about, None where a candidate has none, and where they are from (``given``,
+    ``titles``, ``none``).
 
     n_left_out: pages that were found as well, and left out because there were too many.
     """

@@ -145,8 +145,8 @@ class ScoringEngine:
         """The sentences of a response whose given facts name none."""
         return (response.output,)
 
-    def prepare_responses(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
-        """Look at all responses before any call: what cannot work is said here. journal: as in `make`."""
+    def prepare_responses(self, responses: Sequence[Response]) -> None:
+        """Look at all responses before any call: what cannot work is said here."""
         raise NotImplementedError
 
     async def group_facts(
@@ -237,7 +237,7 @@ class ScoringEngine:
             raise UsageError("there is no response to score")
         if self.decomposer is None and self.llm is None and any(one.facts is None for one in responses):
             raise UsageError("facts are to be had from the responses: that needs an LLM (or give the facts)")
-        self.prepare_responses(responses, journal)
+        self.prepare_responses(responses)
         records = self.make_records(responses, journal, progress)
         claims = build_fact_claims_table(responses, records, self.dataset, self.irrelevant)
         verdicts = build_fact_verdicts_table(claims, records, self._verifiers, journal, progress)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from factaudit.knowledge.bm25 import Bm25Index
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.person_names import is_disambiguation_title
 from factaudit.knowledge.retrieval import remove_special_tokens
-
-#: A knowledge source with more pages is not searched: every word of it would have to be read.
-MAX_INDEXED_PAGES = 50_000
 
 
 class PassageIndex:
@@ -37,15 +32,6 @@ class PassageIndex:
         scores = self._index.get_scores(query)
         found = sorted(self._index.find_matching_texts(query), key=lambda one: (-scores[one], self._owners[one]))
         return [self._owners[one] for one in found[:k]]
-
-    def find_best_pages(self, text: str, k: int) -> set[str]:
-        """The titles of the pages that hold one of the ``k`` best passages, or one as good as the last of them."""
-        query = _split_search_words(text)
-        # In a small source the words that half of the passages have weigh nothing: any word is better than none.
-        holding = sorted(self._index.find_matching_texts(query))
-        scores = self._index.get_scores(query)[holding]
-        least = np.sort(scores)[-k:].min(initial=np.inf) - 1e-9
-        return {self._owners[one][0] for one, score in zip(holding, scores, strict=True) if score >= least}
 
     def _split_passage_words(self, pages: Iterable[KnowledgePage]) -> Iterable[list[str]]:
         for page in pages:

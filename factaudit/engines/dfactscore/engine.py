@@ -14,7 +14,6 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.figure_formatting import format_percent
 from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
 from factaudit.engines.dfactscore.candidate_finder import (
-    FINDING_METHODS,
     MAX_CANDIDATES,
     CandidateFinder,
     keep_candidate_pages_nearest_facts,
@@ -80,9 +79,8 @@ class DFactScorer(ScoringEngine):
         groupers: one or several of `factaudit.engines.dfactscore.fact_grouping.GROUPERS`. The first one's groups are
             scored; the others are compared with it, at no further call but their own.
         group_demos: a file of demonstrations for grouping, in place of our own.
-        candidates: how the candidates of biographies that bring none are found
-            (`factaudit.engines.dfactscore.candidate_finder.CandidateFinder`).
-        max_candidates: how many of those that are found are put to the verifiers, at a call a fact each.
+        max_candidates: how many pages of the name, of biographies that bring no candidates, are put to the verifiers,
+            at a call a fact each (`factaudit.engines.dfactscore.candidate_finder.CandidateFinder`).
         prefilter: put each fact to so many candidates only, found or given (`keep_candidate_pages_nearest_facts`);
             None: to all.
         rule: how groups are linked to entities (`factaudit.arrays.entity_linking.link_groups_to_entities`); the
@@ -93,7 +91,6 @@ class DFactScorer(ScoringEngine):
     dataset: str = "biographies"
     groupers: Sequence[str] = ("llm",)
     group_demos: str | Path | None = None
-    candidates: str | None = None
     max_candidates: int = MAX_CANDIDATES
     prefilter: int | None = None
     rule: str = "argmax"
@@ -109,7 +106,6 @@ class DFactScorer(ScoringEngine):
         for name, values, known in (
             ("grouper", self.groupers, tuple(GROUPERS)),
             ("linking rule", [self.rule], LINKING_RULES),
-            ("way to find candidates", [self.candidates] if self.candidates is not None else [], FINDING_METHODS),
         ):
             for value in values:
                 if value not in known:
@@ -125,7 +121,7 @@ class DFactScorer(ScoringEngine):
             raise UsageError("the grouper 'llm' needs an LLM; without one, give the groups with the facts ('given')")
         self._group_demonstrations = FactGroupingDemonstrations.load(self.group_demos)
         knowledge = self.knowledge if isinstance(self.knowledge, TopicLookup) else None
-        self._finder = CandidateFinder(knowledge, self.candidates, self.max_candidates)
+        self._finder = CandidateFinder(knowledge, self.max_candidates)
 
     @property
     def _group_columns(self) -> dict[str, str]:
@@ -154,7 +150,7 @@ class DFactScorer(ScoringEngine):
         return {
             "groupers": make_signature("groupers", {"names": list(self.groupers), "demos": demos, "llm": llm}),
             "repeated": "removed in groups",
-            "candidates": {"by": self.candidates, "cap": self.max_candidates, "nearest": self.prefilter},
+            "candidates": {"cap": self.max_candidates, "nearest": self.prefilter},
         }
 
     def score_responses(
@@ -245,14 +241,14 @@ class DFactScorer(ScoringEngine):
     def split_given_sentences(self, response: Response) -> tuple[str, ...]:
         return tuple(split_sentences_for_decomposition(self.get_scored_text(response)))
 
-    def prepare_responses(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
+    def prepare_responses(self, responses: Sequence[Response]) -> None:
         """Find the pages of the names, and say what cannot be linked, before any call."""
         if "given" in self.groupers and not all(one.facts for one in responses):
             raise UsageError("the grouper 'given' needs biographies with facts and their groups")
-        self._finder.prepare_responses(responses, journal)
+        self._finder.prepare_responses(responses)
         if self.rule == "given":
             for response in responses:
-                known = self._finder.find_candidates(response, ()).candidates
+                known = self._finder.find_candidates(response).candidates
                 names = {name for one in known for name in (one.title, *one.other_titles)}
                 for fact in response.facts or ():
                     if fact.entity is not None and fact.entity not in names:
@@ -282,7 +278,7 @@ class DFactScorer(ScoringEngine):
 
     def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> CandidatePageSearchRecord:
         """Everybody whom it may be about."""
-        return self._finder.find_candidates(response, decomposed.facts)
+        return self._finder.find_candidates(response)
 
     def _retrieve_passages(
         self, topic: str, decomposed: DecompositionRecord, found: CandidatePageSearchRecord

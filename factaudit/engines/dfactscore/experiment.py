@@ -50,17 +50,14 @@ class DFactScoreSettings(EngineSettings):
 
     Without ``knowledge`` the biographies' own documents are used.
 
-    ``candidates``: how to find the people a biography may be about, where it brings neither candidates nor documents.
-    ``titles``: the pages whose titles and redirects are like the name (honorifics, nicknames, initials, spellings).
-    ``passages``: the pages that hold the best passage for one of its facts, and the name; of knowledge sources of at
-    most 50,000 pages. By default both. ``max_candidates``: at most so many, and so many calls a fact.
-    ``prefilter``: of all candidates, also given ones, put each fact to so many only, those with the nearest passages.
+    The people that a biography may be about, where it brings neither candidates nor documents, are the pages whose
+    title or redirect is the name. ``max_candidates``: at most so many, and so many calls a fact. ``prefilter``: of all
+    candidates, also given ones, put each fact to so many only, those with the nearest passages.
     """
 
     biographies: list[str] = Field(min_length=1)
     groupers: list[Literal["llm", "given", "one-group"]] = Field(default=["llm"], min_length=1)
     group_demos: str | None = None
-    candidates: Literal["titles", "passages"] | None = None
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     prefilter: int | None = Field(default=None, ge=1)
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
@@ -70,7 +67,7 @@ class DFactScoreSettings(EngineSettings):
     annotations: str | None = None
     PATHS: ClassVar[tuple[str, ...]] = (*("biographies", "group_demos", "annotations"), *EngineSettings.PATHS)
     PASSED: ClassVar[tuple[str, ...]] = (
-        *("groupers", "group_demos", "candidates", "max_candidates", "prefilter", "rule", "narrow"),
+        *("groupers", "group_demos", "max_candidates", "prefilter", "rule", "narrow"),
         *EngineSettings.PASSED,
     )
 

@@ -135,9 +135,7 @@ def _describe_dfactscore_candidates(responses: Sequence[Row]) -> str:
     n = Counter(row["candidates_from"] for row in responses)
     ways = (
         ("given", "given"),
-        ("titles", "pages whose titles are like the name"),
-        ("passages", "pages that its facts find and that hold the name"),
-        ("both", "pages whose titles are like the name, and pages that its facts find"),
+        ("titles", "the pages of the name"),
         ("none", "nobody was found, so that their facts have no verdict"),
     )
     told = [f"{words} ({n[way]:,} of {len(responses):,})" for way, words in ways if n[way]]
@@ -150,7 +148,7 @@ def _describe_dfactscore_candidates(responses: Sequence[Row]) -> str:
         )
     if n_cut := sum(row["n_candidates_left_out"] for row in responses):
         many = sum(row["n_candidates_left_out"] > 0 for row in responses)
-        text += f" Of {many:,} biographies {n_cut:,} more pages were found, and left out as the least likely."
+        text += f" Of {many:,} biographies {n_cut:,} more pages of the name were left out."
     return text
 
 

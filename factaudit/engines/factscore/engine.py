@@ -165,7 +165,7 @@ class FactScorer(ScoringEngine):
 
     # ------------------------------------------------------------------------------------------ the one page
 
-    def prepare_responses(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
+    def prepare_responses(self, responses: Sequence[Response]) -> None:
         """Under the policy ``error``, raise for topics without a page."""
         if isinstance(self.knowledge, TopicLookup):
             self.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
