@@ -45,8 +45,6 @@ MADE = [
     ("spelling", "They organised it.", "They organized it."),
     ("letter_case", "The mill closed in 1911.", "THE MILL CLOSED IN 1911."),
     ("white_space", "The old mill closed in 1911.", None),
-    ("clause_order", "When the river fell, the mill closed.", "The mill closed when the river fell."),
-    ("clause_order", "In 1911, the old mill closed.", "The old mill closed in 1911."),
     ("number_changed", "The trial lasted nine weeks.", None),
     ("number_changed", "It sold for $1,200 at the fair.", None),
     ("numbers_exchanged", "It carries 620 passengers and 88 cars.", "It carries 88 passengers and 620 cars."),
@@ -65,9 +63,6 @@ MADE = [
     ("quantity_strengthened", "Some of the boats were late.", "All of the boats were late."),
     ("quantity_strengthened", "The test usually takes an hour.", "The test always takes an hour."),
     ("quantity_strengthened", "The drug may cause nausea.", "The drug will cause nausea."),
-    ("cause_turned", "The flood caused a fire.", "A fire caused the flood."),
-    ("cause_turned", "The mill closed because the river fell.", "The river fell because the mill closed."),
-    ("roles_swapped", "Newton was replaced by Tate Taylor.", "Tate Taylor was replaced by Newton."),
 ]
 #: Kind and a claim that it must leave alone, because another text might be true as well, or would not be English.
 LEFT_ALONE = [
@@ -86,10 +81,6 @@ LEFT_ALONE = [
     ("spelling", "She is a meter reader."),
     ("letter_case", "It weighs 5 mg in all."),  # MG is another unit
     ("letter_case", "They told us about it."),  # US
-    ("clause_order", "The mill closed not because the river fell."),
-    ("clause_order", "He said the mill closed because the river fell."),
-    ("clause_order", "When it melts, ice loses volume."),
-    ("clause_order", "It closed ten years before the war ended there."),
     ("number_changed", "It lasted at least nine weeks."),  # a bound
     ("number_changed", "It lasted up to nine weeks."),
     ("number_changed", "It lasted nine weeks or more."),
@@ -132,12 +123,6 @@ LEFT_ALONE = [
     ("quantity_strengthened", "It closed in May for some reasons."),
     ("quantity_strengthened", "Results may vary with the dose."),
     ("quantity_strengthened", "He paid the most of all of them."),
-    ("cause_turned", "This is usually because the river fell."),
-    ("cause_turned", "The mill did not close because the river fell."),
-    ("cause_turned", "Experts believe that it closed because the river fell."),
-    ("roles_swapped", "He beat Port Aske."),
-    ("roles_swapped", "The band released a single, their first, in May."),  # what stands behind would go with the band
-    ("roles_swapped", "Anna met Ben in Rome."),  # as Ben met Anna
 ]
 
 
@@ -175,14 +160,9 @@ def test_a_changed_number_is_in_no_document_and_greater():
         assert int(re.findall(r"\d+", text)[0]) in range(13, 19)
 
 
-def test_a_number_or_name_that_the_document_lacks_is_left_alone():
+def test_a_number_that_the_document_lacks_is_left_alone():
     assert edits("number_changed", "The trial lasted nine weeks.", "It lasted two months.") == set()
     assert edits("date_changed", "The mill closed in 1911.", "It closed.") == set()
-    doc = "Ada Fenn said that she left. Her rival, said Tom Reed, stayed."
-    assert edits("name_swapped", "Ada Fenn left the firm.", doc) == {"Tom Reed left the firm."}
-    together = "Ada Fenn said that Tom Reed left. The printer, said Tom Reed, stayed."
-    assert edits("name_swapped", "Ada Fenn left the firm.", together) == set()
-    assert edits("name_swapped", "Grand Hotel left the firm.", doc) == set()
 
 
 def test_only_documents_that_are_collections_have_passages():
@@ -266,7 +246,7 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
 
 
 def test_kinds_are_chosen_by_name_or_by_what_should_happen():
-    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 24
+    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 20
     assert {rule.expected for rule in choose_perturbation_rules(["same"])} == {"same"}
     assert [rule.kind for rule in choose_perturbation_rules(["spelling"])] == ["spelling"]
     with pytest.raises(UsageError, match=r"unknown kind 'speling' .did you mean 'spelling'"):

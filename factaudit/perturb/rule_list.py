@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.perturb import (
-    date_rules,
-    document_rules,
-    meaning_rules,
-    name_rules,
-    number_rules,
-    order_rules,
-    wording_rules,
-)
+from factaudit.perturb import date_rules, document_rules, meaning_rules, number_rules, wording_rules
 from factaudit.perturb.rule_declaration import PerturbationRule
 
-_FILES = (number_rules, date_rules, wording_rules, order_rules, document_rules, name_rules, meaning_rules)
+_FILES = (number_rules, date_rules, wording_rules, document_rules, meaning_rules)
 PERTURBATION_RULES: dict[str, PerturbationRule] = {
     rule.kind: rule
     for expected in ("same", "changed")
