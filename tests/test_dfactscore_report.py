@@ -79,7 +79,6 @@ def test_the_claims_of_a_finding_are_there(ran: tuple[Path, Results, ReportDocum
     page = render_html_report(document, folder / "figures", browser)
     assert "A row is a fact and one person of the name" in page
     assert "judged wrongly</option>" not in page
-    assert "The category is as given for 20 of 20 responses." in page
 
 
 def test_whose_verdicts_scores_are_made_of_is_called_the_verifier(ran: tuple[Path, Results, ReportDocument]) -> None:

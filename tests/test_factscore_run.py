@@ -121,8 +121,10 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     text = read_report_text(tmp_path / "run")
     assert "without a prediction: retrieval+scripted (1 of 9)" in text
     assert "counted as a verdict all the same: retrieval+scripted (8 of 9)" in text
-    assert "1 sentence not decomposed (calls failed, or the topic has no page): each counts" in text
-    assert "8 replies do not clearly state True or False: their verdicts are guessed, as published." in text
+    assert "Replies are read by the parser 'original'." in text
+    rows = dict(results.sections[0]["table"]["rows"])
+    assert rows["sentences that were not decomposed: each counts as one fact without a verdict"] == "1"
+    assert rows["replies of the verifier that do not clearly state True or False"] == "8"
 
 
 def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -> None:
@@ -134,8 +136,8 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
     results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
     score = "two: FActScore no score by retrieval+scripted: there is no fact (1 response; 1 not asked about)"
     assert said[-3:-1] == [score, "no page for 1 topic"]
-    (section,) = [one for one in results.sections if one["title"] == "How the facts were come by"]
-    assert f"No page was found for 1 topic: {RESPONSES[-1]['topic']}." in section["text"]
+    (section,) = [one for one in results.sections if one["title"] == "How the facts were obtained"]
+    assert [f"topics without a page: {RESPONSES[-1]['topic']}", "1"] in section["table"]["rows"]
     assert not any("0.0000" in line for line in said)
 
 

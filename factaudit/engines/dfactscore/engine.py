@@ -33,11 +33,9 @@ from factaudit.engines.dfactscore.linked_biographies import (
     mean_or_none,
     name_score_evaluators,
 )
-from factaudit.engines.dfactscore.report_sections import (
-    build_dfactscore_facts_section,
-    build_dfactscore_paragraphs_section,
-)
+from factaudit.engines.dfactscore.report_sections import build_dfactscore_paragraphs_section, count_candidate_sources
 from factaudit.engines.fact_decomposition import split_sentences_for_decomposition
+from factaudit.engines.facts_section import build_facts_section
 from factaudit.engines.progress import ResponseCallCounter
 from factaudit.engines.records import (
     CandidatePageSearchRecord,
@@ -179,7 +177,11 @@ class DFactScorer(ScoringEngine):
         }
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
-        told = build_dfactscore_facts_section(scored.responses, scored.summary, self.max_facts, self.prefilter)
+        text = f"Verified by {self.names[0]}; groups by {self.groupers[0]!r}; linked by {self.rule!r}."
+        if self.prefilter is not None:
+            text += f" Each fact was put to the {self.prefilter:,} candidates with the nearest passages only; on the "
+            text += "others it has no verdict, and the bounds say what they could change."
+        told = build_facts_section(scored.summary, text, count_candidate_sources(scored.responses))
         merged = build_dfactscore_paragraphs_section(scored.responses)
         return [told, *([merged] if merged else [])]
 

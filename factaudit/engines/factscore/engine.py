@@ -13,9 +13,10 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_figure_range, format_percent
 from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, list_assistant_turn_responses
+from factaudit.engines.facts_section import build_facts_section
 from factaudit.engines.factscore.report_sections import (
-    build_factscore_facts_section,
     build_factscore_unsupported_section,
+    count_pages,
     list_topics_without_page,
 )
 from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
@@ -104,9 +105,13 @@ class FactScorer(ScoringEngine):
         return own | super().audits()
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:
-        told = build_factscore_facts_section(
-            scored.responses, scored.summary, max_facts=self.max_facts, parser=self.parser, irrelevant=self.irrelevant
-        )
+        text = f"Verified by {self.names[0]}."
+        if self.names[0] in self._verifiers.builtin_verifiers:
+            text += f" Replies are read by the parser {self.parser!r}."
+        if any(row.get("human") for row in scored.responses):
+            how = "are left out" if self.irrelevant == "exclude" else "count as not supported"
+            text += f" Facts that people found irrelevant {how}; people's score knows no length penalty."
+        told = build_facts_section(scored.summary, text, count_pages(scored.responses))
         first = build_factscore_unsupported_section(scored.responses, self.names[0])
         return [told, *([first] if first else [])]
 
