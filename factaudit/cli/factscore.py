@@ -153,12 +153,12 @@ def score_people_command(
     _display_scoring_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
 
 
-def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+def _display_scoring_calls(max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
     from factaudit.engines.factscore.experiment import FactScoreExperiment
     from factaudit.engines.scoring_calls import count_scoring_calls
 
-    del prices, options["out"], options["overwrite"]
+    del options["out"], options["overwrite"]
     model, block = (
         (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
     )
@@ -167,8 +167,12 @@ def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings:
 
 
 score_people_command.add_dry_run(
-    _display_scoring_cost, "factaudit score --people biographies.jsonl --llm gpt-4o-mini --dry-run"
+    _display_scoring_calls,
+    "factaudit score --people biographies.jsonl --llm gpt-4o-mini --dry-run",
+    is_priced=False,
 )
 score_command.add_mode("--people", score_people_command)
-score_command.add_dry_run(_display_scoring_cost, "factaudit score responses.jsonl --llm gpt-4o-mini --dry-run")
+score_command.add_dry_run(
+    _display_scoring_calls, "factaudit score responses.jsonl --llm gpt-4o-mini --dry-run", is_priced=False
+)
 COMMANDS = (score_command,)

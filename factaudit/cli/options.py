@@ -257,18 +257,20 @@ class FlagSwitchedCommand(JsonOutputCommand):
         told = f"{mode.short_help} Its options: {' '.join(filter(None, (flag, value)))} --help."
         self.params.append(click.Option([flag], is_flag=value is None, metavar=value, expose_value=False, help=told))
 
-    def add_dry_run(self, callback: Callable[..., None], example: str) -> None:
-        """``--dry-run``: the command's own line, with ``--prices``, says what its calls would cost."""
+    def add_dry_run(self, callback: Callable[..., None], example: str, is_priced: bool = True) -> None:
+        """``--dry-run``: the command's own line says what its calls would cost, by ``--prices``; or, where that is not
+        known before, how many there are at most."""
+        told = "what the calls will cost" if is_priced else "how many calls there are at most"
         params = [copy(one) for one in self.params if one.name != JSON_FLAG and not {*one.opts} & {*self.modes}]
         for one in params:
             one.required = one.required and isinstance(one, click.Argument)
         mode = JsonOutputCommand(
             f"{self.name} --dry-run",
-            params=[*params, _PRICES_OPTION],
+            params=[*params, *([_PRICES_OPTION] if is_priced else [])],
             callback=callback,
             json_keys=_COST_JSON_KEYS,
-            short_help="Say what the calls will cost; nothing is sent.",
-            help="Say what the calls will cost. Nothing is sent or written.",
+            short_help=f"Say {told}; nothing is sent.",
+            help=f"Say {told}. Nothing is sent or written.",
             epilog=format_help_example(example),
         )
         self.add_mode("--dry-run", mode)

@@ -15,15 +15,18 @@ from factaudit.engines.factscore.score_variants import list_score_variants
 from factaudit.engines.responses import Response, read_response_files
 from factaudit.run_folder import RunSettings
 
-_COST_REASON = "the cost is not known before the facts are; max_cost limits it"
+_REASON = "the cost is not known before the facts are; max_cost limits it"
+_UNKNOWN_NUMBER_REASON = f"one call for each fact and each page that it is put to; {_REASON}"
 
 
 def count_scoring_calls(experiment: RunSettings) -> list[Row]:
     """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at most; None: not
     known before the facts are) and ``reason``; what a row of `factaudit.llm.cost.estimate_llm_judging_cost` has besides
     is None. Each variant is counted as if it asked everything anew."""
-    block = experiment.factscore if isinstance(experiment, FactScoreExperiment) else None
-    if isinstance(experiment, DFactScoreExperiment) and isinstance(experiment.dfactscore, DFactScoreSettings):
+    block: FactScoreSettings | DFactScoreSettings | None = None
+    if isinstance(experiment, FactScoreExperiment):
+        block = experiment.factscore
+    elif isinstance(experiment, DFactScoreExperiment) and isinstance(experiment.dfactscore, DFactScoreSettings):
         block = experiment.dfactscore
     if block is None or (block.llm is None and block.decomposer is None):
         return []
@@ -45,7 +48,8 @@ def count_scoring_calls(experiment: RunSettings) -> list[Row]:
     for step, number in calls.items():
         llm = block.llm if step != "decompose" else block.decomposer or block.llm
         row = {"evaluator": step, "model": llm.client_key()[0] if llm else None, **unknown, "counted": ""}
-        rows.append(row | {"calls": None if number is None else number * n_runs, "reason": _COST_REASON})
+        told = {"calls": None, "reason": _UNKNOWN_NUMBER_REASON}
+        rows.append(row | (told if number is None else {"calls": number * n_runs, "reason": _REASON}))
     return rows
 
 
