@@ -276,7 +276,7 @@ def _match_facts_to_group_lines(
         for text, position in facts:
             matcher.set_seq1(text)
             # The two bounds are quicker by far, and never less than the ratio.
-            if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < MIN_FACT_SIMILARITY:
+            if matcher.real_quick_ratio() < MIN_FACT_SIMILARITY or matcher.quick_ratio() < MIN_FACT_SIMILARITY:
                 continue
             if (similarity := matcher.ratio()) >= MIN_FACT_SIMILARITY:
                 pairs.append((-similarity, position, number))
