@@ -117,7 +117,7 @@ def build_factscore_variant_scorers(
 
     block = experiment.factscore
     first = make_scorer(block, say)
-    varied = {one.name: make_scorer(one.block, lambda text: None) for one in list_score_variants(block)}
+    varied = {name: make_scorer(one, lambda text: None) for name, one in list_score_variants(block).items()}
     for scorer in (first, *varied.values()) if varied else ():
         if any(one and getattr(one, "cache", None) is None for one in (scorer.llm, scorer.decomposer)):
             raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")

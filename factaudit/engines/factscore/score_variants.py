@@ -6,7 +6,6 @@ All variants share the cache of replies and the journals of the run, so that wha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +36,13 @@ VARIED_SETTINGS = (
 METRIC_NAME = "FActScore"
 
 
-@dataclass(frozen=True)
-class ScoreVariant:
-    """One setting that is another than in the base: its name ("k=1") and the settings of the whole pipeline."""
-
-    name: str
-    block: Any
-
-
-def list_score_variants(block: Any) -> list[ScoreVariant]:
-    """The variants that a block of settings names, without those that are as the base is.
+def list_score_variants(block: Any) -> dict[str, Any]:
+    """The variants that a block of settings names, without those that are as the base is: by its name ("k=1") the
+    settings of the whole pipeline with one setting another.
 
     Raises `UsageError` for settings that cannot be varied, values that they do not take, and two of one name.
     """
-    found: dict[str, ScoreVariant] = {}
+    found: dict[str, Any] = {}
     for key, values in block.variants.items():
         if key not in VARIED_SETTINGS:
             raise UsageError(f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}")
@@ -63,10 +55,10 @@ def list_score_variants(block: Any) -> list[ScoreVariant]:
             name = f"{key}={_format_variant_setting_value(chosen, is_path=key in block.PATHS)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
-            found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, "variants": {}}))
+            found[name] = block.model_copy(update={field: chosen, "variants": {}})
     if block.variants and not found:
         raise UsageError("variants: all values are those of the base")
-    return list(found.values())
+    return found
 
 
 def _check_variant_setting_value(model: type[BaseModel], key: str, value: Any, responses: Sequence[str]) -> Any:
