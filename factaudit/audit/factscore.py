@@ -145,7 +145,7 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
 
 AUDIT = Audit(
     name="factscore",
-    after="reproduction_text",
+    after="estimate_differences",
     title="FActScore of the systems",
     question="What share of a response's atomic facts does the knowledge source support?",
     source="Min et al. 2023, §3; F1@K: Wei et al. 2024; Song et al. 2024",

@@ -1,4 +1,4 @@
-"""Knowledge sources: ``knowledge build``; its ``--ambigbio`` writes biographies of ambiguous names from one."""
+"""``knowledge build``: make a knowledge source of pages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from factaudit.cli.terminal import print_line
 from factaudit.text.progress_lines import ProgressLines
 
 
-@click.group(
-    "knowledge", short_help="Build knowledge sources, and write biographies from them.", cls=options.CommandGroup
-)
+@click.group("knowledge", short_help="Build knowledge sources.", cls=options.CommandGroup)
 def knowledge_group() -> None:
     """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one.
 
@@ -25,7 +23,7 @@ def knowledge_group() -> None:
 
 @click.command(
     "build",
-    cls=options.FlagSwitchedCommand,
+    cls=JsonOutputCommand,
     json_keys={
         "out": "string: the knowledge source",
         "n_pages": "integer",
@@ -70,87 +68,5 @@ def _display_knowledge_build_progress(
     progress_bar.set_postfix(pages=n_pages)
 
 
-@click.command(
-    "knowledge build --ambigbio --collect",
-    cls=JsonOutputCommand,
-    json_keys={"out": "string: the file", "n_names": "integer"},
-    short_help="Gather names that several people share.",
-    epilog=options.format_help_example(
-        "factaudit knowledge build --ambigbio --collect --n 500 --seed 0 --out names.jsonl"
-    ),
-)
-@click.option("--n", type=click.IntRange(1), default=500, show_default=True, help="How many names.")
-@click.option("--seed", default=0, show_default=True, help="Of the draw among the pages.")
-@click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
-@click.option("--pause", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between requests.")
-@click.option("--out", type=options.PATH_TYPE, required=True, help="JSONL of names with their candidates.")
-def ambigbio_collect_command(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
-    """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
-    from factaudit.engines.ambigbio import WIKIPEDIA_API, collect_ambigbio_names
-
-    names = collect_ambigbio_names(out, n, seed=seed, api=api or WIKIPEDIA_API, pause=pause, say=print_line)
-    print_line(f"{out}: {len(names):,} names")
-    print_json_output({"out": out, "n_names": len(names)})
-
-
-@click.command(
-    "knowledge build --ambigbio",
-    cls=options.FlagSwitchedCommand,
-    json_keys={"out": "string: the file", "n_biographies": "integer"},
-    short_help="Write biographies of ambiguous names.",
-    epilog=options.format_help_example(
-        "factaudit knowledge build --ambigbio names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"
-    ),
-)
-@click.argument("names", type=options.PATH_TYPE)
-@click.option("--knowledge", type=options.PATH_TYPE, required=True, help="The knowledge source (.db).")
-@click.option("--llm", required=True, metavar="NAME[:key=value,...]", help="e.g. llama:params.temperature=1")
-@click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, careful, or a file.")
-@click.option("--whole", is_flag=True, help="Search the whole knowledge source, not only pages of the name.")
-@click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
-@options.SYSTEM_OPTION
-@options.MAX_COST_OPTION
-@click.option("--out", type=options.PATH_TYPE, required=True, help="JSONL that `score --people` reads.")
-def knowledge_ambigbio_command(
-    names: Path,
-    knowledge: Path,
-    llm: str,
-    demos: str,
-    k: int,
-    whole: bool,
-    system: str | None,
-    max_cost: float | None,
-    out: Path,
-) -> None:
-    """AmbigBio: write biographies of names that several people share, by retrieval-augmented generation (MF Table 1).
-
-    `--collect` gathers such names from Wikipedia (MF §2.1).
-    """
-    from factaudit.engines.ambigbio import generate_ambigbio_biographies, read_ambigbio_names
-    from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.knowledge.docdb import DocDB
-    from factaudit.llm.batch_client import make_llm_client
-    from factaudit.llm.settings import LLMSettings
-
-    check_outputs_do_not_replace_inputs([names, knowledge, demos], out)
-    client = make_llm_client(LLMSettings.from_value(llm), max_cost)
-    with DocDB(knowledge) as source:
-        rows = generate_ambigbio_biographies(
-            read_ambigbio_names(names),
-            source,
-            client,
-            out,
-            demos=demos,
-            k=k,
-            whole=whole,
-            system=system,
-            say=print_line,
-        )
-    print_line(f"{out}: {len(rows):,} biographies")
-    print_json_output({"out": out, "n_biographies": len(rows)})
-
-
-knowledge_ambigbio_command.add_mode("--collect", ambigbio_collect_command)
-knowledge_build_command.add_mode("--ambigbio", knowledge_ambigbio_command)
 knowledge_group.add_command(knowledge_build_command)
 COMMANDS = (knowledge_group,)

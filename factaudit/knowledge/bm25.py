@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
 
@@ -22,11 +22,9 @@ class Bm25Index(BM25Okapi):
 
     Args:
         corpus: the words of each text, in order; read once.
-        words: only these can be asked for (the others count in lengths and frequencies); None: all.
     """
 
-    def __init__(self, corpus: Iterable[Sequence[str]], words: Collection[str] | None = None) -> None:
-        self._asked = None if words is None else frozenset(words)
+    def __init__(self, corpus: Iterable[Sequence[str]]) -> None:
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
         self._counts: list[Counter[str]] = []
         super().__init__(corpus)
@@ -51,33 +49,23 @@ class Bm25Index(BM25Okapi):
         """The ``k`` texts of the highest scores (all by default), best first; of equals the first comes first."""
         return [int(one) for one in np.argsort(-self.get_scores(query), kind="stable")[:k]]
 
-    def find_matching_texts(self, query: Iterable[str]) -> set[int]:
-        """The texts that have a word of the query."""
-        return {text for word in query if (found := self._find_postings(word)) is not None for text in found[0]}
-
     def _find_postings(self, word: str) -> tuple[array[int], array[int]] | None:
-        """The texts that hold a word, in order, and how often each does; None where none does, or it is not asked for.
+        """The texts that hold a word, in order, and how often each does; None where none does.
 
-        Where anything may be asked for, little of it is: a word's texts are looked for when it first is.
+        Few of all words are asked for: a word's texts are looked for when it first is.
         """
-        if (found := self._postings.get(word)) is None and self._asked is None and word in self.idf:
+        if (found := self._postings.get(word)) is None and word in self.idf:
             texts = array("I", (number for number, counts in enumerate(self._counts) if word in counts))
             found = self._postings[word] = texts, array("I", (self._counts[number][word] for number in texts))
         return found
 
     def _initialize(self, corpus: Iterable[Sequence[str]]) -> dict[str, int]:
         containing: Counter[str] = Counter()
-        for number, text in enumerate(corpus):
+        for text in corpus:
             counts = Counter(text)
             containing.update(counts.keys())
             self.doc_len.append(len(text))
-            if self._asked is None:
-                self._counts.append(counts)
-                continue
-            for word in counts.keys() & self._asked:
-                texts, frequencies = self._postings.setdefault(word, (array("I"), array("I")))
-                texts.append(number)
-                frequencies.append(counts[word])
+            self._counts.append(counts)
         self.corpus_size = len(self.doc_len)
         self.avgdl = sum(self.doc_len) / max(self.corpus_size, 1)
         return containing

@@ -13,7 +13,6 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
-from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
 from factaudit.datasets import convert
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
 from factaudit.datasets.source_files import expand_dataset_source_folders
@@ -73,14 +72,13 @@ class DFactScoreSettings(EngineSettings):
 
 
 class PublishedBiographySettings(BaseModel):
-    """MF's published outputs: evaluation files, the printed figures to compare with, ALCE's citation judgements."""
+    """MF's published outputs: evaluation files and ALCE's citation judgements."""
 
     model_config = ConfigDict(extra="forbid")
 
     published: list[str] = Field(min_length=1)
-    printed: str | None = None
     citations: list[str] = Field(default_factory=list)
-    PATHS: ClassVar[tuple[str, ...]] = ("published", "printed", "citations")
+    PATHS: ClassVar[tuple[str, ...]] = ("published", "citations")
 
 
 def _get_settings_name(block: Any) -> str:
@@ -195,7 +193,7 @@ def _rebuild_published_dfactscores(
 ) -> Results:
     """Rebuild MF's Table 4 from its published decisions (`factaudit.datasets.merging_facts`) into a run folder.
 
-    Where citations are named, their recall is computed again; where printed figures are, ours stand beside them.
+    Where citations are named, their recall is computed again.
     """
     paths, citations = [*map(Path, block.published)], [*map(Path, block.citations)]
     fetch_missing_published_files([*paths, *citations], say)
@@ -227,10 +225,6 @@ def _rebuild_published_dfactscores(
             audits=experiment.audits or [],
             **experiment.model_dump(include={"title", "replicates", "seed", "confidence"}),
         )
-        if block.printed is not None:
-            results.audits["dfactscore_printed"] = compare_printed_dfactscores(
-                results.audits["dfactscore"], read_printed_dfactscores(block.printed)
-            )
         text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
         results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
         finish_run(folder, results)
