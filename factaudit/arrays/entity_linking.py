@@ -71,12 +71,6 @@ def link_groups_to_entities(
     return [_build_entity_link(chosen[g], ranked[g], supported[g] / sizes[g]) for g in range(n_groups)]
 
 
-def assign_one_entity_per_group(matrix: FactEntityMatrix, groups: np.ndarray) -> np.ndarray:
-    """Of each group its column by the rule `hungarian`, as in `link_groups_to_entities`; -1 for none: int (g,)."""
-    chosen = _assign_entities_by_hungarian(matrix, groups, *sum_entity_support_by_group(matrix, groups))
-    return np.array([-1 if column is None else column for column in chosen], dtype=np.int64)
-
-
 def linked_entity_columns(links: Sequence[EntityLink], groups: np.ndarray) -> np.ndarray:
     """Of each fact the column of its group's entity, -1 for none: int (n,)."""
     columns = np.array([*(-1 if one.entity is None else one.entity for one in links), -1], dtype=np.int64)

@@ -18,7 +18,6 @@ import scipy
 
 from factaudit.errors import UsageError
 from factaudit.stats.distinct_rows import count_distinct_rows
-from factaudit.stats.random_number_cache import cache_random_numbers, can_cache_random_numbers
 
 #: At most this many numbers in one block of weights (32 MB of float64).
 _BLOCK_NUMBERS = 1 << 22
@@ -134,26 +133,12 @@ class ClusterBootstrap:
     def draw_cluster_weights(self, n_clusters: int, stratum: str, width: int = 0) -> Iterator[np.ndarray]:
         """How often each of the C clusters of a stratum is drawn: blocks uint8 (b, C), ``replicates`` rows in all.
 
-        The same for all who ask: where it is not too large it is drawn once. Blocks are smaller where the caller makes
-        rows of ``width`` numbers of them; the draws do not depend on it.
+        The same for all who ask. Blocks are smaller where the caller makes rows of ``width`` numbers of them; the draws
+        do not depend on it.
         """
-        if not can_cache_random_numbers(self.replicates * n_clusters):
-            yield from _draw_bootstrap_weight_blocks(
-                self._stratum_generator(stratum), self.replicates, n_clusters, width
-            )
-            return
-        key = (self.seed, stratum, self.replicates, n_clusters)
-        whole = cache_random_numbers(
-            key,
-            lambda: np.concatenate(
-                [*_draw_bootstrap_weight_blocks(self._stratum_generator(stratum), self.replicates, n_clusters)]
-            ),
-        )
-        for part in _row_blocks(self.replicates, max(n_clusters, width)):
-            yield whole[part]
+        return _draw_bootstrap_weight_blocks(self._stratum_generator(stratum), self.replicates, n_clusters, width)
 
     def _stratum_generator(self, stratum: str) -> np.random.Generator:
-        # The length stands before the name: seeds stay those of earlier releases.
         name = stratum.encode("utf-8", "surrogatepass")
         hashed = sha256(len(name).to_bytes(8, "big") + name).hexdigest()
         return np.random.default_rng([self.seed, int(hashed[:16], 16)])

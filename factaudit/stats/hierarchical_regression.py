@@ -181,6 +181,7 @@ def fit_hierarchical_regression(
     error: np.ndarray,
     n_systems: int,
     random: np.random.Generator,
+    n_draws: int = N_DRAWS,
     label_weight: float = 1.0,
 ) -> PosteriorDraws:
     """Fit the model on n labelled claims and draw from its posterior.
@@ -203,14 +204,14 @@ def fit_hierarchical_regression(
     )
     modes = _find_posterior_modes(model)
     modes += _find_modes_with_a_system_apart(model, modes)
-    theta, which, log_weights = _propose_posterior_draws(model, modes, random, N_PROPOSALS)
+    theta, which, log_weights = _propose_posterior_draws(model, modes, random, max(N_PROPOSALS, 5 * n_draws))
     while (effective := _effective_sample_size(log_weights)) < MIN_EFFECTIVE_PROPOSALS and len(theta) < MAX_N_PROPOSALS:
         more = _propose_posterior_draws(model, modes, random, len(theta))
         theta, which, log_weights = (
             np.concatenate(pair) for pair in zip((theta, which, log_weights), more, strict=True)
         )
     weights = np.exp(log_weights - log_weights.max())
-    kept = _resample_weighted_proposals(weights, random)
+    kept = _resample_weighted_proposals(weights, n_draws, random)
     # All proposals estimate the mean better than those kept: the error that resampling adds to it is subtracted.
     theta, which = theta[kept] + weights @ theta / weights.sum() - theta[kept].mean(0), which[kept]
     end = theta.shape[1] - n_systems
@@ -332,9 +333,9 @@ def _effective_sample_size(log_weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def _resample_weighted_proposals(weights: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Systematic resampling, in random order: int (N_DRAWS,)."""
-    points = (np.arange(N_DRAWS) + random.random()) / N_DRAWS
+def _resample_weighted_proposals(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
+    """Systematic resampling, in random order: int (size,)."""
+    points = (np.arange(size) + random.random()) / size
     kept = np.searchsorted(np.cumsum(weights) / weights.sum(), points)
     return random.permutation(np.minimum(kept, len(weights) - 1))
 
