@@ -53,7 +53,6 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("diff runs/a runs/b --out out.json", ("runs/a/results.json", "runs/b/verdicts.parquet")),
     ("run e.yaml --out runs/a", ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.yaml")),
     ("cache --file cache.db", ("cache.db",)),
-    ("cache --export out.jsonl --file cache.db", ("cache.db",)),
     ("cache --prune --model other --file cache.db", ("cache.db",)),
 ]
 #: Those that write, of the conversions one: all are written alike.

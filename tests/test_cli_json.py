@@ -48,7 +48,6 @@ CASES = {
     " --out runs/d",
     "knowledge build": "pages.jsonl --out built.db",
     "cache": "--file cache.db",
-    "cache --export": "replies.jsonl --file cache.db",
     "cache --prune": "--model other --file cache.db",
     "list": "audits",
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from report_results import make_results
 
 from factaudit.errors import InputError, UsageError
 from factaudit.export import EXPORT_FORMS, export_run
@@ -116,7 +115,7 @@ def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
         export_run(run_dir, "late")
     with pytest.raises(InputError, match="not a run folder"):
         export_run(tmp_path, "latex")
-    assert set(EXPORT_FORMS) == {"latex", "figures", "jsonl"}
+    assert set(EXPORT_FORMS) == {"latex", "jsonl"}
 
 
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
@@ -150,30 +149,3 @@ def test_a_leaderboard_sorts_within_the_same_claims_only(tmp_path):
     assert text.count("<table") == 2, "the same name, but other claims"
     assert "a (40 labelled claims)" in text
     assert "a (60 labelled claims)" in text
-
-
-@pytest.mark.slow
-def test_figures_are_as_wide_as_a_column_and_as_a_page(tmp_path: Path) -> None:
-    found = make_results(2, 2)
-    for name in ("rates", "quantification", "surface_bias"):
-        rows = found["audits"][name]
-        folder = tmp_path / name
-        Results("s", found["about"], {name: [row for row in rows if row.get("level", "claim") == "claim"]}).save(folder)
-        written = {path.relative_to(folder / "export" / "figures").as_posix() for path in export_run(folder, "figures")}
-        stems = {path.stem for path in (folder / "figures").glob("*.svg")}
-        assert stems
-        expected = {f"{w}/{one}.{kind}" for one in stems for w in ("column", "page") for kind in ("pdf", "svg")}
-        assert expected <= written, "those that the report shows, and all others"
-        for stem in stems:
-            page, column = (
-                (folder / "export" / "figures" / place / f"{stem}.svg").read_text() for place in ("page", "column")
-            )
-            assert page == (folder / "figures" / f"{stem}.svg").read_text()
-            assert _width(column) <= 3.31 * 72
-            assert (folder / "export" / "figures" / "column" / f"{stem}.pdf").read_bytes().startswith(b"%PDF")
-
-
-def _width(svg: str) -> float:
-    found = re.search(r'<svg [^>]*\bwidth="([\d.]+)pt"', svg)
-    assert found is not None
-    return float(found[1])

@@ -101,7 +101,7 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
                     rows = [row for row in every if row.get("level") == level]
                     figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
                     is_whole = figures and "Drawn: the first" not in figures[-1].caption
-                    axes = [ax for one in figures if is_whole and one.draw for ax in one.draw(None).figure.axes]
+                    axes = [ax for one in figures if is_whole and one.draw for ax in one.draw().figure.axes]
                     cache[key] = DrawnFigures(audit, plot, rows, floors, figures, axes) if is_whole else None
                 if cache[key] is not None:
                     yield cache[key]
@@ -188,7 +188,7 @@ def test_an_axis_of_ranks_begins_where_ranks_do() -> None:
     (figure, *_) = list_report_figures(audit, rows, [], results["about"])
     ranks = {row["rank"] for row in rows}
     assert min(ranks) < 2
-    for ax in figure.draw(None).figure.axes:
+    for ax in figure.draw().figure.axes:
         assert 0.5 < ax.get_xlim()[0] < 1
 
 
@@ -204,7 +204,7 @@ def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
     lines = [
         ends[0][0]
         for one in figures
-        for ax in one.draw(None).figure.axes
+        for ax in one.draw().figure.axes
         for drawn in ax.collections
         if drawn.get_linewidths()[0] == 1.2
         for ends in drawn.get_segments()
@@ -212,7 +212,7 @@ def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
     assert count_rounded(lines) == count_rounded(truth)
     without = list_report_figures(audit, results["audits"]["estimates"], [], results["about"])
     assert not any(
-        drawn.get_linewidths()[0] == 1.2 for ax in without[0].draw(None).figure.axes for drawn in ax.collections
+        drawn.get_linewidths()[0] == 1.2 for ax in without[0].draw().figure.axes for drawn in ax.collections
     )
 
 
@@ -331,7 +331,7 @@ def test_a_grid_has_a_cell_for_each_row() -> None:
     ]
     (figure,) = list_report_figures(audit, rows, ["a", "b"], {})
     assert figure.draw is not None
-    axes = figure.draw(None).figure.axes
+    axes = figure.draw().figure.axes
     assert read_map_cells(axes) == Counter(
         {("", "", 0, 0, "4/4", 1.0): 1, ("", "", 0, 1, "1/4", 0.25): 1, ("", "", 1, 1, "none", None): 1}
     )

@@ -74,7 +74,6 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out .",
         "score --people responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper one-group --out .",
         "knowledge build pages.jsonl --out pages.jsonl",
-        "cache --export cache.sqlite --file cache.sqlite",
         "inspect claims.jsonl --write claims.jsonl",
         "diff . sub --out claims.jsonl",
         "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",

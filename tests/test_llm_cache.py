@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from factaudit.llm import reply_cache as store
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.reply_cache import (
     ReplyCache,
-    export_cached_replies,
     hash_cached_request,
     prune_cached_replies,
     summarise_reply_cache,
@@ -119,7 +117,6 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
         ReplyCache,
         summarise_reply_cache,
         prune_cached_replies,
-        lambda path: export_cached_replies(path, tmp_path / "out.jsonl"),
     ):
         with pytest.raises(FactauditError, match="no cache of replies, and is left as it is"):
             call(path)
@@ -133,9 +130,8 @@ def test_looking_into_a_cache_writes_nothing(tmp_path: Path) -> None:
         cache.put(key(1), "m", "", REPLY)
     before = path.read_bytes()
     assert summarise_reply_cache(path)["replies"] == 1
-    assert export_cached_replies(path, tmp_path / "out" / "replies.jsonl") == 1
     assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir() if file.name != "out"] == ["c.sqlite"]
+    assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
     empty = tmp_path / "empty.sqlite"
     empty.touch()
     assert summarise_reply_cache(empty)["replies"] == 0
@@ -184,7 +180,7 @@ def test_several_threads_share_one_cache(tmp_path: Path) -> None:
         assert all(cache.get_many([key(i) for i in range(400)]))
 
 
-def test_info_export_and_prune(tmp_path: Path) -> None:
+def test_info_and_prune(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     with ReplyCache(path) as cache:
         cache.put(key(1), "a", "", REPLY)
@@ -199,10 +195,6 @@ def test_info_export_and_prune(tmp_path: Path) -> None:
         ("b", "", 1),
     ]
     assert info["models"][2]["oldest"] == "1970-01-01"
-    assert store.export_cached_replies(path, tmp_path / "out.jsonl") == 3
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert rows[1]["tokens"] == [["Yes", -0.25, {"Yes": -0.25, "No": -1.5, "\ufffd": -9.0}]]
-    assert rows[0]["key"] == key(3).hex()
     assert store.prune_cached_replies(path, older_than=30) == 1
     assert store.prune_cached_replies(path, model="a") == 2
     assert store.summarise_reply_cache(path)["replies"] == 0

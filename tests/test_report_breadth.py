@@ -35,7 +35,7 @@ def figures_of(audit: str, rows: list[dict[str, Any]], ranked: list[str] = JUDGE
 
 def legend_of(figure: ReportFigure) -> list[str]:
     assert figure.draw is not None
-    drawn = figure.draw(None).figure
+    drawn = figure.draw().figure
     return [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
 
 
@@ -44,7 +44,7 @@ def test_of_twenty_evaluators_the_best_and_the_worst_are_drawn():
     (figure,) = figures_of("rates", [rate_row(f"d{i}", name) for i in range(3) for name in JUDGES], ranked)
     assert legend_of(figure) == [*ranked[:5], *ranked[-3:]]
     assert "Drawn: the best 5 and the worst 3 of 20 evaluators; the table's file has all." in figure.caption
-    drawn = figure.draw(None).figure  # type: ignore[misc]
+    drawn = figure.draw().figure  # type: ignore[misc]
     colours = [line.get_color() for line in drawn.legends[0].get_lines()]
     assert len(set(colours)) == MAX_DRAWN_EVALUATORS
 
@@ -71,7 +71,7 @@ def test_an_audit_of_evaluators_at_neither_end_draws_these():
 def test_a_line_per_system_is_drawn_of_those_with_the_lowest_and_the_highest_error_rates():
     rows = [error_rate_row("d", system, "judge0") for system in range(40)]
     scatter, lines = figures_of("quantification", rows)
-    drawn = lines.draw(None).figure  # type: ignore[misc]
+    drawn = lines.draw().figure  # type: ignore[misc]
     names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
     assert names == [f"model-{i}" for i in (*range(6), *range(34, 40))]
     assert len(names) == MAX_DRAWN_SYSTEMS
@@ -83,7 +83,7 @@ def test_a_line_per_system_is_drawn_of_those_with_the_lowest_and_the_highest_err
 def test_a_crowd_of_points_has_a_panel_for_each_evaluator_and_no_intervals():
     rows = [error_rate_row(d, s, name) for d in ("d", "e") for s in range(40) for name in JUDGES[:3]]
     crowded = figures_of("quantification", rows)[0]
-    drawn = crowded.draw(None).figure  # type: ignore[misc]
+    drawn = crowded.draw().figure  # type: ignore[misc]
     assert [ax.get_title(loc="left") or ax.get_title() for ax in drawn.axes] == JUDGES[:3]
     assert legend_of(crowded) == ["d", "e"]
     assert not any(ax.collections for ax in drawn.axes)
@@ -102,7 +102,7 @@ def test_of_many_rows_in_a_place_their_spread_is_drawn():
     ]
     (figure,) = figures_of("adjusted_bias", rows)
     assert "Markers: medians of up to 41 rows" in figure.caption
-    (ax,) = figure.draw(None).figure.axes  # type: ignore[misc]
+    (ax,) = figure.draw().figure.axes  # type: ignore[misc]
     (markers,) = [line for line in ax.lines if line.get_marker() not in ("", "None", None)]
     assert np.asarray(markers.get_xdata()) == pytest.approx([20])
     ends = sorted(tuple(np.round(path.vertices[:, 0]).tolist()) for c in ax.collections for path in c.get_paths())

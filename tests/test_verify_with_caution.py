@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import re
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,6 @@ from factaudit.engines.verify_with_caution.reproduction_rows import (
     describe_orders_beside_printed_ones,
 )
 from factaudit.errors import InputError
-from factaudit.export.figures import export_figures
 from factaudit.report.report_document import build_report_document
 from factaudit.results import Results
 
@@ -366,24 +364,6 @@ def test_what_the_text_gets_wrong_is_told_with_both_figures(
     assert [name for name in lags if lags[name] == unnamed["printed"]] == ["AlignScore"]
     assert unnamed["sentence"].endswith("AlignScore alone has exactly the text's number.")
     assert sum(row["agrees"] or 0 for row in rows) == 9
-
-
-def test_figures_have_the_systems_on_the_axis_and_fit_a_page(
-    ran: tuple[Path, Results, list[str]], tmp_path: Path
-) -> None:
-    export_figures(ran[0], tmp_path)
-    figures = tmp_path / "page"
-    texts = [path.read_text(encoding="utf-8") for path in figures.glob("quantification_systems_claim_*.svg")]
-    ragtruth = [text for text in texts if "RAGTruth-Yelp" in text]
-    tofueval = [text for text in texts if "TofuEval-MeetB" in text]
-    assert len(ragtruth) == len(tofueval) == 1
-    assert all(name in ragtruth[0] for name in ("RAGTruth-CNN/DM", "RAGTruth-MARCO", "gpt-4-0613", "llama-2-70b-chat"))
-    assert all(name in tofueval[0] for name in ("TofuEval-MediaS", "Model-Extra", "model_E"))
-    assert (figures / "reproduction_agreement.svg").is_file()
-    for path in figures.glob("*.svg"):
-        width, height = (float(found) for found in re.findall(r'(?:width|height)="([\d.]+)pt"', path.read_text())[:2])
-        assert height / 72 < 9.7, path.name
-        assert width / 72 <= 6.81, path.name
 
 
 def test_the_block_is_checked(tmp_path: Path) -> None:

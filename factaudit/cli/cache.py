@@ -1,4 +1,4 @@
-"""The replies that were paid for: ``cache``, ``cache --export``, ``cache --prune``."""
+"""The replies that were paid for: ``cache`` and ``cache --prune``."""
 
 from __future__ import annotations
 
@@ -42,27 +42,6 @@ def cache_command(file: Path | None) -> None:
 
 
 @click.command(
-    "cache --export",
-    cls=JsonOutputCommand,
-    json_keys={"out": "string: the file", "replies": "integer: how many it has"},
-    short_help="Write every reply as a line of JSON.",
-    epilog=format_help_example("factaudit cache --export replies.jsonl"),
-)
-@click.argument("out", type=PATH_TYPE)
-@_CACHE_FILE_OPTION
-def cache_export_command(out: Path, file: Path | None) -> None:
-    """Write every reply as a line of JSON."""
-    from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.llm import reply_cache as store
-
-    file = file or store.default_cache_path()
-    check_outputs_do_not_replace_inputs([file], out)
-    replies = store.export_cached_replies(file, out)
-    print_line(f"{out}: {replies:,} replies")
-    print_json_output({"out": out, "replies": replies})
-
-
-@click.command(
     "cache --prune",
     cls=JsonOutputCommand,
     json_keys={"deleted": "integer: replies, or files"},
@@ -93,6 +72,5 @@ def cache_prune_command(older_than: float | None, model: str | None, published: 
     print_json_output({"deleted": removed})
 
 
-cache_command.add_mode("--export", cache_export_command)
 cache_command.add_mode("--prune", cache_prune_command)
 COMMANDS = (cache_command,)

@@ -17,7 +17,7 @@ RUN_EXPORT_FORMS = {
     "leaderboard": "of one run or several: a static page of evaluators by data sets with balanced accuracy, intervals, "
     "and what each may be used for",
 }
-_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "jsonl")
+_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 
 
 @click.command(
@@ -33,8 +33,8 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "jsonl")
 @click.option("--title", help="Of leaderboard: the page's heading.")
 @PNG_OPTION
 def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
-    """Write a run as its report again (tables, figures, pages), as LaTeX tables and a methods paragraph, as figures of
-    two widths (PDF and SVG), or as JSON lines.
+    """Write a run as its report again (tables, figures, pages), as LaTeX tables and a methods paragraph, or as JSON
+    lines.
 
     Of one run or several, leaderboard: a static page of evaluators by data sets with balanced accuracy, intervals, and
     what each may be used for.

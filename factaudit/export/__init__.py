@@ -1,4 +1,4 @@
-"""A run in other forms: LaTeX and figures for papers, and one JSON line per claim."""
+"""A run in other forms: LaTeX tables for papers, and one JSON line per claim."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from factaudit.errors import UsageError, suggest_known_name
 #: Form -> its module here and what it writes; each module has ``export(run_dir, out) -> list[Path]``.
 EXPORT_FORMS = {
     "latex": ("latex", "booktabs tables with intervals, and a methods paragraph with the signature"),
-    "figures": ("figures", "every figure at a column's and at a page's width, as PDF and SVG"),
     "jsonl": ("jsonl", "a line per claim with its label and all verdicts"),
 }
 

@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -21,7 +21,6 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from factaudit.errors import FactauditError
-from factaudit.files import replace_file_atomically
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.process_identity import has_process_ended, identify_this_process
 from factaudit.llm.sqlite_transactions import hold_sqlite_transaction
@@ -338,17 +337,6 @@ def summarise_reply_cache(path: str | Path) -> dict[str, Any]:
         }
 
 
-def export_cached_replies(path: str | Path, out: str | Path) -> int:
-    """Write every reply as one line of JSONL (atomically); the number of lines."""
-    with (
-        _open_existing_cache(path) as cache,
-        replace_file_atomically(out) as temporary,
-        temporary.open("w", encoding="utf-8") as file,
-    ):
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in _iterate_cached_replies(cache))
-        return sum(1 for line in lines if file.write(line))
-
-
 def prune_cached_replies(path: str | Path, *, older_than: float | None = None, model: str | None = None) -> int:
     """Remove replies older than so many days and, or, of one model; with neither, all. The number removed."""
     conditions, values = ["1"], []
@@ -378,21 +366,6 @@ def _open_existing_cache(path: str | Path, read_only: bool = True) -> ReplyCache
     if not Path(path).is_file():
         raise FactauditError(f"cache {path}: there is no such file")
     return ReplyCache(path, read_only=read_only)
-
-
-def _iterate_cached_replies(cache: ReplyCache) -> Iterator[dict[str, Any]]:
-    cursor = cache._run_guarded(
-        lambda c: c.execute(
-            "SELECT hex(key), model, revision, created, status, text, finish_reason, tokens, prompt_tokens,"
-            " completion_tokens, served, fingerprint, server FROM replies ORDER BY created, key"
-        )
-    )
-    names = [item[0] for item in cursor.description]
-    for row in cursor:
-        record = dict(zip(names, row, strict=True))
-        record["key"] = record.pop("hex(key)").lower()
-        record["tokens"] = None if record["tokens"] is None else json.loads(record["tokens"])
-        yield record
 
 
 def _parse_cached_reply(row: tuple[Any, ...]) -> ChatReply:

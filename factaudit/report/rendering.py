@@ -63,7 +63,7 @@ def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequenc
     from factaudit.report.plots.figure_files import write_report_figure_files
 
     assert picture.draw is not None
-    return write_report_figure_files(picture.draw(None), folder / picture.stem, picture.caption.split(".")[0], kinds)
+    return write_report_figure_files(picture.draw(), folder / picture.stem, picture.caption.split(".")[0], kinds)
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:

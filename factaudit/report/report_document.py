@@ -80,13 +80,8 @@ class ReportDocument:
         return f"{format_count(len(self.ok_findings), 'ok finding')}, of {checks}"
 
 
-def build_report_document(
-    results: Mapping[str, Any], run_dir: Path, *, has_all_figures: bool = False
-) -> ReportDocument:
-    """The document of a ``results.json``'s content; nothing is drawn yet.
-
-    has_all_figures: with every figure that an audit declares, not only those that a report shows.
-    """
+def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
+    """The document of a ``results.json``'s content; nothing is drawn yet."""
     about = results["about"]
     audits = find_audit_declarations(results["audits"])
     # What an engine has to say is what its run was about.
@@ -103,8 +98,7 @@ def build_report_document(
     warnings, well = group_report_summary_findings_by_check(results)
     first = choose_report_summary_findings(warnings)
     chosen = _choose_report_figures(first, sections)
-    if not has_all_figures:
-        sections = [_keep_figures(section, chosen) for section in sections]
+    sections = [_keep_figures(section, chosen) for section in sections]
     return ReportDocument(
         title=about.get("title") or DEFAULT_TITLE,
         screen=compose_screen(results),
@@ -120,7 +114,7 @@ def build_report_document(
     )
 
 
-#: The report draws at most so many figures; `Results.figure` draws any, and `factaudit export --to figures` all.
+#: The report draws at most so many figures; `Results.figure` draws any.
 MAX_REPORT_FIGURES = 6
 #: So many of them open it; the others stand in their sections.
 MAX_HEADLINE_FIGURES = 2

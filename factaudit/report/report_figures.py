@@ -71,7 +71,7 @@ class ReportFigure:
     stem: str
     caption: str
     alt: str
-    draw: Callable[[float | None], DrawnAuditFigure] | None = None
+    draw: Callable[[], DrawnAuditFigure] | None = None
 
 
 def list_report_figures(
@@ -239,13 +239,13 @@ def _collect_evaluators(rows: Sequence[Row]) -> set[str]:
 
 def _make_report_figure_drawing(
     audit: Audit, plot: PlotSpec, rows: list[Row], evaluators: Sequence[str], floors: Set[str]
-) -> Callable[[float | None], DrawnAuditFigure]:
-    def draw(width: float | None = None) -> DrawnAuditFigure:
+) -> Callable[[], DrawnAuditFigure]:
+    def draw() -> DrawnAuditFigure:
         from factaudit.report.plots.drawing import draw_audit_plot
         from factaudit.report.plots.figure_style import use_report_style
 
         with use_report_style():
-            return draw_audit_plot(plot, rows, audit.columns, evaluators, floors, width)
+            return draw_audit_plot(plot, rows, audit.columns, evaluators, floors)
 
     return draw
 

@@ -15,6 +15,7 @@ from factaudit.audit.core.figure_formatting import format_audit_figure, format_h
 from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
 from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
+    PAGE_WIDTH,
     PlotSeriesStyle,
     choose_plot_series_style,
     compute_plot_axis_limits,
@@ -200,13 +201,13 @@ def _lay_out_dot_panels(
     position = {group: i for i, group in enumerate(groups)}
     limits = _compute_shared_dot_panel_limits(panels, [*points, *references])
 
-    names = [wrap_figure_label(group, 62 if frame.is_narrow else 108, bold=group in totals) for group in groups]
+    names = [wrap_figure_label(group, 108, bold=group in totals) for group in groups]
     longest = max(
         measure_text_width(line, group in totals) for group, lines in zip(groups, names, strict=True) for line in lines
     )
-    n_columns = 1 if frame.is_narrow else n_columns or len(panels)
+    n_columns = n_columns or len(panels)
     left = longest / 72 + panel_layout.PAD + 0.06
-    width = (frame.width - left - 0.15 - _PANEL_GAP * (n_columns - 1)) / n_columns
+    width = (PAGE_WIDTH - left - 0.15 - _PANEL_GAP * (n_columns - 1)) / n_columns
     titles = [
         "\n".join(
             line for part in panel.label.split("\n") for line in wrap_figure_label(part, (width + 0.1) * 72, bold=True)
@@ -218,7 +219,7 @@ def _lay_out_dot_panels(
     pitch = head + group_height * len(groups) + _FOOT
     line = PlotSeriesStyle("", reference_label, rcParams["text.color"], "|", size=9.0)
     legend = panel_layout.lay_out_figure_legend(
-        [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], frame.width
+        [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], PAGE_WIDTH
     )
 
     def place_panel(number: int, panel: DotPlotPanel, title: str) -> panel_layout.PlotPanel:
@@ -261,4 +262,4 @@ def _lay_out_dot_panels(
 
     placed_panels = [place_panel(number, *each) for number, each in enumerate(zip(panels, titles, strict=True))]
     height = legend.height + math.ceil(len(panels) / n_columns) * pitch
-    return panel_layout.FigureLayout(frame.width, height, placed_panels, legend)
+    return panel_layout.FigureLayout(PAGE_WIDTH, height, placed_panels, legend)

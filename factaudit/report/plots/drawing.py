@@ -11,7 +11,6 @@ from factaudit.audit.core import plot_specs
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots.dot_plot import lay_out_dot_plot, lay_out_flip_dot_plot
-from factaudit.report.plots.figure_style import PAGE_WIDTH
 from factaudit.report.plots.forest_plot import lay_out_forest_plot
 from factaudit.report.plots.heat_map import lay_out_count_heat_maps, lay_out_grid_heat_map, lay_out_heat_maps
 from factaudit.report.plots.line_plot import lay_out_line_plot
@@ -42,14 +41,13 @@ def draw_audit_plot(
     columns: Mapping[str, Column],
     evaluators: Sequence[str] = (),
     floors: Set[str] = frozenset(),
-    width: float | None = None,
     axes: Axes | Mapping[str, Axes] | None = None,
 ) -> DrawnAuditFigure:
     """The figure of rows of one audit (of one level, where they have levels), in the style that is set.
 
     ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
     ``floors``: evaluators that others are measured by, drawn as lines; `drop_floor_evaluator_plot_rows` leaves them out
-    where a kind of plot has no such line. ``width``: in inches, of a page by default. ``axes``: to draw into, in
+    where a kind of plot has no such line. ``axes``: to draw into, in
     place of a new figure; those of the one panel, or of panels by name. Raises `UsageError` where there is no such
     panel.
     """
@@ -57,6 +55,5 @@ def draw_audit_plot(
     present = list_declared_columns(columns, rows)
     groups = list_plot_group_columns(plot, columns, present, rows)
     line_keys = plot.labels if isinstance(plot, plot_specs.ForestPlotSpec) else ()
-    page = width or PAGE_WIDTH
-    frame = PlotFigureData(rows, {**columns, **present}, groups, list(evaluators), floors, line_keys, page)
+    frame = PlotFigureData(rows, {**columns, **present}, groups, list(evaluators), floors, line_keys)
     return _LAYOUTS[type(plot)](plot, frame).draw(axes)

@@ -12,6 +12,7 @@ from factaudit.audit.core.plot_specs import ForestPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
+    PAGE_WIDTH,
     PlotSeriesStyle,
     compute_plot_axis_limits,
     measure_text_width,
@@ -36,7 +37,7 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
 
     def name_row(row: Row) -> str:
         name = " · ".join(format_audit_figure(frame.columns[key], row.get(key)) for key in plot.labels)
-        return wrap_figure_label(name, 90 if frame.is_narrow else 150, max_lines=1)[0]
+        return wrap_figure_label(name, 150, max_lines=1)[0]
 
     groups = {group: [row for row in frame.rows if frame.label_group(row) == group] for group in frame.list_groups()}
     guide = None if plot.guide is None else plot.guide * frame.unit_scale(plot.key)
@@ -53,14 +54,14 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
     if known:
         heading = frame.columns[str(plot.truth)].heading
         named.append(PlotSeriesStyle("", heading, rcParams["text.color"], "|", size=9.0))
-    legend = panel_layout.lay_out_figure_legend(named, frame.width)
+    legend = panel_layout.lay_out_figure_legend(named, PAGE_WIDTH)
 
     def place_panel(group: str, rows: list[Row], top: float, is_last: bool) -> panel_layout.PlotPanel:
         def draw(ax: Axes) -> None:
             panel_layout.set_panel_number_axis(ax, "x", limits)
             panel_layout.set_panel_name_axis(ax, list(map(name_row, rows)))
             panel_layout.set_title(
-                ax, "\n".join(wrap_figure_label(group, (frame.width - left) * 72, bold=True, max_lines=1)), pad=4
+                ax, "\n".join(wrap_figure_label(group, (PAGE_WIDTH - left) * 72, bold=True, max_lines=1)), pad=4
             )
             ax.set_xlabel(format_heading_with_unit(column))
             for position, row in enumerate(rows):
@@ -85,11 +86,11 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
             for point in [frame.make_point(row, plot.key)]
             if point.value is not None and not math.isnan(point.value)
         ]
-        place = left, top, frame.width - left - beside, _LINE * len(rows)
+        place = left, top, PAGE_WIDTH - left - beside, _LINE * len(rows)
         return panel_layout.PlotPanel(group, *place, draw, points, has_bottom_labels=is_last)
 
     panels, top = [], legend.height
     for number, (group, rows) in enumerate(groups.items(), start=1):
         panels.append(place_panel(group, rows, top + _HEAD, number == len(groups)))
         top += _HEAD + _LINE * len(rows) + _FOOT
-    return panel_layout.FigureLayout(frame.width, top + 0.32, panels, legend)
+    return panel_layout.FigureLayout(PAGE_WIDTH, top + 0.32, panels, legend)

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from factaudit.audit.core.plot_specs import CrossTablePlotSpec, GridPlotSpec, HeatMapPlotSpec
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
+    PAGE_WIDTH,
     line_height,
     measure_text_width,
     shorten_figure_label,
@@ -66,7 +67,7 @@ def lay_out_heat_maps(plot: HeatMapPlotSpec, frame: PlotFigureData) -> FigureLay
         for (group, kind), shares in grids.items()
     ]
     cell = 0.3 if len(names) <= 6 else 0.26
-    return _lay_out_heat_map_grid(frame.width, maps, names[1:], names[:-1], maps_per_group=len(kinds), cell_height=cell)
+    return _lay_out_heat_map_grid(PAGE_WIDTH, maps, names[1:], names[:-1], maps_per_group=len(kinds), cell_height=cell)
 
 
 def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> FigureLayout:
@@ -85,7 +86,7 @@ def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> 
         )
     titles = (frame.columns[plot.rows].heading, frame.columns[plot.columns].heading)
     return _lay_out_heat_map_grid(
-        frame.width, maps, values, values, axis_titles=titles, slants_names=False, cell_height=0.36, min_pitch=1.5
+        PAGE_WIDTH, maps, values, values, axis_titles=titles, slants_names=False, cell_height=0.36, min_pitch=1.5
     )
 
 
@@ -101,7 +102,7 @@ def lay_out_grid_heat_map(plot: GridPlotSpec, frame: PlotFigureData) -> FigureLa
     heading = frame.columns[plot.rows].heading
     maps = [HeatMapCells("", "", shares, texts)]
     named = [f"{heading} {line}" for line in lines]
-    return _lay_out_heat_map_grid(frame.width, maps, named, names, cell_height=0.26, cell_width=0.45)
+    return _lay_out_heat_map_grid(PAGE_WIDTH, maps, named, names, cell_height=0.26, cell_width=0.45)
 
 
 def _lay_out_heat_map_grid(

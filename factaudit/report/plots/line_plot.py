@@ -10,6 +10,7 @@ from factaudit.audit.core.figure_formatting import format_heading_with_unit
 from factaudit.audit.core.plot_specs import LinePlotSpec
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
+    PAGE_WIDTH,
     PlotSeriesStyle,
     line_height,
     measure_text_width,
@@ -25,8 +26,8 @@ _PANEL_GAP, _FOOT, _PANEL_HEIGHT = 0.12, 0.1, 1.45
 def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFigureData) -> FigureLayout:
     """Shares (percent): a column of panels for each group, a row for each key; narrow, one group below the other."""
     groups, series = frame.list_groups(), frame.list_series(plot.series)
-    width = COLUMN_WIDTH if len(groups) == 1 else frame.width
-    n_columns = 1 if frame.is_narrow else len(groups)
+    width = COLUMN_WIDTH if len(groups) == 1 else PAGE_WIDTH
+    n_columns = len(groups)
     left = 0.2 + measure_text_width("100") / 72 + PAD  # the name of the figure stands upright beside the ticks
     side = (width - left - 0.1 - _PANEL_GAP * (n_columns - 1)) / n_columns
     titles = {group: "\n".join(wrap_figure_label(group, side * 72, bold=True)) for group in groups}

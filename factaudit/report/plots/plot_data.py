@@ -13,7 +13,7 @@ from matplotlib import rcParams
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.figure_style import FLOOR_DASHES, PAGE_WIDTH, PlotSeriesStyle, choose_plot_series_style
+from factaudit.report.plots.figure_style import FLOOR_DASHES, PlotSeriesStyle, choose_plot_series_style
 from factaudit.report.plots.panel_layout import PanelPointWithInterval, Segment
 from factaudit.report.plots.plot_groups import format_group_label, has_drawn_bounds
 
@@ -68,13 +68,6 @@ class PlotFigureData:
     floors: Set[str] = frozenset()
     #: The columns that name a row's line, which its point's words have although no other line differs in them.
     line_keys: tuple[str, ...] = ()
-    #: Inches: of a page, or of one of its columns (where panels stand below each other).
-    width: float = PAGE_WIDTH
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether the figure goes over one column."""
-        return self.width < PAGE_WIDTH
 
     def label_group(self, row: Row) -> str:
         """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""

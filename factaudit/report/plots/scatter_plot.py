@@ -14,6 +14,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
+    PAGE_WIDTH,
     PlotSeriesStyle,
     choose_plot_series_style,
     compute_plot_axis_limits,
@@ -49,8 +50,8 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFigureData) -> panel_
         group = frame.label_group(row)
         return (group, str(row["evaluator"])) if plot.panels is None else (str(row[plot.panels]), group)
 
-    n_columns = min(2, len(names)) if frame.is_narrow else 4 if len(names) == 4 else min(3, len(names))
-    width = COLUMN_WIDTH if n_columns == 1 else frame.width
+    n_columns = 4 if len(names) == 4 else min(3, len(names))
+    width = COLUMN_WIDTH if n_columns == 1 else PAGE_WIDTH
     beside = measure_text_width("100") / 72 + panel_layout.PAD + 0.1
     side = (width - 0.28) / n_columns - beside
     titles = ["\n".join(wrap_figure_label(name, (side + 0.1) * 72, bold=True)) for name in names]
