@@ -211,9 +211,7 @@ def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
     ]
     assert count_rounded(lines) == count_rounded(truth)
     without = list_report_figures(audit, results["audits"]["estimates"], [], results["about"])
-    assert not any(
-        drawn.get_linewidths()[0] == 1.2 for ax in without[0].draw().figure.axes for drawn in ax.collections
-    )
+    assert not any(drawn.get_linewidths()[0] == 1.2 for ax in without[0].draw().figure.axes for drawn in ax.collections)
 
 
 def test_ranks_are_shown_where_labels_order_two_systems() -> None:
