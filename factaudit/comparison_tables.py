@@ -115,10 +115,12 @@ class AuditRunSettings:
         claim_and_evaluator_rows: tuple[list[Row], list[Row]],
         chosen: Mapping[str, Mapping[str, Any]],
         audit_rows: dict[str, Sequence[Row]],
+        more_about: Mapping[str, Any] | None = None,
     ) -> tuple[str, dict[str, Any], dict[str, Sequence[Row]], list[Row]]:
         """The signature, what the rows are about, the rows, and their findings: what `Results` begins with.
 
-        claim_and_evaluator_rows: rows of the claims by dataset, and of the evaluators.
+        claim_and_evaluator_rows: rows of the claims by dataset, and of the evaluators. more_about: what else the rows
+        are about.
         """
         claims, evaluators = claim_and_evaluator_rows
         names = [row["name"] for row in evaluators]
@@ -140,6 +142,7 @@ class AuditRunSettings:
             "claims": claims,
             "evaluators": evaluators,
             "inputs": list(self.inputs),
+            **(more_about or {}),
         }
         in_order = sorted(evaluators, key=itemgetter("name"))
         own = {

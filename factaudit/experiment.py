@@ -141,7 +141,7 @@ def run(
 
     A second run into the same folder reuses what is unchanged; the results of another experiment there are replaced
     only with ``overwrite``. ``say`` gets one line per stage. A YAML with a
-    ``factscore:``, ``dfactscore:`` or ``verify_with_caution:`` block is that engine's to run.
+    ``factscore:`` or ``dfactscore:`` block is that engine's to run.
     """
     folder = Path(out)
     if not isinstance(experiment, Experiment):
@@ -336,7 +336,7 @@ class ExperimentEngineDeclaration(NamedTuple):
 def find_experiment_engine(yaml_path: str | Path) -> ExperimentEngineDeclaration | None:
     """The engine whose block a YAML has; None where it compares evaluators."""
     data = YamlFile(yaml_path).data
-    for name in ("factscore", "dfactscore", "verify_with_caution"):
+    for name in ("factscore", "dfactscore"):
         if isinstance(data, dict) and name in data:
             module = import_module(f"factaudit.engines.{name}.experiment")
             return ExperimentEngineDeclaration(

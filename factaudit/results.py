@@ -19,6 +19,7 @@ from factaudit.audit.audit_options import (
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
+from factaudit.audit.core.unknown_counts import UNKNOWN_COUNTS, blank_unknown_counts
 from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
@@ -301,8 +302,9 @@ def compare_counts(
     """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
 
     counts: a validated counts table (`factaudit.tables.counts_table`); the rest as in `compare`. By default all audits
-    that can do with it; those that need to know how many labelled errors were found read the rows that say so. Raises
-    `UsageError` for an audit that needs claims.
+    that can do with it; those that need to know how many labelled errors were found read the rows that say so. Where
+    ``n_known`` is 0, figures that follow from numbers of claims alone are null. Raises `UsageError` for an audit that
+    needs claims.
     """
     known = list_computable_audits()
     able = [name for name, audit in known.items() if audit.counts is not None]
@@ -323,5 +325,9 @@ def compare_counts(
                 given = asked | ({"levels": [level]} if by_level else {})
                 rows += audit.compute(judged, **given, intervals=settings.intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
-    order = counts["evaluator"].unique()
-    return Results(*settings.assemble_results(about_of(units[levels[0], "margins"], order, {}), chosen, found))
+    claim_rows, evaluator_rows = about_of(units[levels[0], "margins"], counts["evaluator"].unique(), {})
+    more: Row = {}
+    if not counts["n_known"].all():
+        found = {name: blank_unknown_counts(rows) for name, rows in found.items()}
+        claim_rows, more = [], {"counts": UNKNOWN_COUNTS}
+    return Results(*settings.assemble_results((claim_rows, evaluator_rows), chosen, found, more))

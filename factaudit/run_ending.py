@@ -113,7 +113,7 @@ def _checksum_or_none(path: Path) -> str | None:
 def describe_run_audit_rows(results: Results) -> str:
     """The line of progress once all audits are computed: an audit without rows had nothing to compute.
 
-    Tables that a command or an engine writes beside them (estimates, a reproduction's) are no audits.
+    Tables that a command or an engine writes beside them (estimates) are no audits.
     """
     sizes: dict[bool, list[int]] = {True: [], False: []}
     for name, rows in results.audits.items():

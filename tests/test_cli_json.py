@@ -116,7 +116,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A language model on loopback, with a cache."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with FaultServer(plan=lambda body, attempt: Plan(text="Rain was a cellist [1].")) as server:
+    with FaultServer(plan=lambda body, attempt: Plan(text="Yes")) as server:
         yield f"llm:model=m,base_url={server.url},cache={folder / 'cache.db'}"
 
 

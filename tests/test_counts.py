@@ -57,6 +57,7 @@ def test_rates_become_the_nearest_numbers_of_claims(tmp_path: Path) -> None:
     [
         ({"n": 0}, "row 1, column 'n': expected a whole number from 1 on, found 0"),
         ({"n": 2.5}, "row 1, column 'n': expected a whole number from 1 on, found 2.5"),
+        ({"n_known": 2}, "row 1, column 'n_known': expected 1 or 0, found 2"),
         ({"level": "sentence"}, "row 1, column 'level': expected claim or response, found 'sentence'"),
         ({"dataset": None}, "row 1, column 'dataset': expected text, found none"),
         ({"labelled_errors": 41}, "row 1, column 'labelled_errors': expected a whole number from 0 to n, found 41"),
@@ -222,6 +223,25 @@ def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_kno
         rows = compare_counts(counts_of(*claims, joint=joint), audits=["quantification"]).audits["quantification"]
         widths[joint] = [row["bias_high"] - row["bias_low"] for row in rows]
     assert all(loose > tight for loose, tight in zip(widths[False], widths[True], strict=True))
+
+
+def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published() -> None:
+    """Their rates, orders and corrections are shown; numbers of claims, tests, intervals and findings are not."""
+    systems = [("a", 10, 12), ("b", 12, 15), ("c", 20, 14), ("d", 25, 24)]
+    table = rows(
+        *({"system": s, "labelled_errors": x, "predicted_errors": y, "errors_found": x // 2} for s, x, y in systems)
+    )
+    known, unknown = (compare_counts(validate_counts(table.assign(n_known=k)), replicates=50) for k in (1, 0))
+    assert known.finding_rows
+    assert not unknown.finding_rows
+    assert known.rows("quantification")[0]["n"] == 40
+    shown = {"bias", "error_rate", "kendall_tau", "mean_abs_bias", "bacc", "n_systems", "n_pairs"}
+    for name in known.audits:
+        for row, other in zip(known.rows(name), unknown.rows(name), strict=True):
+            assert {key: row[key] for key in shown & row.keys()} == {key: other[key] for key in shown & row.keys()}
+            hidden = [key for key in other if key == "n" or key.startswith("p_") or key.endswith(("_low", "_max"))]
+            assert {other[key] for key in hidden} <= {None}, name
+            assert "numbers of claims are not published" in other["reason"]
 
 
 def test_an_audit_that_needs_claims_is_refused() -> None:

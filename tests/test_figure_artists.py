@@ -24,7 +24,6 @@ from factaudit.audit.core.plot_specs import (
     DotPlotSpec,
     FlipPlotSpec,
     ForestPlotSpec,
-    GridPlotSpec,
     HeatMapPlotSpec,
     LinePlotSpec,
     PlotSpec,
@@ -321,24 +320,9 @@ def test_a_table_of_counts_counts_the_rows_of_its_evaluator(results: Results) ->
         assert not any(row[plot.rows] == ">" for row in drawn.rows), "the caption says that the line is empty"
 
 
-def test_a_grid_has_a_cell_for_each_row() -> None:
-    audit = load_all_audits()["reproduction_agreement"]
-    rows = [
-        {"table": table, "evaluator": name, "n": 4, "n_agree": n, "share": None if n is None else n / 4, "cells": text}
-        for table, name, n, text in (("3", "a", 4, "4/4"), ("3", "b", 1, "1/4"), ("12", "b", None, "none"))
-    ]
-    (figure,) = list_report_figures(audit, rows, ["a", "b"], {})
-    assert figure.draw is not None
-    axes = figure.draw().figure.axes
-    assert read_map_cells(axes) == Counter(
-        {("", "", 0, 0, "4/4", 1.0): 1, ("", "", 0, 1, "1/4", 0.25): 1, ("", "", 1, 1, "none", None): 1}
-    )
-    assert (read_tick_names(axes, "y"), read_tick_names(axes, "x")) == (["table3", "table12"], ["a", "b"])
-
-
 def test_each_kind_of_plot_that_audits_declare_is_read_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     kinds = {type(plot).__name__ for audit in load_all_audits().values() for plot in audit.plots}
     tested = set(re.findall(r"\w+PlotSpec", " ".join(re.findall(r"list_drawn_figures\(results, ([^)]*)\)", source))))
-    assert kinds - tested == {GridPlotSpec.__name__}, "a grid has a test of its own"
+    assert kinds == tested
     assert {one.__name__ for one in PlotSpec.__subclasses__()} == kinds

@@ -87,7 +87,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, example: dict[str, Any]) -
     folder = tmp_path_factory.mktemp("run")
     (folder / "results.json").write_text(json.dumps(example), encoding="utf-8")
     (folder / "tables").mkdir()
-    (folder / "tables" / "reproduction.csv").write_text("kept\n")
+    (folder / "tables" / "mine.csv").write_text("kept\n")
     return render_report(folder)
 
 
@@ -103,8 +103,8 @@ def page(folder: Path) -> Page:
 
 def test_render_returns_what_it_wrote(written: list[Path], folder: Path, example: dict[str, Any]) -> None:
     there = {path for path in folder.rglob("*") if path.is_file()}
-    assert there - set(written) == {folder / "results.json", folder / "tables" / "reproduction.csv"}
-    assert (folder / "tables" / "reproduction.csv").read_text() == "kept\n"
+    assert there - set(written) == {folder / "results.json", folder / "tables" / "mine.csv"}
+    assert (folder / "tables" / "mine.csv").read_text() == "kept\n"
     assert len(written) == len(set(written))
     names = {path.name for path in written}
     assert {f"{audit}.csv" for audit in example["audits"]} <= names

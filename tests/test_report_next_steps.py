@@ -75,7 +75,7 @@ def test_each_step_that_is_advised_can_be_taken(variant: str, expected: list[str
 
 
 def test_figures_without_claims_can_be_neither_looked_at_nor_compared(tmp_path: Path) -> None:
-    """`factaudit diff` was advised of a reproduction from printed tables: “claims.parquet: no such file”."""
+    """`factaudit diff` was advised of a run on a table of counts: “claims.parquet: no such file”."""
     results = compare(*make_tables({"a": (0.9, 0.8), "b": (0.8, 0.7)}), audits=["rates"], replicates=20)
     results.save(tmp_path)
     assert list_next_commands(tmp_path) == []

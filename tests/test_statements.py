@@ -88,7 +88,7 @@ def list_statements(results: dict[str, Any]) -> Iterator[Statement]:
         for each in results["about"]["evaluators"]:
             answers = [one.answer(audited, each["name"]) for one in audit.decides]
             texts += [(name, text) for one in answers if one is not None for text in (one.figure, one.sentence)]
-        if audit.remarks is not None and name != "reproduction_text":  # these rows are the paper's own sentences
+        if audit.remarks is not None:
             texts += [(name, text) for text in audit.remarks(audited.rows(name), [])]
     for name, text in texts:
         assert isinstance(text, Statement), f"{name} says what is no statement: {text}"

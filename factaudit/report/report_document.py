@@ -171,8 +171,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         for name, value in (about.get("options") or {}).get(audit.name, {}).items()
         if name != "levels"  # the table has them
     )
-    note_of_run = str((about.get("notes") or {}).get(audit.name) or "")
-    paragraphs = [audit.text, note_of_run, f"Options of this run: {options}." * bool(options), unlisted]
+    paragraphs = [audit.text, f"Options of this run: {options}." * bool(options), unlisted]
     paragraphs = [text for text in paragraphs if text]
     if audit.remarks is not None:
         own = {check.id for check in audit.checks}

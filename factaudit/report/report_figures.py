@@ -16,7 +16,6 @@ from factaudit.audit.core.plot_specs import (
     DotPlotSpec,
     FlipPlotSpec,
     ForestPlotSpec,
-    GridPlotSpec,
     HeatMapPlotSpec,
     LinePlotSpec,
     PlotSpec,
@@ -57,7 +56,6 @@ _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
     ScatterPlotSpec: "Scatter plots",
     HeatMapPlotSpec: "Heat maps",
     CrossTablePlotSpec: "Tables of counts",
-    GridPlotSpec: "Heat map",
     LinePlotSpec: "Line plots",
     ForestPlotSpec: "Forest plot",
 }
@@ -109,7 +107,7 @@ def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
         return plot.keys
     if isinstance(plot, ScatterPlotSpec):
         return (plot.x, plot.y)
-    if isinstance(plot, HeatMapPlotSpec | GridPlotSpec):
+    if isinstance(plot, HeatMapPlotSpec):
         return (plot.value,)
     if isinstance(plot, CrossTablePlotSpec):
         return (plot.rows, plot.columns)
@@ -137,11 +135,7 @@ def _list_report_plot_figures(
         if not has_report_figure_rows(mine, plot):
             continue
         present = list_declared_columns(audit.columns, mine)
-        by = (
-            []
-            if isinstance(plot, CrossTablePlotSpec | GridPlotSpec)
-            else list_plot_group_columns(plot, audit.columns, present, mine)
-        )
+        by = [] if isinstance(plot, CrossTablePlotSpec) else list_plot_group_columns(plot, audit.columns, present, mine)
         labels = {id(row): format_group_label(row, by, present) for row in mine}
         level_plot = spread_crowded_report_figure_panels(plot, mine, by)
         families = list(_split_report_figure_panels(level_plot, mine, audit.columns))
@@ -156,8 +150,6 @@ def _list_report_plot_figures(
             n_evaluators = len(_collect_evaluators(part))
             noun = audit.columns["evaluator"].heading if "evaluator" in audit.columns else "evaluator"
             among = f"; {format_count(n_evaluators, noun)}" if n_evaluators else ""
-            if isinstance(plot, GridPlotSpec):  # a printed table's columns, of which one may be the labels
-                among = ""
             alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
             draw = _make_report_figure_drawing(audit, level_plot, part, evaluators, floors)
             found.append(ReportFigure(stem, caption, alt, draw))
@@ -271,9 +263,7 @@ def _compose_report_figure_caption(
     elif fullest > 1 or count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
         text.append("A point for each row of the table; intervals are there.")
     # Tables of counts and heat maps show no interval, and a line to another figure is none.
-    elif not isinstance(plot, HeatMapPlotSpec | CrossTablePlotSpec | GridPlotSpec) and not getattr(
-        plot, "hollow_key", None
-    ):
+    elif not isinstance(plot, HeatMapPlotSpec | CrossTablePlotSpec) and not getattr(plot, "hollow_key", None):
         # A reference is a line across its group, without an interval.
         lined = [key for key in keys if key != getattr(plot, "reference", None)]
         if intervals := describe_interval_methods(audit, lined, rows, about):

@@ -3,7 +3,9 @@
 A row per dataset, level, system and evaluator: ``n`` claims (or responses) that are labelled and scored, of these
 ``labelled_errors`` and ``predicted_errors`` (label or prediction 0), or in their place the shares
 ``labelled_error_rate`` and ``predicted_error_rate``. ``errors_found``, where it is known, is how many of the labelled
-errors are predicted errors: with it the whole 2 x 2 table is known.
+errors are predicted errors: with it the whole 2 x 2 table is known. ``n_known`` is 0 where the numbers of claims are
+not published, but chosen to fit rounded rates: rates, orders and corrections of systems can then be computed, but not
+what rests on the numbers themselves, such as an interval.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ COUNT_COLUMNS = (
     "labelled_errors",
     "predicted_errors",
     "errors_found",
+    "n_known",
 )
 #: What tells rows apart, and what shares its claims (and so their labels).
 _KEY_COLUMNS = ["dataset", "level", "system", "evaluator"]
@@ -50,8 +53,8 @@ def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "ro
     """Check a table of counts and bring it into the standard form (`COUNT_COLUMNS`, index 0..n-1).
 
     ``level`` is ``claim`` and ``system`` null where they are not given. Rates become the nearest number of claims.
-    ``errors_found`` is null where it is not known. All rows of one dataset, level and system are of the same claims: n
-    and labelled_errors must be the same.
+    ``errors_found`` is null where it is not known, ``n_known`` 1 where it is not given. All rows of one dataset, level
+    and system are of the same claims: n and labelled_errors must be the same.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
@@ -92,10 +95,14 @@ def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "ro
             return f"expected a whole number {bounds} ({labelled}, {predicted}, n {n[row]:.0f}), found {known[row]:g}"
 
         problems.add_rows(np.flatnonzero(bad), "errors_found", said)
+    n_known = pd.Series(1, index=table.index)
+    if "n_known" in table:
+        n_known = parse_number_column(table["n_known"])
+        problems.add_where(~n_known.isin((0, 1)), "n_known", "expected 1 or 0", table["n_known"])
     problems.raise_if_any()
 
-    counts = pd.DataFrame({**found, "n": n, "errors_found": known})[list(COUNT_COLUMNS)]
-    counts = counts.astype(dict.fromkeys(("n", *_RATE_COLUMNS), "int64") | {"errors_found": "Int64"})
+    counts = pd.DataFrame({**found, "n": n, "errors_found": known, "n_known": n_known})[list(COUNT_COLUMNS)]
+    counts = counts.astype(dict.fromkeys(("n", *_RATE_COLUMNS, "n_known"), "int64") | {"errors_found": "Int64"})
     _report_inconsistent_counts(counts, problems)
     problems.raise_if_any()
     return counts

@@ -126,13 +126,3 @@ class ForestPlotSpec(PlotSpec):
     truth: str | None = None
     guide: float | None = None
     has_zero: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class GridPlotSpec(PlotSpec):
-    """A figure from 0 to 1 of each two values of two columns, as colours; ``text``: the column printed in the cells."""
-
-    rows: str
-    columns: str
-    value: str
-    text: str

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
-from factaudit.audit.core.plot_specs import CrossTablePlotSpec, GridPlotSpec, HeatMapPlotSpec
+from factaudit.audit.core.plot_specs import CrossTablePlotSpec, HeatMapPlotSpec
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
     PAGE_WIDTH,
@@ -90,21 +90,6 @@ def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> 
     )
 
 
-def lay_out_grid_heat_map(plot: GridPlotSpec, frame: PlotFigureData) -> FigureLayout:
-    """One map of two columns' values, whatever the groups."""
-    lines, names = frame.list_values(plot.rows), frame.list_values(plot.columns)
-    shares = np.full((len(lines), len(names)), np.nan)
-    texts = [[""] * len(names) for _ in lines]
-    for row in frame.rows:
-        line, column = lines.index(str(row[plot.rows])), names.index(str(row[plot.columns]))
-        shares[line, column] = np.nan if row[plot.value] is None else row[plot.value]
-        texts[line][column] = str(row[plot.text])
-    heading = frame.columns[plot.rows].heading
-    maps = [HeatMapCells("", "", shares, texts)]
-    named = [f"{heading} {line}" for line in lines]
-    return _lay_out_heat_map_grid(PAGE_WIDTH, maps, named, names, cell_height=0.26, cell_width=0.45)
-
-
 def _lay_out_heat_map_grid(
     page_width: float,
     maps: Sequence[HeatMapCells],
@@ -115,11 +100,9 @@ def _lay_out_heat_map_grid(
     axis_titles: tuple[str, str] | None = None,
     slants_names: bool = True,
     cell_height: float = 0.3,
-    cell_width: float | None = None,
     min_pitch: float = 1.3,
 ) -> FigureLayout:
     """Maps in lines that hold whole groups of maps, where these fit on the page."""
-    cell_width = cell_height if cell_width is None else cell_width
     row_labels = [wrap_figure_label(name, 100) for name in row_names]
     column_labels = ["\n".join(wrap_figure_label(name, 80)) for name in column_names]
     left = max(measure_text_width(line) for lines in row_labels for line in lines) / 72 + 0.12
@@ -133,8 +116,8 @@ def _lay_out_heat_map_grid(
                 break
         reach = max(map(measure_text_width, column_labels)) / 72 * 0.72
         # A slanted name ends under its cell and reaches to the left.
-        left, below = max(left, reach - cell_width / 2 + 0.05), reach + 0.25
-    width, height = cell_width * len(column_names), cell_height * len(row_names)
+        left, below = max(left, reach - cell_height / 2 + 0.05), reach + 0.25
+    width, height = cell_height * len(column_names), cell_height * len(row_names)
     pitch = max(width + 0.15, min_pitch)
     fit = max(1, int((page_width - left) // pitch))
     per_line = min(fit // maps_per_group * maps_per_group or fit, len(maps))
