@@ -115,7 +115,8 @@ def test_the_report_of_the_demo_says_what_its_rows_hold(tmp_path, call):
 def check_report(run):
     """Every number that it says is a value of its rows."""
     results = Results.load(run).to_dict()
-    assert len(check_statements(results)) > 5
+    # Of numbers of claims that are not published tables are shown, and nothing is concluded.
+    assert (len(check_statements(results)) > 5) == ("counts" not in results["about"])
 
 
 def test_the_table_of_experiments_has_them_all():
