@@ -105,6 +105,7 @@ class FigureLayout:
     legend: FigureLegend
     #: Of all panels together.
     x_label: str = ""
+    y_label: str = ""
 
     def draw(self, axes: Axes | Mapping[str, Axes] | None = None) -> DrawnAuditFigure:
         """Draw all panels in a new figure; or in ``axes``: those of the one panel, or of some panels by name."""
@@ -128,10 +129,13 @@ class FigureLayout:
         if self.legend.series:
             self.legend.draw(figure)
         left, right = min(p.left for p in self.panels), max(p.left + p.width for p in self.panels)
+        top = min(panel.top for panel in self.panels)
         if self.x_label:
             half = measure_text_width(self.x_label, bold=True) / 144 + 0.04
             middle = max(self.width / 2, min((left + right) / 2, self.width - half))
             figure.supxlabel(self.x_label, x=middle / self.width, y=0.05 / self.height)
+        if self.y_label:
+            figure.supylabel(self.y_label, x=0.04 / self.width, y=0.5 * (1 - max(0.0, top - 0.3) / self.height))
         return drawn
 
     def _draw_in_axes(self, axes: Axes | Mapping[str, Axes]) -> DrawnAuditFigure:
@@ -151,6 +155,8 @@ class FigureLayout:
             self._draw_panel(known[name], ax, drawn)
             if self.x_label:
                 ax.set_xlabel(self.x_label)
+            if self.y_label:
+                ax.set_ylabel(self.y_label)
         if self.legend.series:
             self.legend.draw(next(iter(axes.values())))
         return drawn
