@@ -131,7 +131,7 @@ def document(
     def called(name: str) -> tuple[dict[str, Any], str]:
         if name.startswith("cache") and not (folder / "cache.db").exists():
             asked = ["plain.jsonl", "--evaluator", model, "--out", "some.jsonl"]
-            assert run_command("judge", *asked) == 1, "a reply is bought that states no verdict"
+            assert run_command("judge", *asked) == 0
             capsys.readouterr()
         arguments = shlex.split(CASES[name])
         code = run_command(*name.split(), *arguments, "--format", "json")
