@@ -186,9 +186,9 @@ _MAPPING_OPTIONS = (
         "--labels",
         multiple=True,
         metavar="WORD=1,WORD=0",
-        help="What labels' words mean (=0: blank cells); or a file of what people said, for verbs that take labels.",
+        help="What words in labels mean: 1 supported, 0 not supported, nothing for not labelled. Or a file of labels.",
     ),
-    click.option("--label-threshold", type=float, help="Labels are grades: above this is attributable."),
+    click.option("--label-threshold", type=float, help="Labels are grades; those above this number are supported."),
     click.option(
         "--scale",
         multiple=True,
