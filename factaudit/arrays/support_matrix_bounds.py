@@ -81,21 +81,19 @@ def _bound_support_by_linked_entity(
         )
         return (int(mine.sum()), int(perhaps.sum())), hidden
     least, most = (
-        _count_facts_supported_by_linked(link_groups_to_entities(filling, groups, rule), groups)
+        _count_linked_support(link_groups_to_entities(filling, groups, rule), groups)
         for filling in (matrix.fill_unsure(0), matrix.fill_unsure(1))
     )
     if rule == "argmax" and is_own_fact.all():
         return (least, most), _bound_facts_supported_by_other_entities(sure, maybe, groups)
     if matrix.unsure.sum() <= MOST_ENUMERATED_CELLS:
-        return (least, most), _enumerate_support_matrix_fillings(matrix, groups, rule, is_own_fact)
-    n_told, n_possible = (int(part[is_own_fact].any(axis=1).sum()) for part in (sure, maybe))
-    return (least, most), (max(0, n_told - most) if is_own_fact.all() else 0, n_possible)
+        return (least, most), _try_all_fillings(matrix, groups, rule, is_own_fact)
+    n_sure, n_possible = (int(part[is_own_fact].any(axis=1).sum()) for part in (sure, maybe))
+    return (least, most), (max(0, n_sure - most) if is_own_fact.all() else 0, n_possible)
 
 
-def _enumerate_support_matrix_fillings(
-    matrix: FactEntityMatrix, groups: np.ndarray, rule: str, is_own_fact: np.ndarray
-) -> CountRange:
-    """Facts of ``is_own_fact`` supported by another entity only, over all the fillings."""
+def _try_all_fillings(matrix: FactEntityMatrix, groups: np.ndarray, rule: str, is_own_fact: np.ndarray) -> CountRange:
+    """Facts of ``is_own_fact`` that only another entity supports: the fewest and the most over all fillings."""
     places = tuple(np.argwhere(matrix.unsure).T)
     counts = []
     for values in product((0, 1), repeat=len(places[0])):
@@ -107,7 +105,7 @@ def _enumerate_support_matrix_fillings(
     return min(counts), max(counts)
 
 
-def _count_facts_supported_by_linked(links: Sequence[EntityLink], groups: np.ndarray) -> int:
+def _count_linked_support(links: Sequence[EntityLink], groups: np.ndarray) -> int:
     return round(sum((one.share or 0.0) * size for one, size in zip(links, np.bincount(groups), strict=True)))
 
 
@@ -128,8 +126,8 @@ def _bound_facts_missed_by_best_entity(surely_supported: np.ndarray, possibly_su
     if not surely_supported.shape[1]:
         return 0, 0
     # Least: an entity is filled up as far as it goes, the others not at all.
-    told = surely_supported.any(axis=1, keepdims=True)
-    fewest = int((told & ~possibly_supported).sum(axis=0).min())
+    by_any = surely_supported.any(axis=1, keepdims=True)
+    fewest = int((by_any & ~possibly_supported).sum(axis=0).min())
     # Most: the best entity misses no more than any one does, of what others can support.
     by_others = possibly_supported.sum(axis=1, keepdims=True) > possibly_supported
     return fewest, int((by_others & ~surely_supported).sum(axis=0).min())
@@ -142,17 +140,20 @@ def bound_entity_count(matrix: FactEntityMatrix) -> CountRange:
     if not matrix.unsure.any():
         now = len(set(matrix.attribute_facts().tolist()) - {-1})
         return now, now
-    # Least: the entities that can own most of the facts that are surely supported own all of them.
-    told = sure.any(axis=1)
-    owned = np.cumsum(np.sort(maybe[told].sum(axis=0))[::-1])
-    least = int(np.searchsorted(owned, told.sum())) + 1 if told.any() else 0
-    return least, _count_entities_with_a_fact_of_their_own(sure, maybe, matrix.entities)
+    # Least: the few entities that can support the most facts share all facts that are surely supported.
+    supported = sure.any(axis=1)
+    shared = np.cumsum(np.sort(maybe[supported].sum(axis=0))[::-1])
+    least = int(np.searchsorted(shared, supported.sum())) + 1 if supported.any() else 0
+    return least, _count_most_entities(sure, maybe, matrix.entities)
 
 
-def _count_entities_with_a_fact_of_their_own(
+def _count_most_entities(
     surely_supported: np.ndarray, possibly_supported: np.ndarray, entities: tuple[str, ...]
 ) -> int:
-    """How many entities can have a fact each for which they may come before all that surely support it: a matching."""
+    """The most entities that can each be given a fact of their own, as a matching.
+
+    An entity can be given a fact where it may support it and may rank before every entity that surely does.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching  # slow to import
 

@@ -52,7 +52,7 @@ class Bm25Index(BM25Okapi):
     def _find_postings(self, word: str) -> tuple[array[int], array[int]] | None:
         """The texts that hold a word, in order, and how often each does; None where none does.
 
-        Few of all words are asked for: a word's texts are looked for when it first is.
+        Queries use few of the index's words, so a word's texts are found on its first use.
         """
         if (found := self._postings.get(word)) is None and word in self.idf:
             texts = array("I", (number for number, counts in enumerate(self._counts) if word in counts))
