@@ -267,8 +267,9 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     silent = DFactScorer(
         knowledge, failing(lambda p: p.startswith("Please") and find_facts_to_group(p) is None), gamma=0, replicates=20
     )
-    nothing = silent.score_responses(bios(MERGED)).summary
-    assert silent.format_summary_lines(nothing) == ["s: FActScore no score, D-FActScore no score"]
+    unscored = silent.score_responses(bios(MERGED))
+    nothing = unscored.summary
+    assert silent.format_summary_lines(unscored) == ["s: FActScore no score, D-FActScore no score"]
     assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 

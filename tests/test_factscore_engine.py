@@ -260,13 +260,27 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLook
     assert not any("It burned. True or False?" in prompt for prompt in llm.prompts)
 
 
-@pytest.mark.parametrize(("parser", "score", "unscored"), [("original", 1.0, 0), ("strict", 0.0, 2)])
-def test_unparsed_replies_are_counted_under_both_parsers(
-    knowledge: TopicLookup, parser: str, score: float | None, unscored: int
+@pytest.mark.parametrize(
+    ("reply", "original", "strict"),
+    [
+        ("Certainly", (1.0, 0, 2), (0.0, 2, 2)),
+        ("False. It is not true that this happened.", (1.0, 0, 2), (0.0, 0, 0)),
+        ("True. There is nothing false here.", (0.0, 0, 2), (1.0, 0, 0)),
+        ("Not true.", (1.0, 0, 2), (0.0, 0, 0)),
+        ("The context says she was a painter.", (1.0, 0, 2), (0.0, 2, 2)),
+        ("False.", (0.0, 0, 0), (0.0, 0, 0)),
+    ],
+)
+def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_parsers(
+    knowledge: TopicLookup, reply: str, original: tuple[float, int, int], strict: tuple[float, int, int]
 ) -> None:
-    llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else "Certainly")
-    result = scorer(knowledge, llm, parser=parser).score(["Ada Fenn"], ["It rained."])
-    assert (result["init_score"], result["n_unscored"], result["n_unparsed"]) == (score, unscored, 2)
+    llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else reply)
+    for parser, expected in (("original", original), ("strict", strict)):
+        result = scorer(knowledge, llm, parser=parser).score(["Ada Fenn"], ["It rained."])
+        assert (result["init_score"], result["n_unscored"], result["n_unparsed"]) == expected
+        # The published heuristic's guesses leave the whole range open.
+        is_open = expected[2] > 0
+        assert (result["init_score_min"], result["init_score_max"]) == ((0, 1) if is_open else (expected[0],) * 2)
 
 
 def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) -> None:

@@ -200,8 +200,16 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     cut = LLMJudge(model="m")._make_verdict("a", [ChatReply("ok", "", "length")]).raw or ""
     told = format_unscored_verdicts(table(*[("unparsed", None, cut)] * 18, ("unparsed", None, "Hm"), ("ok", 1, "Yes")))
     assert "18 of 20 replies were cut off and are unscored: raise max_tokens" in told[0]
-    assert "1 of 20 replies hold no answer" in told[1]
+    assert told[1] == "gpt: 1 of 20 replies hold no answer and are unscored, such as 'Hm'"
     assert len(told) == 2
+    for reply, hint in {
+        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "the fields REASONING, SCORE; a template names the one that"
+        " holds the answer, as in `json: SCORE`",
+        '{"verdict": "SUPPORTS"}': "it is JSON with the field verdict; a template",
+        "[see note] " + "word " * 50: "word ...'",
+    }.items():
+        (line,) = format_unscored_verdicts(table(("unparsed", None, reply)))
+        assert hint in line
     (guesses,) = format_unscored_verdicts(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
     assert "2 of 100 predictions are guesses" in guesses
     assert format_unscored_verdicts(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []

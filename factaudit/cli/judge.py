@@ -96,7 +96,7 @@ def judge_command(
     print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()
-        why = f": {said.iloc[0]}" if len(said) else ""
+        why = f": {' '.join(str(said.iloc[0]).split())}" if len(said) else ""
         raise FactauditError(f"no claim was scored{why}")
 
 

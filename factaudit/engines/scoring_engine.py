@@ -187,7 +187,7 @@ class ScoringEngine:
         """Rows of tables that only the engine can make, by name."""
         return {}
 
-    def format_summary_lines(self, summary: Row) -> list[str]:
+    def format_summary_lines(self, scored: ScoredResponseRecords) -> list[str]:
         """The lines that the command prints at its end."""
         return []
 

@@ -113,7 +113,7 @@ def score_response_files(
             add(results, folder)
         results.calls.extend(calls)
         finish_run(folder, results)
-        for line in scorer.format_summary_lines(summary):
+        for line in scorer.format_summary_lines(scored):
             say(line)
         say(f"report    {folder / 'report.html'}")
         return results

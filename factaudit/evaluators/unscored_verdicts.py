@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 import pandas as pd
 
 from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
+from factaudit.text.stated_verdicts import list_json_fields
 
 #: Guesses up to this share are told in the report only.
 MAX_SILENT_GUESS_SHARE = 0.01
 
+
+#: So much of a reply is shown in a line.
+_SHOWN_CHARACTERS = 100
 
 #: How the errors begin that the same call would meet again: what the server refuses, and a prompt that it cut.
 _LASTING_ERRORS = ("HTTP 4", "the server cut the prompt")
@@ -38,10 +44,28 @@ def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
                 " (max_completion_tokens for a model that reasons), or ask for less reasoning"
             )
         if other.any():
-            lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored")
+            first = table.loc[other, "raw"].dropna().astype(str).head(1)
+            shown = "".join(f", such as {quote_reply(text)}{_suggest_json_field(text)}" for text in first)
+            lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored{shown}")
         if guessed.sum() > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
                 f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply does not clearly state an"
                 " answer; they are within the bounds, and with parser: strict they are unscored"
             )
     return lines
+
+
+def quote_reply(text: str) -> str:
+    """The beginning of a reply on one line."""
+    return repr(shorten(text, _SHOWN_CHARACTERS, placeholder=" ..."))
+
+
+def _suggest_json_field(reply: str) -> str:
+    """For a reply in JSON: its fields, and how a template names the one that holds the answer."""
+    fields = list_json_fields(reply)
+    if not fields:
+        return ""
+    return (
+        f": it is JSON with {'the fields' if len(fields) > 1 else 'the field'} {', '.join(fields)};"
+        f" a template names the one that holds the answer, as in `json: {fields[-1]}`"
+    )

@@ -412,6 +412,16 @@ def _parse_bare_answer(words: str, parse_words: WordParser) -> int | None:
     return _find_plain_meaning(words, parse_words) if value is None else value
 
 
+def list_json_fields(text: str) -> list[str]:
+    """The fields of the JSON objects in a reply, each once.
+
+    >>> list_json_fields('So: {"reason": "x", "SCORE": "True"}')
+    ['reason', 'SCORE']
+    """
+    found = (key for value, _ in _list_json_objects(text) for key, _ in _iterate_leaves(value) if key)
+    return list(dict.fromkeys(found))
+
+
 def _read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
     """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it contradicts."""
     values: list[Any] = []

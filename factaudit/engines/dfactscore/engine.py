@@ -189,9 +189,9 @@ class DFactScorer(ScoringEngine):
         own = {key: scored.summary[key] for key in ("linking", "grouping")}
         return {"dfactscore": scored.summary["rows"], **{f"dfactscore_{key}": rows for key, rows in own.items()}}
 
-    def format_summary_lines(self, summary: Row) -> list[str]:
+    def format_summary_lines(self, scored: ScoredResponseRecords) -> list[str]:
         lines = []
-        for row in summary["systems"]:
+        for row in scored.summary["systems"]:
             # Unscored facts count as not supported: where all are, that is no score of 0.
             known = {
                 "factscore": row["n_facts"] > row["n_unscored"],

@@ -17,6 +17,7 @@ from factaudit.engines.facts_section import build_facts_section
 from factaudit.engines.factscore.report_sections import (
     build_factscore_unsupported_section,
     count_pages,
+    format_topics_without_page,
     list_topics_without_page,
 )
 from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
@@ -124,15 +125,13 @@ class FactScorer(ScoringEngine):
             rows += one["systems"]
         return {"factscore": rows}
 
-    def format_summary_lines(self, summary: Row) -> list[str]:
+    def format_summary_lines(self, scored: ScoredResponseRecords) -> list[str]:
         lines = [
             self._format_score_line(row | {"evaluator": verifier["evaluator"]})
-            for verifier in summary.get("evaluators", [summary])
+            for verifier in scored.summary.get("evaluators", [scored.summary])
             for row in verifier["systems"] or [verifier]
         ]
-        if lost := summary["n_topics_without_page"]:
-            lines.append(f"no page for {format_count(lost, 'topic')}")
-        return lines
+        return lines + format_topics_without_page(scored.responses)
 
     def _format_score_line(self, row: Row) -> str:
         """The score of a system by a verifier: its interval, what unscored facts leave open, and of how many."""
@@ -160,10 +159,9 @@ class FactScorer(ScoringEngine):
             if row.get("score_low") is not None:
                 ends = format_figure_range(shown, row["score_low"], row["score_high"])
                 of.insert(0, f"{100 * self.confidence:g} % CI {ends}")
-            if row["n_unscored"] and row["score_min"] < row["score_max"]:
-                of.insert(
-                    0, f"the unscored facts leave {format_figure_range(shown, row['score_min'], row['score_max'])}"
-                )
+            if row["score_min"] < row["score_max"]:
+                what = "unscored facts" if row["n_unscored"] else "guessed verdicts"
+                of.insert(0, f"the {what} leave {format_figure_range(shown, row['score_min'], row['score_max'])}")
             if row["score"] != row["init_score"]:
                 of.append(f"without the length penalty {format_percent(row['init_score'])}")
         return f"{who}: FActScore {score} ({'; '.join(of)})"

@@ -5,17 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factaudit.audit.core.result_rows import Row
+from factaudit.text.display_text import format_count
 
 #: Responses that the report shows, each with so many of the facts that were found unsupported.
 MAX_SHOWN_RESPONSES, MAX_SHOWN_FACTS = 10, 8
 #: Topics without a page that the report names.
 MAX_NAMED_TOPICS = 8
+#: Topics without a page that the terminal names.
+MAX_TOLD_TOPICS = 3
 
 
 def list_topics_without_page(responses: Sequence[Row]) -> list[str]:
     """The topics of the responses of which no fact could be put to a page, as there is none."""
     lost = (row["topic"] for row in responses if row["page"] is None and str(row["reason"]).startswith("no page "))
     return list(dict.fromkeys(map(str, lost)))
+
+
+def format_topics_without_page(responses: Sequence[Row]) -> list[str]:
+    """How many topics have no page, and of the first of them what pages there are with a similar title."""
+    lost = list_topics_without_page(responses)
+    if not lost:
+        return []
+    reasons = {str(row["topic"]): str(row["reason"]) for row in responses}
+    shown = []
+    for topic in lost[:MAX_TOLD_TOPICS]:
+        _, _, similar = reasons[topic].partition("; ")
+        shown.append(f"{topic!r}{f' ({similar})' if similar else ''}")
+    more = ", ..." if len(lost) > MAX_TOLD_TOPICS else ""
+    way = "" if "on Wikipedia" in reasons[lost[0]] else "; --missing wikipedia asks Wikipedia for them"
+    return [f"no page for {format_count(len(lost), 'topic')}: {', '.join(shown)}{more}{way}"]
 
 
 def count_pages(responses: Sequence[Row]) -> dict[str, int]:
