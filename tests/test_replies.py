@@ -203,8 +203,8 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     assert told[1] == "gpt: 1 of 20 replies hold no answer and are unscored, such as 'Hm'"
     assert len(told) == 2
     for reply, hint in {
-        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "the fields REASONING, SCORE; a template names the one that"
-        " holds the answer, as in `json: SCORE`",
+        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "the fields REASONING, SCORE; a template names the one"
+        " that holds the answer, as in `json: SCORE`",
         '{"verdict": "SUPPORTS"}': "it is JSON with the field verdict; a template",
         "[see note] " + "word " * 50: "word ...'",
     }.items():
