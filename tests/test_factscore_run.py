@@ -99,11 +99,12 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == ("__all__", 8, 2, 4)
     assert said[1].split(maxsplit=1) == ["facts", "8, 0 of them unscored; 1 sentence not decomposed"]
     # A line a system, with what the undecomposed sentence's response leaves open.
-    assert said[2:5] == [
+    assert said[2:6] == [
         "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored; 1 abstained)",
-        "two: FActScore 100.0 % by retrieval+scripted (the unscored facts leave 50.0–100.0; "
+        "two: FActScore 100.0 % by retrieval+scripted (what is unscored or guessed leaves 50.0–100.0; "
         "1 of 2 responses scored; 1 not asked about)",
-        "no page for 1 topic: 'Nobody'; --missing wikipedia asks Wikipedia for them",
+        "no page for the topic 'Nobody' in the knowledge source",
+        "to ask Wikipedia for missing pages, say --missing wikipedia",
     ]
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
@@ -135,8 +136,7 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
     )
     results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
     score = "two: FActScore no score by retrieval+scripted: there is no fact (1 response; 1 not asked about)"
-    told = "no page for 1 topic: 'Nobody'; --missing wikipedia asks Wikipedia for them"
-    assert said[-3:-1] == [score, told]
+    assert said[-4:-2] == [score, "no page for the topic 'Nobody' in the knowledge source"]
     (section,) = [one for one in results.sections if one["title"] == "How the facts were obtained"]
     assert [f"topics without a page: {RESPONSES[-1]['topic']}", "1"] in section["table"]["rows"]
     assert not any("0.0000" in line for line in said)
@@ -145,15 +145,20 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
 def test_similar_titles_are_named_where_topics_have_no_page(tmp_path: Path) -> None:
     titles = ["Sinéad O’Connor", "Beyoncé", "Müller, Thomas", "St. John"]
     pages = write(tmp_path / "pages.jsonl", [{"title": one, "text": f"{one} sings."} for one in titles])
-    topics = ["Sinéad O'Connor", "Sinead O'Connor", "Beyonce", "Thomas Müller", "Thomas Müller", "St John"]
-    asked = write(tmp_path / "responses.jsonl", [{"topic": one, "output": f"{one} sings."} for one in topics])
+    topics = ["Sinéad O'Connor", "Sinead O'Connor", "Ada; Fenn", "Thomas Müller", "Thomas Müller", "St John"]
+    rows = [{"topic": one, "output": f"{one} sings."} for one in topics]
+    rows.append({"topic": "Sinead O'Connor", "output": "I'm sorry, I cannot find information about that."})
+    asked = write(tmp_path / "responses.jsonl", rows)
     scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
     said: list[str] = []
     score_response_files(asked, scorer, tmp_path / "run", say=said.append)
-    assert said[-2] == (
-        "no page for 4 topics: \"Sinead O'Connor\" (there is 'Sinéad O’Connor'), 'Beyonce' (there is 'Beyoncé'), "
-        "'Thomas Müller' (there is 'Müller, Thomas'), ...; --missing wikipedia asks Wikipedia for them"
-    )
+    assert said[-6:-1] == [
+        "no page for the topic \"Sinead O'Connor\" in the knowledge source; there is 'Sinéad O’Connor'",
+        "no page for the topic 'Ada; Fenn' in the knowledge source",
+        "no page for the topic 'Thomas Müller' in the knowledge source; there is 'Müller, Thomas'",
+        "no page for 1 more topic",
+        "to ask Wikipedia for missing pages, say --missing wikipedia",
+    ]
 
 
 def test_untrusted_text_is_escaped_in_the_report(pages: Path, tmp_path: Path) -> None:

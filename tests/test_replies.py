@@ -203,10 +203,10 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     assert told[1] == "gpt: 1 of 20 replies hold no answer and are unscored, such as 'Hm'"
     assert len(told) == 2
     for reply, hint in {
-        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "the fields REASONING, SCORE; a template names the one"
-        " that holds the answer, as in `json: SCORE`",
-        '{"verdict": "SUPPORTS"}': "it is JSON with the field verdict; a template",
-        "[see note] " + "word " * 50: "word ...'",
+        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "`json: FIELD` with one of its fields (REASONING, SCORE)",
+        '{"verdict": "SUPPORTS"}': 'such as \'{"verdict": "SUPPORTS"}\'. It is JSON: let the template say',
+        "[see\nnote] " + "word " * 50: "such as '[see note] word word",
+        "这份文件没有提到这件事" * 20: "such as '这份文件",  # no blank to cut at
     }.items():
         (line,) = format_unscored_verdicts(table(("unparsed", None, reply)))
         assert hint in line

@@ -126,8 +126,8 @@ def _bound_facts_missed_by_best_entity(surely_supported: np.ndarray, possibly_su
     if not surely_supported.shape[1]:
         return 0, 0
     # Least: an entity is filled up as far as it goes, the others not at all.
-    by_any = surely_supported.any(axis=1, keepdims=True)
-    fewest = int((by_any & ~possibly_supported).sum(axis=0).min())
+    is_supported = surely_supported.any(axis=1, keepdims=True)
+    fewest = int((is_supported & ~possibly_supported).sum(axis=0).min())
     # Most: the best entity misses no more than any one does, of what others can support.
     by_others = possibly_supported.sum(axis=1, keepdims=True) > possibly_supported
     return fewest, int((by_others & ~surely_supported).sum(axis=0).min())
@@ -140,19 +140,19 @@ def bound_entity_count(matrix: FactEntityMatrix) -> CountRange:
     if not matrix.unsure.any():
         now = len(set(matrix.attribute_facts().tolist()) - {-1})
         return now, now
-    # Least: the few entities that can support the most facts share all facts that are surely supported.
-    supported = sure.any(axis=1)
-    shared = np.cumsum(np.sort(maybe[supported].sum(axis=0))[::-1])
-    least = int(np.searchsorted(shared, supported.sum())) + 1 if supported.any() else 0
+    # Least: take the entities with the most possible support until the supported facts can be divided among them.
+    is_supported = sure.any(axis=1)
+    covered = np.cumsum(np.sort(maybe[is_supported].sum(axis=0))[::-1])
+    least = int(np.searchsorted(covered, is_supported.sum())) + 1 if is_supported.any() else 0
     return least, _count_most_entities(sure, maybe, matrix.entities)
 
 
 def _count_most_entities(
     surely_supported: np.ndarray, possibly_supported: np.ndarray, entities: tuple[str, ...]
 ) -> int:
-    """The most entities that can each be given a fact of their own, as a matching.
+    """The most entities that can own a fact each, as a matching of entities and facts.
 
-    An entity can be given a fact where it may support it and may rank before every entity that surely does.
+    An entity can own a fact if it may support it, and may rank before each entity that is known to support it.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching  # slow to import

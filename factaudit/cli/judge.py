@@ -19,6 +19,7 @@ from factaudit.cli.options import (
 from factaudit.cli.result_display import display_cached_calls, display_expected_costs
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
+from factaudit.text.display_text import put_on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ def judge_command(
     print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()
-        why = f": {' '.join(str(said.iloc[0]).split())}" if len(said) else ""
+        why = f": {put_on_one_line(str(said.iloc[0]))}" if len(said) else ""
         raise FactauditError(f"no claim was scored{why}")
 
 

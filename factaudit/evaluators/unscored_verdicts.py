@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
-
 import pandas as pd
 
 from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
+from factaudit.text.display_text import cut_text, put_on_one_line
 from factaudit.text.stated_verdicts import list_json_fields
 
 #: Guesses up to this share are told in the report only.
 MAX_SILENT_GUESS_SHARE = 0.01
-
-
 #: So much of a reply is shown in a line.
 _SHOWN_CHARACTERS = 100
-
 #: How the errors begin that the same call would meet again: what the server refuses, and a prompt that it cut.
 _LASTING_ERRORS = ("HTTP 4", "the server cut the prompt")
 
@@ -45,7 +41,7 @@ def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
             )
         if other.any():
             first = table.loc[other, "raw"].dropna().astype(str).head(1)
-            shown = "".join(f", such as {quote_reply(text)}{_suggest_json_field(text)}" for text in first)
+            shown = "".join(f", such as {_quote_reply(text)}{_suggest_json_field(text)}" for text in first)
             lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored{shown}")
         if guessed.sum() > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
@@ -55,17 +51,12 @@ def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
     return lines
 
 
-def quote_reply(text: str) -> str:
-    """The beginning of a reply on one line."""
-    return repr(shorten(text, _SHOWN_CHARACTERS, placeholder=" ..."))
+def _quote_reply(text: str) -> str:
+    return repr(cut_text(put_on_one_line(text), _SHOWN_CHARACTERS))
 
 
 def _suggest_json_field(reply: str) -> str:
-    """For a reply in JSON: its fields, and how a template names the one that holds the answer."""
+    """For a reply in JSON: its fields, of which the template has to name one."""
     fields = list_json_fields(reply)
-    if not fields:
-        return ""
-    return (
-        f": it is JSON with {'the fields' if len(fields) > 1 else 'the field'} {', '.join(fields)};"
-        f" a template names the one that holds the answer, as in `json: {fields[-1]}`"
-    )
+    named = ", ".join(fields)
+    return f". It is JSON: let the template say `json: FIELD` with one of its fields ({named})" if fields else ""

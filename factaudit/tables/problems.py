@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem
+from factaudit.text.display_text import cut_text
 
 
 class TableProblemCollector:
@@ -96,5 +97,4 @@ def list_table_parts(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> 
 
 
 def _format_found_value(value: Any) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return cut_text(repr(value.item() if isinstance(value, np.generic) else value), 60)

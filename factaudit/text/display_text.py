@@ -16,6 +16,24 @@ def escape_control_characters(text: str) -> str:
     return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+def put_on_one_line(text: str) -> str:
+    """The text with a single blank for each run of white space.
+
+    >>> put_on_one_line("No.\\n\\nThe year  differs.")
+    'No. The year differs.'
+    """
+    return " ".join(text.split())
+
+
+def cut_text(text: str, length: int) -> str:
+    """The text, or its beginning and dots where it has more characters than ``length``.
+
+    >>> cut_text("supported", 20), cut_text("not supported", 8)
+    ('supported', 'not s...')
+    """
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 #: Keys by their look, and where a name says that a key or password follows.
 _SECRET_PATTERNS = (
     # Of hf only with a low line: names of models end in "-hf", and those of files go on.

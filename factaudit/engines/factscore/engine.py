@@ -17,8 +17,8 @@ from factaudit.engines.facts_section import build_facts_section
 from factaudit.engines.factscore.report_sections import (
     build_factscore_unsupported_section,
     count_pages,
+    find_missing_pages,
     format_topics_without_page,
-    list_topics_without_page,
 )
 from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
 from factaudit.engines.records import (
@@ -94,7 +94,7 @@ class FactScorer(ScoringEngine):
         made = self.verify_responses(responses, journal=journal, progress=progress)
         rows = build_factscore_response_rows(made, self.names, self.gamma)
         summary = summarise_factscore(made, rows, self.names, self.gamma, self.intervals)
-        summary["n_topics_without_page"] = len(list_topics_without_page(rows))
+        summary["n_topics_without_page"] = len(find_missing_pages(rows))
         return ScoredResponseRecords(
             made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records
         )
@@ -131,7 +131,8 @@ class FactScorer(ScoringEngine):
             for verifier in scored.summary.get("evaluators", [scored.summary])
             for row in verifier["systems"] or [verifier]
         ]
-        return lines + format_topics_without_page(scored.responses)
+        asks_wikipedia = isinstance(self.knowledge, TopicLookup) and self.knowledge.missing == "wikipedia"
+        return lines + format_topics_without_page(scored.responses, asks_wikipedia)
 
     def _format_score_line(self, row: Row) -> str:
         """The score of a system by a verifier: its interval, what unscored facts leave open, and of how many."""
@@ -160,8 +161,8 @@ class FactScorer(ScoringEngine):
                 ends = format_figure_range(shown, row["score_low"], row["score_high"])
                 of.insert(0, f"{100 * self.confidence:g} % CI {ends}")
             if row["score_min"] < row["score_max"]:
-                what = "unscored facts" if row["n_unscored"] else "guessed verdicts"
-                of.insert(0, f"the {what} leave {format_figure_range(shown, row['score_min'], row['score_max'])}")
+                ends = format_figure_range(shown, row["score_min"], row["score_max"])
+                of.insert(0, f"what is unscored or guessed leaves {ends}")
             if row["score"] != row["init_score"]:
                 of.append(f"without the length penalty {format_percent(row['init_score'])}")
         return f"{who}: FActScore {score} ({'; '.join(of)})"

@@ -15,30 +15,26 @@ MAX_NAMED_TOPICS = 8
 MAX_TOLD_TOPICS = 3
 
 
-def list_topics_without_page(responses: Sequence[Row]) -> list[str]:
-    """The topics of the responses of which no fact could be put to a page, as there is none."""
-    lost = (row["topic"] for row in responses if row["page"] is None and str(row["reason"]).startswith("no page "))
-    return list(dict.fromkeys(map(str, lost)))
+def find_missing_pages(responses: Sequence[Row]) -> dict[str, str]:
+    """Topics of which no fact could be put to a page, each with the reason, which names pages of similar titles."""
+    reasons = ((str(row["topic"]), str(row["reason"])) for row in responses if row["page"] is None)
+    return {topic: reason for topic, reason in reasons if reason.startswith("no page ")}
 
 
-def format_topics_without_page(responses: Sequence[Row]) -> list[str]:
-    """How many topics have no page, and of the first of them what pages there are with a similar title."""
-    lost = list_topics_without_page(responses)
-    if not lost:
-        return []
-    reasons = {str(row["topic"]): str(row["reason"]) for row in responses}
-    shown = []
-    for topic in lost[:MAX_TOLD_TOPICS]:
-        _, _, similar = reasons[topic].partition("; ")
-        shown.append(f"{topic!r}{f' ({similar})' if similar else ''}")
-    more = ", ..." if len(lost) > MAX_TOLD_TOPICS else ""
-    way = "" if "on Wikipedia" in reasons[lost[0]] else "; --missing wikipedia asks Wikipedia for them"
-    return [f"no page for {format_count(len(lost), 'topic')}: {', '.join(shown)}{more}{way}"]
+def format_topics_without_page(responses: Sequence[Row], asks_wikipedia: bool) -> list[str]:
+    """A line for each of the first topics without a page, how many more there are, and what can be done."""
+    reasons = list(find_missing_pages(responses).values())
+    lines = reasons[:MAX_TOLD_TOPICS]
+    if more := len(reasons) - len(lines):
+        lines.append(f"no page for {format_count(more, 'more topic')}")
+    if reasons and not asks_wikipedia:
+        lines.append("to ask Wikipedia for missing pages, say --missing wikipedia")
+    return lines
 
 
 def count_pages(responses: Sequence[Row]) -> dict[str, int]:
     """The topics without a page, by their first names, and the pages that were found in another way than by title."""
-    lost = list_topics_without_page(responses)
+    lost = list(find_missing_pages(responses))
     named = ", ".join(lost[:MAX_NAMED_TOPICS]) + ", ..." * (len(lost) > MAX_NAMED_TOPICS)
     counts = {f"topics without a page: {named}": len(lost)}
     for row in responses:
