@@ -65,7 +65,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html in a browser."
 
-# docs/report.png, the picture in the README.
+# The pictures on the pages: docs/report.png and docs/figures. Chromium and its driver are needed.
 picture: $(VENV)/.installed-$(DEV)
 	$(BIN)/python docs/generate/picture.py
 
