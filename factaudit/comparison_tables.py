@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.result_rows import Row
@@ -105,8 +104,7 @@ class AuditRunSettings:
         for name, options in chosen.items():
             audit = list_computable_audits()[name]
             with use_one_blas_thread():
-                rows = audit.compute(judged, **options, intervals=self.intervals) if audit.compute else []
-            found[name] = rows if audit.summary is None else RowTable.from_rows(rows)
+                found[name] = audit.compute(judged, **options, intervals=self.intervals) if audit.compute else []
             _release_unused_memory()
         return found
 

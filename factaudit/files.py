@@ -164,9 +164,9 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(path: str | Path, value: Any) -> None:
+def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
     """Write JSON atomically; NaN and infinities are refused (a figure that is undefined is null)."""
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.published_counts import expand_published_counts as counted
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit import find_audit_declaration, list_computable_audits, make_audited_run
 from factaudit.audit.audit_options import (
     choose_supported_audits,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What audits found. ``audits``: by name their rows (flat, rates in [0, 1], undefined is None), or a `RowTable`.
+    """What audits found. ``audits``: by name their rows (flat, rates in [0, 1], undefined is None).
 
     ``results["rates"]`` is an audit's rows as a frame, ``results.rates`` the same with a row per figure (``figure``,
     ``value``, ``low``, ``high``), ``results.findings`` what is said of them.
@@ -101,14 +100,13 @@ class Results:
         Examples:
             >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
         """
-        return list(self._select_rows(audit, where))
+        return self._select_rows(audit, where)
 
     def table(self, audit: str, **where: object) -> pd.DataFrame:
         """`rows` as a DataFrame; undefined figures are missing values."""
-        found = self._select_rows(audit, where)
-        return found.to_frame() if isinstance(found, RowTable) else pd.DataFrame(found)
+        return pd.DataFrame(self._select_rows(audit, where))
 
-    def _select_rows(self, audit: str, where: Mapping[str, object]) -> Sequence[Row]:
+    def _select_rows(self, audit: str, where: Mapping[str, object]) -> list[Row]:
         if audit not in self.audits:
             raise UsageError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
         keys = list_row_keys(self.audits[audit])

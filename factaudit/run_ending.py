@@ -14,7 +14,7 @@ from factaudit.audit import find_audit_declaration, list_computable_audits
 from factaudit.files import write_json, write_text
 from factaudit.publications.register import read_publication_citation, recognise_published_files
 from factaudit.report.rendering import render_report
-from factaudit.report.results_json import list_product_table_files_of_results_json, write_results_json
+from factaudit.report.results_json import write_results_json
 from factaudit.results import Results
 from factaudit.run_folder import list_run_files, lock_run_folder_for_writing
 from factaudit.signature import compute_file_checksum, hash_texts
@@ -85,7 +85,7 @@ def digest_package_code() -> str:
 def _record_run_files(folder: Path, rendered: Sequence[Path], record: Mapping[str, Any]) -> None:
     """Note the checksums of a run's files; tables and figures of the run before that this one has not are removed."""
     names = {path.relative_to(folder).as_posix() for path in rendered}
-    names |= {*list_run_files(folder), *list_product_table_files_of_results_json(folder)}
+    names |= set(list_run_files(folder))
     for name in set(_read_run_record(folder).get("files", {})) - names:
         if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
             (folder / name).unlink(missing_ok=True)

@@ -70,7 +70,7 @@ def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> No
     said = " ".join(_explain_report_claims_labels_and_intervals({"audits": audits, "about": about}))
     assert "leaves out 0, and of all such pairs at most 5 % are expected in the wrong order." in said
     assert "a bias whose interval leaves out 0 need not be significant" in said
-    assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said
+    assert "Not computed for these claims and verdicts: What cutting documents into chunks" in said
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,7 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
     assert "none of them labelled" in text
     assert "Undefined on these claims (no labelled claim)" in text
-    assert re.search("Not computed, as claims and verdicts have not what is needed: [^.]*The pairs of systems", text)
+    assert re.search("Not computed for these claims and verdicts: [^.]*The pairs of systems", text)
     assert not (folder / "figures" / "rates.svg").exists()
 
 

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from factaudit.arrays.row_table import MAX_CSV_ROWS
 from factaudit.audit import load_builtin_audits
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, AuditProductTableSummary, Check, Column
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column
 from factaudit.files import write_text
 
 _PAGE_HEAD = """\
@@ -19,10 +18,9 @@ _PAGE_HEAD = """\
 An audit answers one question about evaluators. Begin with `rates`. Each section says how to read the figures, what to
 do where they are bad, and what each key holds; [the glossary](../glossary.md) explains words and papers.
 
-Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rows that are a product (pairs
-of systems, say) lie in `tables/NAME.parquet`; `results.json` has their summary, and says under `tables` where. Rates
-are fractions in [0, 1] (the report shows percent), an undefined figure is null and `reason` says why, and nothing
-leaves a denominator unseen.
+Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rates are fractions in [0, 1]
+(the report shows percent), an undefined figure is null and `reason` says why, and nothing leaves a denominator unseen.
+Where pairs of systems would fill more than 50,000 rows, there are none: audit one data set, or fewer evaluators.
 *Bounds* and *interval* say which figures have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are
 made; [keys that many audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
 of the invented texts of two [experiments](../../experiments/README.md), quickstart and dfactscore_quickstart, and of
@@ -117,21 +115,7 @@ def _render_audit_section(audit: Audit, heading: str = "##", figure: bool = Fals
     if known:
         text.append(f"| {_format_keys(known)} | [shared](#keys-that-many-audits-share) |")
     text += _render_audit_column_lines(own)
-    if audit.summary is not None:
-        text.append(f"\n{_describe_product_table_summary(audit, audit.summary)}")
     return "\n".join(text) + "\n"
-
-
-def _describe_product_table_summary(audit: Audit, summary: AuditProductTableSummary) -> str:
-    """Where the rows of a product lie, and what results.json has of them."""
-    text = f"The rows are a product: they lie in `tables/{audit.name}.parquet` (and in the CSV where they are at most "
-    text += f"{MAX_CSV_ROWS:,}), and `Results.table` reads them. "
-    if summary.columns is audit.columns:
-        return f"{text}`results.json` has the rows of `__cv__`."
-    own = {key: column for key, column in summary.columns.items() if column is not audit.columns.get(key)}
-    about = _format_keys(key for key in summary.columns if key not in own)
-    lines = "\n".join(_render_audit_column_lines(own))
-    return f"{text}`results.json` has their summary, by {about}:\n\n| key | |\n|---|---|\n{lines}"
 
 
 def _render_audit_column_lines(columns: Mapping[str, Column]) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding, Severity
 from factaudit.audit.core.decision_limits import has_interval, is_significantly_within, read_decision_limits
@@ -107,11 +106,9 @@ def _select_adjusted_biases_to_test(audited_run: AuditedRun) -> tuple[list[Row],
     A rate that is not corrected is the same beside each calibration. A corrected one rests on its system's documents as
     the predicted one does: of few, its test is no finer.
     """
-    every = audited_run.rows("adjusted_bias")
-    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
     rows = [
         row
-        for row in every
+        for row in audited_run.rows("adjusted_bias")
         if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
     ]
     n_clusters = {

@@ -13,12 +13,10 @@ from factaudit.arrays.calibration_claims import (
     explain_unidentifiable_calibration,
 )
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.arrays.row_table import RowTable
 from factaudit.arrays.scored_claims import BinnedScoredClaims
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
-    AuditProductTableSummary,
     Check,
     Column,
     Finding,
@@ -252,8 +250,6 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
 
 def select_adjustment_means_over_calibrations(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The means over calibrations, where there are any: they have no threshold, and no system, of their own."""
-    if isinstance(rows, RowTable):
-        rows = list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) or rows)
     means = [row for row in rows if row.get("calibration_system") == MEAN_OVER_CALIBRATIONS]
     if not means:
         return list(rows), ""
@@ -332,10 +328,6 @@ _COLUMNS = {
 }
 
 
-def _select_means(rows: RowTable) -> list[Row]:
-    return list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}))
-
-
 AUDIT = Audit(
     name="adjustment",
     after="transfer",
@@ -354,7 +346,6 @@ AUDIT = Audit(
     columns=_COLUMNS,
     options=CALIBRATION_OPTIONS,
     compute=compute_adjustment_effect,
-    summary=AuditProductTableSummary(_COLUMNS, _select_means),
     counts="joint",
     readable=select_adjustment_means_over_calibrations,
     plots=(

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check
 from factaudit.audit.core.result_rows import Row, select_reason_of_figure
@@ -193,7 +192,5 @@ def _list_row_evaluators(row: Row) -> set[str]:
 _EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
 
 
-def _drop_evaluator_rows(rows: Sequence[Row], evaluators: Set[str]) -> Sequence[Row]:
-    if isinstance(rows, RowTable):
-        return rows.drop(dict.fromkeys(_EVALUATOR_KEYS, evaluators))
+def _drop_evaluator_rows(rows: Sequence[Row], evaluators: Set[str]) -> list[Row]:
     return [row for row in rows if not evaluators & _list_row_evaluators(row)]

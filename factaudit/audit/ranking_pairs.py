@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, get_args
+from itertools import combinations
+from typing import get_args
 
 import numpy as np
 
 from factaudit.arrays import confusion_counts
 from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
 from factaudit.arrays.resampled_counts import resample_counts
-from factaudit.arrays.row_table import RowTable, join_row_table_reasons
 from factaudit.arrays.system_rankings import (
     ERROR_NUMBERS_BY_CELL,
     SystemErrorRates,
@@ -23,15 +23,16 @@ from factaudit.arrays.system_rankings import (
     labelled_and_predicted_system_rates,
     system_ranking_power,
 )
-from factaudit.audit.core.audit_declaration import Audit, AuditProductTableSummary, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.plot_specs import CrossTablePlotSpec
-from factaudit.audit.core.result_rows import DETAIL_OPTION, Row, is_detail_wanted
+from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row
 from factaudit.audit.quantification import QUANTIFICATION_COLUMNS as QUANTIFICATION_COLUMNS
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
 from factaudit.stats.multiplicity import MultiplicityCorrection
-from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.text.display_text import join_reasons
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
@@ -129,9 +130,8 @@ def compute_ranking_pairs(
     alpha: float = 0.05,
     test: SystemPairTest = "clustered",
     correction: MultiplicityCorrection = "holm",
-    detail: bool | None = None,
     intervals: ClusterBootstrap | None = None,
-) -> RowTable:
+) -> list[Row]:
     """The order of each pair of systems by a test of two proportions, by the labels and by the predictions.
 
     A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
@@ -140,21 +140,22 @@ def compute_ranking_pairs(
     (labels), the four error rates, power_5 and power_10 (see `power`). system_a is the one with the lower labelled
     rate. What the labels say is over all of them, scored or not. Nothing to put an interval on.
 
-    detail: by default there are no rows where they would be more than `MOST_DETAIL_ROWS`.
+    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
     """
     check_system_pair_test(test)
     cases = list(iterate_ranking_cases(judgements, levels, 0, None))
     n_rows = sum(len(case.systems) * (len(case.systems) - 1) // 2 for case in cases)
-    if not is_detail_wanted(detail, n_rows):
-        return RowTable.concatenate([]).leave_out(n_rows)
+    if n_rows > MOST_PRODUCT_ROWS:
+        return []
     cases.sort(key=lambda case: case.dataset)
-    tables = [_build_system_pair_table(case, alpha, test, correction) for case in cases if len(case.systems) > 1]
-    return RowTable.concatenate(tables)
+    return [
+        row for case in cases if len(case.systems) > 1 for row in _build_system_pair_rows(case, alpha, test, correction)
+    ]
 
 
-def _build_system_pair_table(
+def _build_system_pair_rows(
     case: SystemRankingCase, alpha: float, test: SystemPairTest, correction: MultiplicityCorrection
-) -> RowTable:
+) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
     labelled, predicted = count_labelled_errors(case.counts), count_predicted_errors(case.counts)
     every = np.ones(len(case.systems), dtype=bool)
@@ -165,37 +166,34 @@ def _build_system_pair_table(
         "predicted_error_rate": divide_or_undefined(*predicted),
     }
     unscored = confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts)["n_unscored"]
-    first, second = np.triu_indices(len(case.systems), 1)
-    turned = rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second]
-    sides = {"a": np.where(turned, second, first), "b": np.where(turned, first, second)}
-    same = np.zeros(len(first), dtype=np.int64)
-    found: dict[str, Any] = {"dataset": ([case.dataset], same), "level": ([case.level], same)}
-    found |= {f"system_{side}": (case.systems, of) for side, of in sides.items()}
-    found["evaluator"] = ([case.evaluator], same)
-    found |= {f"n_{side}": labelled[1][of].astype(np.int64) for side, of in sides.items()}
-    found["n_unscored"] = (unscored[first] + unscored[second]).astype(np.int64)
-    found |= {f"{key}_{side}": values[of] for key, values in rates.items() for side, of in sides.items()}
-    true, said = (orders[f"{kind}_order"] * np.where(turned, -1, 1) for kind in ("labelled", "predicted"))
-    known = ~np.isnan(true * said)
-    found |= {f"p_{kind}": orders[f"p_{kind}"] for kind in ("labelled", "predicted")}
-    for kind, order in (("labelled", true), ("predicted", said)):
-        places = np.where(np.isnan(order), 3, np.nan_to_num(order) + 1).astype(np.int64)
-        found[f"{kind}_order"] = ([*ORDER_SYMBOLS.values(), None], places)
-    found["error"] = np.where(known, true != said, None)
-    found["major_error"] = np.where(known, true * said == -1, None)
-    for points in DETECTABLE_POINTS:
-        found[f"power_{points}"] = system_ranking_power(case.counts, points / 100, alpha, *how)
-    reasons = []
-    for scored, n in (("", labelled[1]), (" is scored", predicted[1])):
-        lacking = {side: n[of] == 0 for side, of in sides.items()}
-        for_pair = np.zeros(len(first), dtype=np.int64)
-        texts = [""]
-        for at in np.flatnonzero(lacking["a"] | lacking["b"]):
-            without = [case.systems[of[at]] for side, of in sides.items() if lacking[side][at]]
-            for_pair[at] = len(texts)
-            texts.append(f"no labelled {case.level}{scored}: {', '.join(without)}")
-        reasons.append((texts, for_pair))
-    return RowTable.from_columns(found | {"reason": join_row_table_reasons(reasons)})
+    powers = {
+        f"power_{points}": system_ranking_power(case.counts, points / 100, alpha, *how) for points in DETECTABLE_POINTS
+    }
+    rows = []
+    for pair, (first, second) in enumerate(combinations(range(len(case.systems)), 2)):
+        is_turned = bool(rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second])
+        sides = {"a": second, "b": first} if is_turned else {"a": first, "b": second}
+        row: Row = {"dataset": case.dataset, "level": case.level}
+        row |= {f"system_{side}": case.systems[of] for side, of in sides.items()}
+        row["evaluator"] = case.evaluator
+        row |= {f"n_{side}": int(labelled[1][of]) for side, of in sides.items()}
+        row["n_unscored"] = int(unscored[first] + unscored[second])
+        row |= {f"{key}_{side}": none_if_undefined(of[at]) for key, of in rates.items() for side, at in sides.items()}
+        row |= {f"p_{kind}": none_if_undefined(orders[f"p_{kind}"][pair]) for kind in ("labelled", "predicted")}
+        found = [none_if_undefined(orders[f"{kind}_order"][pair]) for kind in ("labelled", "predicted")]
+        true, said = (None if order is None else int(order) * (-1 if is_turned else 1) for order in found)
+        row["labelled_order"] = None if true is None else ORDER_SYMBOLS[true]
+        row["predicted_order"] = None if said is None else ORDER_SYMBOLS[said]
+        row |= dict.fromkeys(("error", "major_error"))
+        if true is not None and said is not None:
+            row |= {"error": true != said, "major_error": true * said == -1}
+        row |= {key: none_if_undefined(power[pair]) for key, power in powers.items()}
+        reasons = []
+        for scored, n in (("", labelled[1]), (" is scored", predicted[1])):
+            without = [case.systems[of] for of in sides.values() if n[of] == 0]
+            reasons.append(f"no labelled {case.level}{scored}: {', '.join(without)}" if without else "")
+        rows.append(row | {"reason": join_reasons(reasons)})
+    return rows
 
 
 _PAIR_DESCRIPTION = "the pair, the one with the lower labelled error rate first"
@@ -233,25 +231,6 @@ def _build_ranking_pair_columns() -> Mapping[str, Column]:
     }
 
 
-def _count_system_pairs_by_evaluator(rows: RowTable) -> list[Row]:
-    """How many pairs there are by dataset, level and evaluator, and of how many the orders differ."""
-    wrong = {f"n_{key}": rows.column(key) for key in ("error", "major_error")}
-    return [
-        about
-        | {"n_pairs": len(places), "n_undefined": sum(value is None for value in wrong["n_error"][places])}
-        | {key: sum(value is True for value in values[places]) for key, values in wrong.items()}
-        for about, places in rows.group_places("dataset", "level", "evaluator")
-    ]
-
-
-_SUMMARY_COLUMNS = {
-    **pick_shared_columns("dataset", "level", "evaluator"),
-    "n_pairs": Column("pairs", "count", "pairs of systems"),
-    "n_undefined": Column("undefined", "count", "those of which an order is undefined"),
-    "n_error": Column("errors", "count", "those whose orders differ"),
-    "n_major_error": Column("major errors", "count", "those of which both orders are significant, and opposite"),
-}
-
 AUDIT = Audit(
     name="ranking_pairs",
     after="ranking",
@@ -264,9 +243,8 @@ AUDIT = Audit(
     remedy="A pair that the labels do not order has no right order here: say so, or label more claims of the two "
     "systems.",
     columns=_build_ranking_pair_columns(),
-    options=RANKING_PAIR_OPTIONS | DETAIL_OPTION,
+    options=RANKING_PAIR_OPTIONS,
     compute=compute_ranking_pairs,
-    summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _count_system_pairs_by_evaluator),
     counts="margins",
     plots=(
         CrossTablePlotSpec(

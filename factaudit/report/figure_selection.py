@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec, ScatterPlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
@@ -39,26 +38,21 @@ def order_evaluators_for_report_figures(
 
 def select_evaluators_for_report_figure(
     rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]
-) -> tuple[Sequence[Row], str]:
+) -> tuple[list[Row], str]:
     """The rows of the evaluators that figures draw, and what captions say of it.
 
     evaluators: as `order_evaluators_for_report_figures` orders them.
     """
-    keys = rows.keys if isinstance(rows, RowTable) else list(rows[0]) if rows else []
-    present: set[Any] = set()
-    for key in set(keys) & set(EVALUATOR_KEYS):
-        present |= set(rows.codes(key)[0] if isinstance(rows, RowTable) else (row.get(key) for row in rows))
+    present = {row.get(key) for row in rows for key in EVALUATOR_KEYS}
     judges = [name for name in evaluators if name in present and name not in floors]
     if len(judges) <= MAX_DRAWN_EVALUATORS:
-        return rows, ""
+        return list(rows), ""
     left_out = set(judges[MAX_DRAWN_EVALUATORS:])
     which = f"{MAX_DRAWN_EVALUATORS} of {len(judges)} evaluators"
     if len(judges) == len(evaluators) - len(floors) and set(judges) <= set(ranked):
         n_best = MAX_DRAWN_EVALUATORS - N_WORST_EVALUATORS
         which = f"the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)} evaluators"
     note = f"Drawn: {which}; the table's file has all."
-    if isinstance(rows, RowTable):
-        return rows.drop(dict.fromkeys(EVALUATOR_KEYS, left_out)), note
     return [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)], note
 
 

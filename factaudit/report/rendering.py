@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from factaudit.errors import InputError
 from factaudit.files import write_text
 from factaudit.garbage_collection import collect_garbage_rarely
-from factaudit.report.report_tables import has_csv_table, write_report_csv_table
+from factaudit.report.report_tables import write_report_csv_table
 from factaudit.report.results_json import read_results_json
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ _CALL_COLUMNS = (
 def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
-    Writes ``tables/*.csv`` (one per audit but those of a large product, ``findings.csv`` and ``calls.csv``),
-    ``figures/*.svg`` of the figures that the report shows (with ``png`` also ``*.png``) and ``report.html``; other
-    files are left alone. Each file is whole or absent, and the same results give the same bytes. Raises `InputError`
-    where there is no ``results.json`` of a schema that is read.
+    Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` of the figures that
+    the report shows (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each file is whole
+    or absent, and the same results give the same bytes. Raises `InputError` where there is no ``results.json`` of a
+    schema that is read.
 
     claim_browser: the claims of the run, where they are at hand.
     """
@@ -41,11 +41,7 @@ def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrows
     run_dir = Path(run_dir)
     results = read_results_json(run_dir)
     tables = run_dir / "tables"
-    written = [
-        write_report_csv_table(rows, tables / f"{name}.csv")
-        for name, rows in results["audits"].items()
-        if has_csv_table(rows)
-    ]
+    written = [write_report_csv_table(rows, tables / f"{name}.csv") for name, rows in results["audits"].items()]
     written.append(write_report_csv_table(results.get("findings") or [], tables / "findings.csv", _FINDING_COLUMNS))
     written.append(write_report_csv_table(results.get("calls") or [], tables / "calls.csv", _CALL_COLUMNS))
     document = build_report_document(results, run_dir)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit import find_audit_declarations, list_computable_audits, load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.interval_methods import is_random_interval_method
@@ -147,21 +146,16 @@ def _keep_figures(section: ReportSection, chosen: Sequence[ReportFigure]) -> Rep
 def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked: Sequence[str]) -> ReportSection:
     about, slug = results["about"], audit.name.replace("_", "-")
     evaluators = [row["name"] for row in about.get("evaluators", [])]
-    rows = results["audits"][audit.name]
-    if not isinstance(rows, RowTable):
-        rows = [row for row in rows if not is_redundant_macro_row(row)]
+    rows = [row for row in results["audits"][audit.name] if not is_redundant_macro_row(row)]
     order = evaluators
     if len(evaluators) > MAX_DRAWN_EVALUATORS:  # who reads the first rows reads of the best
         order = list(dict.fromkeys([*ranked, *evaluators]))
     rows = sort_declared_rows(rows, list_declared_columns(audit.columns, rows), order)
-    left_out = rows.n_left_out if isinstance(rows, RowTable) else 0
-    unlisted = f"Not computed: {left_out:,} rows. `{audit.name}: {{detail: true}}` computes them." if left_out else ""
     if not rows:
-        # Without rows that were left out it is named among what was not computed.
-        return ReportSection(slug, audit.title, [audit.text, unlisted] if unlisted else [])
+        return ReportSection(slug, audit.title)  # it is named among what was not computed
     if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
         why = _find_common_undefined_reason(rows)
-        text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name, rows)}."
+        text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name)}."
         return ReportSection(slug, audit.title, [audit.text, text])
     shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
     if audit.add_references is not None:
@@ -171,14 +165,14 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         for name, value in (about.get("options") or {}).get(audit.name, {}).items()
         if name != "levels"  # the table has them
     )
-    paragraphs = [audit.text, f"Options of this run: {options}." * bool(options), unlisted]
+    paragraphs = [audit.text, f"Options of this run: {options}." * bool(options)]
     paragraphs = [text for text in paragraphs if text]
     if audit.remarks is not None:
         own = {check.id for check in audit.checks}
         paragraphs += audit.remarks(rows, [each for each in results.get("findings") or [] if each.get("id") in own])
     drawn = list_report_figures(audit, shown, evaluators, about, ranked)
     caption = " ".join(filter(None, [f"{audit.title}.", audit.formula, note]))
-    table = build_report_table(shown, audit.columns, caption, name_table_file(audit.name, rows))
+    table = build_report_table(shown, audit.columns, caption, name_table_file(audit.name))
     return ReportSection(slug, audit.title, paragraphs, drawn, [table])
 
 
@@ -308,7 +302,7 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     if all(audit.applies is not None for audit in left_out):  # else audits were named
         empty += [audit.title for audit in left_out]
     if empty:
-        told.append(f"Not computed, as claims and verdicts have not what is needed: {'; '.join(empty)}.")
+        told.append(f"Not computed for these claims and verdicts: {'; '.join(empty)}.")
     return told
 
 

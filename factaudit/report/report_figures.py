@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
 from factaudit.audit.core.interval_methods import describe_interval_methods
 from factaudit.audit.core.plot_specs import (
@@ -86,17 +85,8 @@ def list_report_figures(
         picture
         for plot in audit.plots
         if not plot.on_request_only
-        for picture in _list_report_plot_figures(audit, plot, _list_rows_drawn_by_plot(plot, rows), order, about, note)
+        for picture in _list_report_plot_figures(audit, plot, rows, order, about, note)
     ]
-
-
-def _list_rows_drawn_by_plot(plot: PlotSpec, rows: Sequence[Row]) -> list[Row]:
-    """The rows that a plot needs: of the many that a table of counts counts, each kind once."""
-    if isinstance(rows, RowTable) and isinstance(plot, CrossTablePlotSpec):
-        return rows.count_distinct_rows(
-            *(key for key in ("level", "evaluator") if key in rows.keys), *list_report_figure_keys(plot)
-        )
-    return list(rows)
 
 
 def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:

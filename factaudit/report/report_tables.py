@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factaudit.arrays.row_table import MAX_CSV_ROWS, RowTable
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
 from factaudit.audit.core.figure_formatting import (
     UNDEFINED_MARK,
@@ -58,9 +57,7 @@ def build_report_table(
 ) -> ReportTable:
     """Rows of an audit to read: keys first, then figures with their intervals and bounds beside them."""
     total = len(rows)
-    if isinstance(rows, RowTable):
-        rows = list(rows[:MAX_TABLE_ROWS])
-    elif total > N_UNFOLDED_ROWS:  # means over all come first where they would be cut off
+    if total > N_UNFOLDED_ROWS:  # means over all come first where they would be cut off
         rows = sorted(rows, key=lambda row: not is_total_key(row.get("dataset")))
     present = list_declared_columns(declared, rows)
     shown = {
@@ -135,14 +132,9 @@ def format_report_interval_and_bounds(row: Row, key: str, column: Column) -> lis
     return notes
 
 
-def has_csv_table(rows: Sequence[Row]) -> bool:
-    """Whether an audit's rows have a CSV: all but those of a large product."""
-    return not isinstance(rows, RowTable) or len(rows) <= MAX_CSV_ROWS
-
-
-def name_table_file(audit: str, rows: Sequence[Row]) -> str:
+def name_table_file(audit: str) -> str:
     """The file with all rows of an audit, relative to the run folder."""
-    return f"tables/{audit}.{'csv' if has_csv_table(rows) else 'parquet'}"
+    return f"tables/{audit}.csv"
 
 
 def write_report_csv_table(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
@@ -150,8 +142,7 @@ def write_report_csv_table(rows: Sequence[Row], path: Path, columns: Sequence[st
 
     Text that a spreadsheet would run as a formula is escaped (`factaudit.text.spreadsheet_cells`).
     """
-    keys = rows.keys if isinstance(rows, RowTable) else [key for row in rows for key in row]
-    names = list(dict.fromkeys([*columns, *keys]))
+    names = list(dict.fromkeys([*columns, *(key for row in rows for key in row)]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(escape_spreadsheet_cell, names))

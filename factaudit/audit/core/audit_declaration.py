@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from factaudit.arrays.row_table import RowTable
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
 from factaudit.errors import UsageError
@@ -262,14 +261,6 @@ class AuditDecisionColumn:
 
 
 @dataclass(frozen=True)
-class AuditProductTableSummary:
-    """What ``results.json`` has of rows that are a product, and lie in a table of their own (`RowTable`)."""
-
-    columns: Mapping[str, Column]
-    compute: Callable[[RowTable], list[Row]]
-
-
-@dataclass(frozen=True)
 class Audit:
     """An audit: what it asks, how it is computed and what the rest of the project needs to know of it.
 
@@ -307,8 +298,6 @@ class Audit:
     applies: Callable[[Judgements], bool] | None = None
     #: The options that evaluators bring: from those given and, by evaluator, its signature.
     complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
-    #: Where its rows are a product (pairs of systems; calibrations × systems): what ``results.json`` has of them.
-    summary: AuditProductTableSummary | None = None
     #: The rows that the report's table and figures show, and a note on where the others are; None: all.
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
     #: These rows with figures of other audits that its figures and its table show beside them.
@@ -345,8 +334,6 @@ def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence
 
     Intervals and bounds are no columns of their own.
     """
-    if isinstance(rows, RowTable):
-        rows = [rows.example_row]
     present = dict.fromkeys(key for row in rows for key in row)
     groups: dict[str, Column] = {}
     others: dict[str, Column] = {}
@@ -367,15 +354,13 @@ def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence
     return {key: known[key] for key in known if key == "dataset"} | groups | known | others
 
 
-def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> Sequence[Row]:
+def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> list[Row]:
     """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all else as it is."""
     keys = [key for key, column in columns.items() if column.key]
     mine = [key for key in keys if key in ("evaluator", "evaluator_a", "evaluator_b")]
     if not mine:
-        return rows if isinstance(rows, RowTable) else list(rows)
+        return list(rows)
     before = keys[: keys.index(mine[0])]
-    if isinstance(rows, RowTable):
-        return rows.sort_by_names(before, mine, evaluators)
     place = {evaluator: at for at, evaluator in enumerate(evaluators)}
     groups: dict[tuple[Any, ...], int] = {}
 

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.row_table import RowTable
 from factaudit.stats.mover import mover_weighted_sum
 from factaudit.text.display_text import join_reasons
 
 Row = dict[str, Any]
 
-#: Of a product with more rows an audit computes the part that people read, if it is not asked for all (``detail``).
-MOST_DETAIL_ROWS = 250_000
-#: The option of audits whose rows are a product.
-DETAIL_OPTION = {
-    "detail": f"whether all rows are computed; by default where they are at most {MOST_DETAIL_ROWS:,}, else what "
-    "results.json sums up"
-}
+#: Where rows are a product (pairs of systems; calibrations × systems) and would be more, an audit has none.
+MOST_PRODUCT_ROWS = 50_000
 #: The dataset of a row that is the unweighted mean over datasets.
 MACRO_MEAN = "__macro__"
 
@@ -93,13 +87,11 @@ def drop_row_intervals(rows: Iterable[Row], cause: str, *keys: str) -> None:
 
 def list_row_keys(rows: Sequence[Row]) -> list[str]:
     """The keys of rows that have the same; none where there is no row."""
-    return [] if not rows else rows.keys if isinstance(rows, RowTable) else list(rows[0])
+    return list(rows[0]) if rows else []
 
 
-def select_rows_by_keys(rows: Sequence[Row], wanted: Mapping[str, Collection[Any]]) -> Sequence[Row]:
+def select_rows_by_keys(rows: Sequence[Row], wanted: Mapping[str, Collection[Any]]) -> list[Row]:
     """The rows whose keys have one of the values that are wanted of each."""
-    if isinstance(rows, RowTable):
-        return rows.select(wanted) if rows else rows
     return [row for row in rows if all(row[key] in values for key, values in wanted.items())]
 
 
@@ -111,11 +103,6 @@ def is_total_key(key_value: Any) -> bool:
 def is_redundant_macro_row(row: Row) -> bool:
     """Whether a row is the mean over a single dataset, which has a row of its own."""
     return row.get("dataset") == MACRO_MEAN and row.get("n_datasets") == 1
-
-
-def is_detail_wanted(detail: bool | None, n_rows: int) -> bool:
-    """Whether all rows of a product are computed: as the option ``detail`` says, else where they are not too many."""
-    return n_rows <= MOST_DETAIL_ROWS if detail is None else detail
 
 
 # -------------------------------------------------------------------- means over data sets (`MACRO_MEAN`)

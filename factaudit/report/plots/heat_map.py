@@ -78,7 +78,7 @@ def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFigureData) -> 
         counts = np.zeros((len(values), len(values)), dtype=int)
         for row in frame.rows:
             if row["evaluator"] == evaluator and None not in (row[plot.rows], row[plot.columns]):
-                counts[values.index(row[plot.rows]), values.index(row[plot.columns])] += row.get("n_rows", 1)
+                counts[values.index(row[plot.rows]), values.index(row[plot.columns])] += 1
         total = int(counts.sum())
         shares = counts / total if total else np.full(counts.shape, np.nan)
         maps.append(

@@ -1,0 +1,98 @@
+"""Rows that are a product: pairs of systems, and calibrations × systems."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import judged
+
+from factaudit.audit.adjusted_bias import compute_adjusted_bias
+from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
+from factaudit.audit.ranking_pairs import compute_ranking_pairs
+from factaudit.errors import UsageError
+from factaudit.results import Results, compare
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import validate_claims, validate_verdicts, write_table
+
+PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
+
+
+def make_tables(n_systems: int = 4, n_claims: int = 30, evaluators: str = "ef") -> tuple[pd.DataFrame, pd.DataFrame]:
+    random = np.random.default_rng(5)
+    rows = [
+        {"claim_id": f"{dataset}{system}{at}", "dataset": dataset, "system": f"m{system}", "claim": "x", "doc": "y"}
+        | {"doc_id": f"{dataset}{at}", "label": int(random.random() < 0.75)}
+        for dataset in ("one", "two")
+        for system in range(n_systems)
+        for at in range(n_claims)
+    ]
+    claims = validate_claims(pd.DataFrame(rows))
+    scores = [np.clip(0.3 + 0.3 * claims["label"] + random.normal(0, 0.2, len(claims)), 0, 1) for _ in evaluators]
+    verdicts = pd.concat(
+        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "score": score, "status": "ok"})
+        for name, score in zip(evaluators, scores, strict=True)
+    )
+    return claims, validate_verdicts(verdicts.reset_index(drop=True), claims=claims)
+
+
+@pytest.fixture(scope="module")
+def audited() -> Results:
+    return compare(*make_tables(), replicates=50)
+
+
+@pytest.fixture
+def run_dir(audited: Results, tmp_path: Path) -> Path:
+    claims, verdicts = make_tables()
+    write_table(claims, tmp_path / "claims.parquet")
+    write_table(verdicts, tmp_path / "verdicts.parquet")
+    audited.save(tmp_path)
+    return tmp_path
+
+
+def test_results_json_has_all_rows(audited: Results, run_dir: Path):
+    written = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
+    loaded = Results.load(run_dir)
+    for name in PRODUCTS:
+        assert written["audits"][name] == audited.rows(name) == loaded.rows(name)
+        assert len(pd.read_csv(run_dir / written["tables"][name])) == len(audited.rows(name))
+    where = {"evaluator": "f", "system": ["m1", "m2"], "calibration_system": MEAN_OVER_CALIBRATIONS}
+    assert len(loaded.rows("adjusted_bias", **where)) == 2 * 2 * 4
+    with pytest.raises(UsageError, match=r"have no 'sistem'.*system"):
+        loaded.rows("adjusted_bias", sistem="m1")
+
+
+def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
+    for module in ("adjusted_bias", "ranking_pairs"):
+        monkeypatch.setattr(f"factaudit.audit.{module}.MOST_PRODUCT_ROWS", 10)
+    short = compare(*make_tables(), replicates=50)
+    assert not short.rows("adjusted_bias")
+    assert not short.rows("ranking_pairs")
+    assert short.rows("adjustment")
+    assert short.rows("ranking")
+    assert not [each for each in short.finding_rows if each["id"] == "adjustment"], "nothing was tested"
+
+
+def test_intervals_are_the_same_however_many_are_made_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    audits = ["adjusted_bias"]
+    whole = compare(*make_tables(), audits=audits, replicates=50).rows("adjusted_bias")
+    monkeypatch.setattr("factaudit.arrays.resampled_calibration._INTERVAL_BYTES", 16 * 50)  # one interval at a time
+    assert compare(*make_tables(), audits=audits, replicates=50).rows("adjusted_bias") == whole
+
+
+def test_products_are_the_same_whoever_stands_beside_an_evaluator():
+    claims, verdicts = make_tables()
+    both = compare(claims, verdicts, replicates=20)
+    alone = compare(claims, verdicts[verdicts["evaluator"] == "f"].reset_index(drop=True), replicates=20)
+    for name in PRODUCTS:
+        assert alone.rows(name) == both.rows(name, evaluator="f")
+
+
+def test_no_system_and_one_system_have_no_pairs():
+    table = judged([{"dataset": "d", "system": "a", "label": label, "e": 0} for label in (1, 0)], "e")
+    assert len(compute_ranking_pairs(table)) == 0
+    found = compute_adjusted_bias(table, intervals=ClusterBootstrap(20))
+    assert {row["calibration_system"] for row in found} <= {MEAN_OVER_CALIBRATIONS}
