@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
-from factaudit.arrays.judgements import Judgements
 from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
 from factaudit.audit.error_rate_correction import correct_system_error_rates
-from factaudit.audit.transfer import compute_rate_transfer
 from factaudit.errors import UsageError
 from factaudit.stats.adjusted_counts import adjust_counts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -267,41 +265,13 @@ def test_a_judge_worse_than_chance_corrects_nothing():
     assert "no better than chance" in row["reason"]
 
 
-def test_a_correction_has_the_error_of_its_calibration_and_the_test_that_it_rests_on():
+def test_a_correction_has_the_error_of_its_calibration():
     claims, verdicts = tables(random_rows(3), ["e"])
     rows = correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(400))
     plain, corrected = (find(rows, method=method, system="b") for method in ("none", "adjusted_counts"))
     widths = [row["adjusted_error_rate_high"] - row["adjusted_error_rate_low"] for row in (plain, corrected)]
     assert widths[1] > 1.3 * widths[0], "the calibration's error comes on top"
     assert corrected["bias_low"] < corrected["bias"] < corrected["bias_high"]
-    tests = compute_rate_transfer(Judgements.join(claims, verdicts), levels=["claim"])
-    for rate in ("tpr", "tnr"):
-        test = find(tests, rate=rate)
-        assert (corrected[f"{rate}_p"], corrected[f"{rate}_missable"]) == (test["p"], test["missable"])
-        assert test["transfers"] == "cannot tell", "some 40 claims a system could not show 10 points"
-        assert test["missable"] > 0.1
-
-
-def test_transfer_is_refuted_or_supported_where_the_labels_can():
-    def rows(tnrs: dict[str, float], n: int = 1000) -> list[dict]:
-        return [
-            {"system": system, "label": label, "e": int(number >= n * tnr) if label == 0 else int(number >= 0.1 * n)}
-            for system, tnr in tnrs.items()
-            for label in (0, 1)
-            for number in range(n)
-        ]
-
-    refuted = compute_rate_transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.5}), "e"), levels=["claim"])
-    assert find(refuted, rate="tnr")["transfers"] == "no"
-    assert (find(refuted, rate="tnr")["lowest"], find(refuted, rate="tnr")["highest"]) == (0.5, 0.7)
-    assert find(refuted, rate="tpr")["transfers"] == "yes"
-    small = find(
-        compute_rate_transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.6}, 30), "e"), levels=["claim"]), rate="tnr"
-    )
-    assert small["p"] > 0.05
-    assert (small["transfers"], small["power_10"] < 0.3) == ("cannot tell", True)
-    alone = find(compute_rate_transfer(judged(rows({"a": 0.7}), "e"), levels=["claim"]), rate="tnr")
-    assert (alone["p"], alone["transfers"]) == (None, "cannot tell")
 
 
 def test_each_systems_bias_after_each_calibration():

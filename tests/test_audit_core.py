@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from audit_tables import judged
-from scipy.stats import chi2_contingency, fisher_exact, norm, pearsonr
+from scipy.stats import fisher_exact, norm, pearsonr
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint, proportions_ztest
@@ -19,7 +19,6 @@ from factaudit.stats.clustered_proportions import (
     estimate_clustered_proportions,
     wilson_interval,
 )
-from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
 from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_weighted_sum
 from factaudit.stats.permutation import studentised_permutation_p
 from factaudit.stats.proportion_test import fisher_exact_p, pairwise_probability_worse
@@ -283,68 +282,6 @@ def test_the_test_of_equal_bacc_tests_equal_bacc():
     assert exchanged > 2 * p
     assert studentised_permutation_p(np.zeros((5, 2)), np.ones((5, 2)), weights, [0], 50) == 1
     assert studentised_permutation_p(gains[:300], sizes[:300], weights, [0], 50) is None
-
-
-def test_homogeneity_is_pearsons_chi_square_where_claims_are_independent():
-    hits, n = np.array([40, 55, 48, 70]), np.array([100, 110, 90, 120])
-    kinds = [(s, right) for s in range(4) for right in (1, 0)]
-    times = np.array([hits[s] if right else n[s] - hits[s] for s, right in kinds])
-    of = np.array([np.eye(4)[s] for s, _ in kinds])
-    right = np.array([r for _, r in kinds])[:, None]
-    clusters = ClusterCounts(np.zeros(8, dtype=int), times, of.astype(int), 1)
-    found = rao_scott_homogeneity_test(estimate_clustered_proportions(clusters, of * right, of), 0)
-    expected = chi2_contingency(np.stack([hits, n - hits]), correction=False).pvalue
-    assert found.p == pytest.approx(expected, abs=0.01)
-    assert found.spread == pytest.approx(np.ptp(hits / n))
-    assert found.power(found.missable_difference) == pytest.approx(0.8, abs=0.01)
-    assert found.power(0.01) < 0.1 < found.power(0.2)
-    few = ClusterCounts(np.zeros(8, dtype=int), np.maximum(times // 10, 1), of.astype(int), 1)
-    small = rao_scott_homogeneity_test(estimate_clustered_proportions(few, of * right, of), 0)
-    assert small.p > 0.05
-    assert small.missable_difference > 2 * found.missable_difference, "with few labels nearly everything goes unseen"
-    lone = ClusterCounts(np.zeros(2, dtype=int), times[:2], of[:2].astype(int), 1)
-    assert rao_scott_homogeneity_test(estimate_clustered_proportions(lone, of[:2] * right[:2], of[:2]), 0) is None
-
-
-def test_the_missable_difference_is_missed_once_in_five_simulated():
-    random = np.random.default_rng(10)
-    n, rate, replicates = 80, 0.75, 400
-    times = np.array([n] * 5)
-    of = np.eye(5)
-
-    def p_of(hits: np.ndarray) -> tuple[float, float]:
-        clusters = ClusterCounts(
-            np.zeros(10, dtype=int), np.concatenate([hits, times - hits]), np.tile(of, (2, 1)).astype(int), 1
-        )
-        found = rao_scott_homogeneity_test(
-            estimate_clustered_proportions(clusters, np.concatenate([of, 0 * of]), np.tile(of, (2, 1))), 0
-        )
-        return found.p, found.missable_difference
-
-    missable = p_of(np.full(5, int(n * rate)))[1]
-    drawn = random.binomial(n, np.append(np.full(4, rate), rate - missable), (replicates, 5))
-    rejected = np.mean([p_of(hits)[0] < 0.05 for hits in drawn])
-    assert 0.68 < rejected < 0.92
-
-
-def test_of_few_claims_a_system_equal_rates_are_tested_exactly_and_with_the_power_of_rates_that_vary():
-    def compare_systems(hits: np.ndarray, n: np.ndarray):
-        of = np.eye(len(n))
-        rows, times = np.tile(of, (2, 1)), np.concatenate([hits, n - hits])
-        clusters = ClusterCounts(np.zeros(len(rows), dtype=int), times, rows.astype(int), 1)
-        found = estimate_clustered_proportions(clusters, np.concatenate([of, 0 * of]), rows)
-        return rao_scott_homogeneity_test(found, 0)
-
-    # One error is missed, of a system with two: by chance it is of one of the two such systems in 4 of 63 draws.
-    n = np.array([15, 4, 30, 2, 10, 2])
-    one_missed = compare_systems(n - np.eye(6, dtype=int)[3], n)
-    assert one_missed.p == pytest.approx(4 / n.sum(), rel=0.1)
-    # All of four systems' responses are found: 10 points less of one would show in 60 % of draws, not in 100 %.
-    n, random = np.array([36, 35, 52, 31]), np.random.default_rng(1)
-    every = compare_systems(n, n)
-    drawn = random.binomial(n, [1, 1, 1, 0.9], (200, 4))
-    assert every.power(0.1) == pytest.approx(np.mean([compare_systems(hits, n).p < 0.05 for hits in drawn]), abs=0.1)
-    assert every.missable_difference > 0.12
 
 
 @pytest.mark.parametrize("clusters", [7, 29])

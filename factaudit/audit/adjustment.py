@@ -330,7 +330,7 @@ _COLUMNS = {
 
 AUDIT = Audit(
     name="adjustment",
-    after="transfer",
+    after="chunking_rates",
     title="Correcting error rates with one system's labels",
     question="Can one labelled system mend the predicted error rates of the others?",
     source="VC §5, A.7",
@@ -342,7 +342,8 @@ AUDIT = Audit(
     "method's means leave out the calibrations that it cannot use; “no adjustment” has all. To compare a method with "
     "it, read “change”, which is over the same calibrations.",
     remedy="No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
-    "labels of its own (`factaudit estimate`).",
+    "labels of its own (`factaudit estimate`). Whether the evaluator judges all systems alike, as a correction "
+    "supposes, says `covariates: {columns: [system]}`.",
     columns=_COLUMNS,
     options=CALIBRATION_OPTIONS,
     compute=compute_adjustment_effect,

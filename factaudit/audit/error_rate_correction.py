@@ -21,7 +21,6 @@ from factaudit.arrays.resampled_calibration import (
 )
 from factaudit.audit.adjusted_bias import explain_missing_correction_interval
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
-from factaudit.audit.transfer import compute_rate_transfer
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS
@@ -45,9 +44,8 @@ def correct_system_error_rates(
     calibration system, that the method uses), predicted_error_rate (as predicted), adjusted_error_rate,
     labelled_error_rate (of its n_labels) and bias (= adjusted - labelled), reason. With intervals ``_low`` and
     ``_high`` of the adjusted rate and the bias: whole clusters are resampled, calibration and correction made again.
-    Beside them the *transfer test* of `factaudit.audit.transfer` over the dataset's labelled systems, as ``tpr_p``,
-    ``tpr_missable`` and the same of TNR: a correction supposes that both rates are equal. Raises `UsageError` for an
-    unknown evaluator or system, or where no dataset has another system.
+    A correction supposes that TPR and TNR are equal on both systems. Raises `UsageError` for an unknown evaluator or
+    system, or where no dataset has another system.
     """
     judged = Judgements.join(claims, verdicts)
     known = sorted(set(claims["system"].dropna()))
@@ -59,10 +57,6 @@ def correct_system_error_rates(
         )
     if evaluator is not None and evaluator not in judged.evaluators:
         raise UsageError(f"unknown evaluator {evaluator!r}{suggest_known_name(evaluator, judged.evaluators)}")
-    tests = {
-        (row["dataset"], row["level"], row["evaluator"], row["rate"]): row
-        for row in compute_rate_transfer(judged, levels=levels)
-    }
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         units, systems = judged.at_level(level), judged.make_groups(level, systems=True)
@@ -71,16 +65,10 @@ def correct_system_error_rates(
             others = [(o, k["system"]) for o, k in enumerate(systems.keys) if k["dataset"] == dataset and o != place]
             for at in [e for e, name in enumerate(judged.evaluators) if evaluator in (None, name)]:
                 about: Row = {"dataset": dataset, "level": level, "evaluator": judged.evaluators[at]}
-                held: Row = {}
-                for rate in ("tpr", "tnr"):
-                    test = tests.get((dataset, level, judged.evaluators[at], rate), {})
-                    held |= {f"{rate}_p": test.get("p"), f"{rate}_missable": test.get("missable")}
                 for other, system in others:
                     case = _collect_correction_claims(units, systems.codes, at, place, other)
                     row = about | {"calibration_system": calibration_system, "system": system}
-                    rows += [
-                        row | found | held for found in _correct_error_rates_by_each_method(case, dataset, intervals)
-                    ]
+                    rows += [row | found for found in _correct_error_rates_by_each_method(case, dataset, intervals)]
     if not rows:
         raise UsageError(
             f"nothing to correct: {calibration_system!r} shares no dataset with another system ({', '.join(levels)})"

@@ -17,7 +17,6 @@ from factaudit.arrays.confusion_counts import (
     is_group_unlabelled,
 )
 from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
-from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecision,
@@ -28,7 +27,6 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.decision_limits import (
     explain_undecided_decision_limit,
-    has_interval,
     is_significantly_within,
     read_decision_limits,
     unscored_share_for_decision,
@@ -47,10 +45,6 @@ from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
-    list_system_bias_rows_to_test,
-    list_testable_biases,
-    select_biases_beyond_limit_by_interval,
-    select_biases_beyond_limit_if_scored,
     select_significant_biases,
     select_single_system_bias_rows,
 )
@@ -182,18 +176,6 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
     if all(is_significantly_within(row, "bias", most) for row in rows):
         text = "Every rate is significantly within {most:limit} points of the labelled one."
         return AuditDecision("yes", figure, make_statement(text, most=most))
-    method = _find_sufficient_quantification_correction(audited_run, evaluator, most)
-    if method is not None:
-        return AuditDecision(
-            "with a correction",
-            figure,
-            make_statement(
-                "After {method} on one system every other is significantly within {most:limit} points, and the test "
-                "that TPR and TNR are the same on all systems had the power to say otherwise.",
-                method=method.replace("_", " "),
-                most=most,
-            ),
-        )
     if far:
         return AuditDecision("no", figure, _state_error_rates_far_from_labels(audited_run, far, rows))
     if far_datasets:
@@ -201,15 +183,10 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
         text += "(on {worst.dataset}): not every system is within. Which ones are not is open."
         worst = max(far_datasets, key=lambda row: abs(row["bias"]))
         return AuditDecision("no", figure, make_statement(text, most=most, worst=worst))
-    return AuditDecision(
-        "cannot tell",
-        figure,
-        make_statement(
-            "Whether all are within {most:limit} points is {why}.",
-            most=most,
-            why=_explain_open_quantification(audited_run, rows, most),
-        ),
-    )
+    unsettled = [row for row in rows if not is_significantly_within(row, "bias", most)]
+    why = "; ".join(dict.fromkeys(explain_undecided_decision_limit(row, "bias") for row in unsettled))
+    text = "Whether all are within {most:limit} points is open: {why}."
+    return AuditDecision("cannot tell", figure, make_statement(text, most=most, why=why))
 
 
 def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Row], rows: Sequence[Row]) -> Statement:
@@ -227,71 +204,6 @@ def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Ro
         counted += " of {rows:count rate}, with those of data sets that name no system,"
     text = f"{counted} significantly off by over {{most:limit}} points, at worst {size} ({place})."
     return make_statement(text, far=far, rows=rows, most=limits.max_bias, worst=worst)
-
-
-def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], max_bias: float) -> Statement:
-    """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
-    unsettled = [row for row in rows if not is_significantly_within(row, "bias", max_bias)]
-    if not all(has_interval(row, "bias") for row in unsettled):
-        return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
-    beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
-    tested = list_testable_biases(audited_run)
-    if not any(row in tested for row in unsettled):
-        tested = []  # by this evaluator's single rates; the correction is for all of the run
-    if beyond:
-        return _explain_rates_beyond_limit_alone(audited_run, beyond, rows, max_bias, tested)
-    if not tested:
-        text = "not checked: too few documents for tests of these rates to reject after the correction for "
-        return make_statement(text + "{every:count test}", every=list_system_bias_rows_to_test(audited_run))
-    more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
-    return make_statement(
-        f"open: no rate is significantly farther off, and not every one is significantly within{more}"
-    )
-
-
-def _explain_rates_beyond_limit_alone(
-    audited_run: AuditedRun, beyond: Sequence[Row], rows: Sequence[Row], max_bias: float, tested: Sequence[Row]
-) -> Statement:
-    """Which test lets none of the rates be significantly too far off that are so by their own intervals; tested: all
-    of the run that were tested, none where none of these could be.
-    """
-    by_interval = select_biases_beyond_limit_by_interval(audited_run, max_bias)
-    text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off"
-    fewest, most = (pick(beyond, key=lambda row: row.get("n_clusters") or 0) for pick in (min, max))
-    if not tested:
-        sizes = "{fewest.n_clusters:number}"
-        sizes += " to {most.n_clusters:number}" * (fewest["n_clusters"] != most["n_clusters"])
-        text += f". Sign tests of so few clusters ({sizes} a rate) cannot reject after a correction for "
-        text += "{every:count test}, and are not made"
-    elif any(row in by_interval for row in beyond):
-        text += ". By sign tests of the few clusters that are judged wrongly on balance, corrected for "
-        text += "{tested:count test}, none is"
-    else:
-        text += ". After the correction for {tested:count test} none is{unscored}"
-    unscored: Statement | str = ""
-    by_bounds = select_biases_beyond_limit_if_scored(audited_run, max_bias)
-    if bounded := [row for row in beyond if row in by_bounds]:
-        worst = max(bounded, key=lambda row: row["bias_max"] - row["bias_min"])
-        unscored = ", whatever the unscored claims are: {worst.n_unscored:number} of {name} leave "
-        unscored += "{worst.bias_min:signed} to {worst.bias_max:signed}"
-        name = worst["dataset"] if worst["system"] == ALL_TOGETHER else worst["system"]
-        unscored = make_statement(unscored, worst=worst, name=name)
-    alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
-    every = list_system_bias_rows_to_test(audited_run)
-    return make_statement(text, alone=alone, fewest=fewest, most=most, tested=tested, every=every, unscored=unscored)
-
-
-def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:
-    """A method after which every system's bias is surely small enough, where the transfer of rates is supported."""
-    tests = [row for row in audited_run.rows("transfer") if row["evaluator"] == evaluator and row["level"] == "claim"]
-    if not tests or any(row["transfers"] != "yes" for row in tests):
-        return None
-    rows = audited_run.select_rows_by_keys("adjusted_bias", evaluator=evaluator, level="claim")
-    rows = [row for row in rows if row["calibration_system"] != MEAN_OVER_CALIBRATIONS]
-    for method in dict.fromkeys(row["method"] for row in rows if row["method"] != "none"):
-        if all(is_significantly_within(row, "bias", max_bias) for row in rows if row["method"] == method):
-            return method
-    return None
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -27,7 +27,6 @@ from factaudit.audit.core.finding_parts import (
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import (
-    p_beyond_limit,
     read_confidence,
     select_rows_beyond_limit,
     select_significant_rows,
@@ -84,30 +83,6 @@ def select_rejectable_bias_rows(audited_run: AuditedRun, rows: Sequence[Row]) ->
     least = np.array([least_bias_p_value(row) for row in rows])
     can_reject = select_rejectable_tests(least, 1 - read_confidence(audited_run))
     return [row for row, is_tested in zip(rows, can_reject, strict=True) if is_tested]
-
-
-def select_biases_beyond_limit_by_interval(audited_run: AuditedRun, limit: float) -> list[Row]:
-    """Those that would be off by more than the limit were there no sign test of few clusters: by the intervals alone,
-    corrected for the same tests.
-    """
-    rows = list_testable_biases(audited_run)
-    return _select_rows_beyond_limit(audited_run, rows, [row | {"p_bias": None} for row in rows], limit)
-
-
-def select_biases_beyond_limit_if_scored(audited_run: AuditedRun, limit: float) -> list[Row]:
-    """Those with unscored claims that would be significantly off by more than the limit without their bounds."""
-    rows = list_testable_biases(audited_run)
-    scored = [row | {f"bias_{end}": row["bias"] for end in ("min", "max")} for row in rows]
-    found = _select_rows_beyond_limit(audited_run, rows, scored, limit)
-    return [row for row in found if row["bias_min"] != row["bias_max"]]
-
-
-def _select_rows_beyond_limit(
-    audited_run: AuditedRun, rows: Sequence[Row], supposed_rows: Sequence[Row], limit: float
-) -> list[Row]:
-    """The rows that would be off by more than the limit if they were the supposed ones; no test of the run."""
-    p_values = [p_beyond_limit(audited_run, row, "bias", limit) for row in supposed_rows]
-    return select_significant_rows(replace(audited_run, test_counts=[]), rows, p_values)
 
 
 def least_bias_p_value(row: Row) -> float:

@@ -133,8 +133,8 @@ def check_displayed_run_has_predictions(results: Results) -> None:
 
 
 def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
-    """The rows of `factaudit.audit.error_rate_correction.correct_system_error_rates` as a table; below it what they
-    rest on, and what is missing."""
+    """The rows of `factaudit.audit.error_rate_correction.correct_system_error_rates` as a table; below it what is
+    missing."""
     from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_figure_range
 
     columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
@@ -156,15 +156,6 @@ def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
         _format_figure(threshold, "{:.3g}") for threshold in adjusted_rows["threshold"].astype("float64")
     ]
     print_line(shown.to_string(index=False))
-    for (dataset, evaluator), of in adjusted_rows.groupby(["dataset", "evaluator"], sort=False):
-        tests = [
-            f"{rate.upper()} {f'p = {p:.3f}' if p >= 0.001 else 'p < 0.001'} (could miss one system "
-            f"{100 * of[f'{rate}_missable'].iloc[0]:.0f} points off)"
-            for rate in ("tpr", "tnr")
-            if not isnan(p := of[f"{rate}_p"].astype("float64").iloc[0])
-        ]
-        said = "; ".join(tests) or "not tested: too few labelled systems"
-        print_line(f"{dataset}, {evaluator}: does it judge all systems alike, as a correction supposes? {said}")
     for reason in adjusted_rows["reason"].dropna().unique():
         print_line(f"–: {reason}")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from factaudit.audit.findings import list_audit_check_outcomes, list_checks
+from factaudit.audit.findings import list_audit_check_outcomes
 from factaudit.report.report_tables import ReportTable, build_plain_report_table
 
 _COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not tested"]
@@ -39,8 +39,5 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
         caption += f" No interval of a figure was computed: {untested}"
     elif about.get("confidence") and any(one.check.null for one in outcomes):
         chance = 100 * (1 - about["confidence"])
-        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong"
-        listed = {row[0] for row in rows}
-        also = [f"“{one.title}”" for one in list_checks() if one.warns_if_unknown and one.title in listed]
-        caption += f"; {', '.join(also)} also warns where that is not known." if also else "."
+        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong."
     return build_plain_report_table(_COLUMNS, rows, caption) if rows else None

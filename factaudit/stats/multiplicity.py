@@ -7,10 +7,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
-#: The greatest p-value that a combination counts: of 1 the score would be without limit.
-_MAX_COMBINED_P = 0.99
-
-MultiplicityCorrection = Literal["none", "holm"]
+MultiplicityCorrection = Literal["holm", "none"]
 
 
 def holm_adjusted_p(p_values: np.ndarray) -> np.ndarray:
@@ -58,19 +55,6 @@ def benjamini_hochberg_adjusted_p(p_values: np.ndarray) -> np.ndarray:
     out = np.empty_like(p_values)
     np.put_along_axis(out, order, adjusted, -1)
     return out
-
-
-def cauchy_combined_p(p_values: np.ndarray) -> float:
-    """The p-value of "each of these hypotheses is true", from their p-values, however they depend on each other.
-
-    The Cauchy combination (Liu & Xie 2020), whose level holds for small p-values. p-values above 0.99 count as 0.99, so
-    that one test that says nothing does not outweigh all others.
-
-    >>> round(cauchy_combined_p(np.array([0.01, 0.02, 0.4])), 3)
-    0.02
-    """
-    scores = 1 / np.tan(np.clip(p_values, 1e-300, _MAX_COMBINED_P) * np.pi)
-    return float(np.arctan2(1, scores.mean()) / np.pi)
 
 
 def p_value_of_interval(

@@ -21,7 +21,6 @@ from factaudit.stats.agreement import intersection_over_union_interval, kappa_in
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import jackknife_slope_interval
 from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
-from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
 from factaudit.stats.mover import (
     discordant_difference_interval,
     error_balance_interval,
@@ -125,8 +124,8 @@ def of_evaluators(regime: Regime, drawn: np.ndarray) -> Covered:
 
 
 def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
-    """Error rates, bias and headroom of systems, the transfer test."""
-    replicates, _, n_systems = drawn.shape[:3]
+    """Error rates, bias and headroom of systems."""
+    n_systems = drawn.shape[2]
     found: Covered = {}
     labelled_true = regime.truth[:, 0].sum((1, 2))
     clusters = clustered(drawn)
@@ -174,9 +173,6 @@ def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
         )
         ends = mover_proportion_sum(chosen, np.array([1.0, -1.0]), LEVEL)[1]
         found[f"headroom bias {name}"] = holds(ends, predicted_true.min() - labelled_true.min())
-        rights = estimate_clustered_proportions(clusters, by_label[:, :, 1, 1], by_label[:, :, 1].sum(-1))
-        tests = (rao_scott_homogeneity_test(rights, group) for group in range(min(replicates, 500)))
-        found[f"transfer test {name}"] = np.array([test.p >= 0.05 for test in tests if test is not None])
     return found
 
 

@@ -65,7 +65,6 @@ HALF_WORLDS = (
     World("one of two alike leans to one answer", effect="one leans", evaluators=2, made_for=("bacc_tie",)),
     World("one of two leans, 12 documents", documents=12, effect="one leans", evaluators=2, made_for=("bacc_tie",)),
     World("6 datasets of 20 documents", datasets=6, systems=1, documents=20, made_for=("gap",)),
-    World("6 systems, 6 datasets of 30 documents", datasets=6, documents=30, made_for=("transfer",)),
     World("all systems off alike by 15 points", effect="all systems off", size=0.15, made_for=("adjustment",)),
     World("all off alike, 150 documents", documents=150, effect="all systems off", size=0.15, made_for=("adjustment",)),
 )
@@ -91,7 +90,7 @@ VARIANT_WORLDS = (
 FAMILIES = {
     "systems": Family(
         (
-            *("rates", "quantification", "headroom", "ranking", "transfer", "discrimination", "consistency"),
+            *("rates", "quantification", "headroom", "ranking", "discrimination", "consistency"),
             "adjusted_bias",
         ),
         draw_systems,
@@ -157,21 +156,6 @@ FAMILIES = {
                 effect="reversed",
                 size=0.3,
                 made_for=("order",),
-            ),
-            World(
-                "TNR of one system 40 points off",
-                documents=100,
-                effect="one system judged otherwise",
-                size=0.7,
-                made_for=("transfer",),
-            ),
-            World(
-                "TNR of one system 40 points off, 6 datasets",
-                datasets=6,
-                documents=100,
-                effect="one system judged otherwise",
-                size=0.7,
-                made_for=("transfer",),
             ),
             World("50 labels a system", made_for=("power",)),
             World("threshold 0.2 too low", effect="threshold too low", made_for=("threshold",)),

@@ -171,8 +171,6 @@ def _disturb_evaluator(
         return chance < wrong.mean(), None
     if world.effect == "reversed":
         return random.random(n) < np.where(late, world.error, world.error + size), None
-    if world.effect == "one system judged otherwise":
-        return np.where((units.system == 0) & wrong, chance < 1 - size, said), None
     if world.effect == "threshold too low":
         return said, np.clip(np.where(wrong, 0.55, 0.85) + 0.1 * random.normal(size=n), 0, 1)
     if world.effect == "other errors":

@@ -208,7 +208,7 @@ class Check:
     "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how; in brackets: what
     is only said where there are several data sets. ``figure``: the figure that it tests, without which (or without its
     interval) it could not run. ``gravity``: from a finding's evidence to how grave it is among those of the check; by
-    default the size of ``figure``. ``warns_if_unknown``: also where a test could not have told. ``lacks``: of a run
+    default the size of ``figure``. ``lacks``: of a run
     that has it, why there is nothing to look at all the same; "" where there is.
     """
 
@@ -222,7 +222,6 @@ class Check:
     controls: str = ""
     figure: str = ""
     gravity: Callable[[Row], float] | None = None
-    warns_if_unknown: bool = False
     lacks: Callable[[AuditedRun], str] | None = None
 
     def measure_gravity(self, evidence: Row) -> float:
