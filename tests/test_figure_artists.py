@@ -13,25 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.text import Annotation
+from matplotlib.collections import LineCollection
 from test_statements import audit_world, make_world
 
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit
 from factaudit.audit.core.plot_specs import (
-    CrossTablePlotSpec,
     DotPlotSpec,
-    FlipPlotSpec,
     ForestPlotSpec,
-    HeatMapPlotSpec,
     LinePlotSpec,
     PlotSpec,
     ScatterPlotSpec,
 )
 from factaudit.audit.core.result_rows import is_redundant_macro_row
 from factaudit.report.report_figures import ReportFigure, list_report_figures
-from factaudit.text.display_text import format_count
 
 Row = dict[str, Any]
 Results = dict[str, Any]
@@ -91,7 +86,7 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
         every = [row for row in results["audits"].get(audit.name, []) if not is_redundant_macro_row(row)]
         every = every if audit.readable is None or not every else list(audit.readable(every)[0])
         for plot in audit.plots:
-            if not isinstance(plot, kinds) or plot.on_request_only:
+            if not isinstance(plot, kinds):
                 continue
             for level in dict.fromkeys(row.get("level") for row in every):
                 # Each is drawn once, for all tests.
@@ -118,7 +113,7 @@ def select_plotted_rows(drawn: DrawnFigures) -> list[Row]:
 def list_plotted_keys(plot: Any) -> tuple[str, ...]:
     if isinstance(plot, DotPlotSpec):
         return (*(plot.keys if plot.panels is None else plot.keys[:1]), *filter(None, [plot.hollow_key]))
-    return plot.keys if isinstance(plot, FlipPlotSpec | LinePlotSpec) else (plot.key,)
+    return plot.keys if isinstance(plot, LinePlotSpec) else (plot.key,)
 
 
 def count_rounded(values: Sequence[float]) -> Counter[float]:
@@ -127,8 +122,9 @@ def count_rounded(values: Sequence[float]) -> Counter[float]:
 
 def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(results: Results) -> None:
     looked_at = 0
-    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec):
+    for drawn in list_drawn_figures(results, DotPlotSpec, LinePlotSpec, ForestPlotSpec):
         rows, keys = select_plotted_rows(drawn), list_plotted_keys(drawn.plot)
+        rows = [row for row in rows if not {row.get("evaluator_a"), row.get("evaluator_b")} & drawn.floors]
         is_upright = isinstance(drawn.plot, LinePlotSpec)
         floors = [row for row in rows if drawn.is_floor(row) and not isinstance(drawn.plot, ForestPlotSpec)]
         marked = [row for row in rows if row not in floors] or rows
@@ -144,7 +140,7 @@ def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(r
 
 
 def test_lines_are_drawn_where_rows_have_intervals_and_only_these_methods_are_told(results: Results) -> None:
-    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec, ScatterPlotSpec):
+    for drawn in list_drawn_figures(results, DotPlotSpec, LinePlotSpec, ForestPlotSpec, ScatterPlotSpec):
         segments, bars = drawn.read_segments(INTERVAL_WIDTH), drawn.read_segments(BOUNDS_WIDTH)
         place = (drawn.audit.name, drawn.plot.name)
         is_told = "Thin lines:" in drawn.caption
@@ -256,68 +252,6 @@ def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> Non
                     drawn.audit.columns[key].values.get(str(value), str(value)) if key in drawn.audit.columns else ""
                 )
                 assert re.sub(r"\s", "", shown) in re.sub(r"\s", "", ticks), (drawn.audit.name, key, value)
-
-
-# -------------------------------------------------------------------------------------------------- maps of colours
-
-#: A map's title and subtitle, and of each cell its line, its column, its text and its colour's share (None: hatched).
-MapCell = tuple[str, str, int, int, str, float | None]
-
-
-def read_map_cells(axes: Sequence[Axes]) -> Counter[MapCell]:
-    found: Counter[MapCell] = Counter()
-    for ax in axes:
-        (mesh,) = [one for one in ax.collections if isinstance(one, QuadMesh)]
-        shares = np.ma.masked_invalid(np.ma.asarray(mesh.get_array()))
-        (subtitle,) = [text.get_text() for text in ax.texts if isinstance(text, Annotation)]
-        names = [re.sub(r"\s", "", text) for text in (ax.get_title(), subtitle)]
-        for text in ax.texts:
-            if not isinstance(text, Annotation):
-                column, line = (math.floor(at) for at in text.get_position())
-                share = None if shares.mask is not np.False_ and shares.mask[line, column] else shares[line, column]
-                found[(*names, line, column, text.get_text(), share if share is None else round(float(share), 6))] += 1
-    return found
-
-
-def read_tick_names(axes: Sequence[Axes], axis: str) -> list[str]:
-    labels = [getattr(ax, f"get_{axis}ticklabels")() for ax in axes]
-    named = [[re.sub(r"\s", "", text.get_text()) for text in texts if text.get_text()] for texts in labels]
-    return next(texts for texts in named if texts)
-
-
-def test_a_heat_map_has_a_cell_for_each_pair_with_its_figure_and_its_colour(results: Results) -> None:
-    order = [row["name"] for row in results["about"]["evaluators"]]
-    for drawn in list_drawn_figures(results, HeatMapPlotSpec):
-        plot = drawn.plot
-        rows = [row for row in drawn.rows if not {row[key] for key in plot.pair} & drawn.floors]
-        assert rows or not drawn.rows
-        names = [name for name in order if any(name in (row[plot.pair[0]], row[plot.pair[1]]) for row in rows)]
-        expected: Counter[MapCell] = Counter()
-        for row in rows:
-            column, line = sorted(names.index(row[key]) for key in plot.pair)
-            value = row[plot.value]
-            total = {"__macro__": "mean over datasets"}.get(row["dataset"], row["dataset"]).replace(" ", "")
-            text, share = ("–", None) if value is None else (f"{value:.2f}", round(value, 6))
-            expected[total, f"{plot.prefix}{row[plot.by]}".replace(" ", ""), line - 1, column, text, share] += 1
-        assert read_map_cells(drawn.axes) == expected, drawn.audit.name
-        assert read_tick_names(drawn.axes, "y") == names[1:]
-        assert read_tick_names(drawn.axes[::-1], "x") == names[:-1]
-
-
-def test_a_table_of_counts_counts_the_rows_of_its_evaluator(results: Results) -> None:
-    for drawn in list_drawn_figures(results, CrossTablePlotSpec):
-        plot = drawn.plot
-        expected: Counter[MapCell] = Counter()
-        for evaluator in {row["evaluator"] for row in drawn.rows} - drawn.floors:
-            pairs = [(row[plot.rows], row[plot.columns]) for row in drawn.rows if row["evaluator"] == evaluator]
-            counts = Counter(pair for pair in pairs if None not in pair)
-            for i, line in enumerate(plot.values):
-                for j, column in enumerate(plot.values):
-                    n, total = counts[line, column], sum(counts.values())
-                    title = evaluator, format_count(total, plot.noun).replace(" ", "")
-                    expected[(*title, i, j, str(n), round(n / total, 6) if total else None)] += 1
-        assert read_map_cells(drawn.axes) == expected, drawn.audit.name
-        assert not any(row[plot.rows] == ">" for row in drawn.rows), "the caption says that the line is empty"
 
 
 def test_each_kind_of_plot_that_audits_declare_is_read_here() -> None:

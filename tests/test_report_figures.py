@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -105,9 +104,6 @@ def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
     results = _results(size)
     rows = _claim(results["audits"][audit])
     assert rows
-    if kind == "consistency" and size == "greatest":
-        first = {row["dataset"]: None for row in rows}
-        rows = [row for row in rows if row["dataset"] in list(first)[:5]]
     figure = draw(audit, rows, [each["name"] for each in results["about"]["evaluators"]], **changes)
     renderer = _draw(figure).get_renderer()
 
@@ -171,29 +167,6 @@ def test_predicted_error_rates_stand_over_labelled_ones() -> None:
     assert set(_marks(draw("quantification", pooled))) == wanted
 
 
-def test_iou_is_found_whichever_evaluator_comes_first() -> None:
-    def row(a: str, b: str, iou: float | None) -> dict[str, Any]:
-        return {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": iou}
-
-    rows = [row("a", "b", 0.12), row("c", "a", 0.34), row("b", "c", None)]
-    (ax,) = draw("consistency", rows, ["c", "b", "a"]).axes
-    # Down the side: b, a; along: c, b.
-    assert _cells(ax) == {(0.5, 0.5): "–", (0.5, 1.5): "0.34", (1.5, 1.5): "0.12"}
-    assert _names(ax) == (["c", "b"], ["b", "a"])
-
-
-def test_orders_are_counted() -> None:
-    pairs = [("<", "<"), ("<", ">"), ("=", "="), ("=", "=")]
-    rows = [
-        {"dataset": "d", "level": "claim", "evaluator": "e", "labelled_order": a, "predicted_order": b}
-        for a, b in pairs
-    ]
-    (ax,) = draw("ranking_pairs", rows).axes
-    assert list(_cells(ax).values()) == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
-    for number, told in ((1, "1 pair"), (4, "4 pairs")):
-        assert told in [text.get_text() for text in _texts(draw("ranking_pairs", rows[:number]))]
-
-
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
     rows = make_results(2, 3, unscored=False)["audits"]["rates"]
     names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
@@ -254,17 +227,6 @@ def test_a_figure_leaves_the_users_settings_alone() -> None:
     assert dict(matplotlib.rcParams) == before
 
 
-def test_columns_of_a_heat_map_can_be_told_apart() -> None:
-    names = [f"one-long-name-{letter * 4} (of the same long ending)" for letter in "abcd"]
-    rows = [
-        {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": 0.5, "n": 9}
-        for a, b in itertools.combinations(names, 2)
-    ]
-    figure = draw("consistency", rows, names)
-    labels = [name for ax in figure.axes for name in _names(ax)[0]]
-    assert len(set(labels)) == len(labels) == 3
-
-
 def _with_floors(rates: list[dict[str, Any]]) -> list[dict[str, Any]]:
     one = {"dataset": "D", "n": 9, "tpr": 1.0, "tnr": 0.0, "bacc": 0.5}
     return [*rates, {**one, "evaluator": "always-yes"}]
@@ -304,7 +266,7 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
     results = make_results(3, 3, 4)
     rows = _claim(results["audits"][audit])
     for plot in list_computable_audits()[audit].plots:
-        if not isinstance(plot, DotPlotSpec) or plot.on_request_only or plot.shares_pages or plot.hollow_key:
+        if not isinstance(plot, DotPlotSpec) or plot.shares_pages or plot.hollow_key:
             continue
         columns = list_computable_audits()[audit].columns
         drawn = draw_audit_plot(plot, rows, columns).figure

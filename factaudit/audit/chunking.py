@@ -15,7 +15,7 @@ from factaudit.arrays.paired_changes import average_repeated_predictions, comput
 from factaudit.audit.chunking_checks import find_chunking_flips
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
@@ -314,6 +314,7 @@ AUDITS = (
                 "text",
                 "`zero`: one chunk has all the bigrams that the claim shares with its document; `positive`: none has",
                 key=True,
+                values={"zero": "R2-diff = 0", "positive": "R2-diff > 0"},
             ),
             **pick_shared_columns("n", "n_unscored", "reason"),
             "chunk_size": Column(
@@ -334,13 +335,12 @@ AUDITS = (
         compute=compute_chunking_flips,
         complete=_add_chunk_sizes_of_evaluators,
         plots=(
-            FlipPlotSpec(
+            DotPlotSpec(
                 what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
                 "where none does",
                 keys=("flip_1_to_0", "flip_0_to_1"),
-                pair=("evaluator", "chunked_evaluator"),
-                by="r2_diff",
-                values={"zero": "R2-diff = 0", "positive": "R2-diff > 0"},
+                series="chunked_evaluator",
+                groups=("dataset", "r2_diff"),
             ),
         ),
         checks=(

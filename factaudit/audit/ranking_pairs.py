@@ -24,7 +24,6 @@ from factaudit.arrays.system_rankings import (
     system_ranking_power,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.plot_specs import CrossTablePlotSpec
 from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row
 from factaudit.audit.quantification import QUANTIFICATION_COLUMNS as QUANTIFICATION_COLUMNS
 from factaudit.errors import UsageError
@@ -246,16 +245,4 @@ AUDIT = Audit(
     options=RANKING_PAIR_OPTIONS,
     compute=compute_ranking_pairs,
     counts="margins",
-    plots=(
-        CrossTablePlotSpec(
-            what="Labelled against predicted order of system pairs",
-            reading="The first system has the lower labelled rate: the labels put no pair in the line >. Off the "
-            "diagonal the two orders differ. A pair is reversed only where both are significant and opposite: in the "
-            "far corner of the line <.",
-            rows="labelled_order",
-            columns="predicted_order",
-            values=("<", "=", ">"),
-            noun="pair",
-        ),
-    ),
 )

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
 from factaudit.audit.core.interval_methods import describe_interval_methods
 from factaudit.audit.core.plot_specs import (
-    CrossTablePlotSpec,
     DotPlotSpec,
-    FlipPlotSpec,
     ForestPlotSpec,
-    HeatMapPlotSpec,
     LinePlotSpec,
     PlotSpec,
     ScatterPlotSpec,
@@ -51,10 +48,7 @@ _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 FOREST_LINES_PER_PAGE = 48
 _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
     DotPlotSpec: "Dot plot",
-    FlipPlotSpec: "Dot plot",
     ScatterPlotSpec: "Scatter plots",
-    HeatMapPlotSpec: "Heat maps",
-    CrossTablePlotSpec: "Tables of counts",
     LinePlotSpec: "Line plots",
     ForestPlotSpec: "Forest plot",
 }
@@ -82,10 +76,7 @@ def list_report_figures(
     order = order_evaluators_for_report_figures(evaluators, ranked, floors)
     rows, note = select_evaluators_for_report_figure(rows, order, ranked, floors)
     return [
-        picture
-        for plot in audit.plots
-        if not plot.on_request_only
-        for picture in _list_report_plot_figures(audit, plot, rows, order, about, note)
+        picture for plot in audit.plots for picture in _list_report_plot_figures(audit, plot, rows, order, about, note)
     ]
 
 
@@ -93,14 +84,10 @@ def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
     """The keys whose figures are drawn."""
     if isinstance(plot, DotPlotSpec):
         return (*plot.keys, *filter(None, (plot.reference, plot.hollow_key)))
-    if isinstance(plot, FlipPlotSpec | LinePlotSpec):
+    if isinstance(plot, LinePlotSpec):
         return plot.keys
     if isinstance(plot, ScatterPlotSpec):
         return (plot.x, plot.y)
-    if isinstance(plot, HeatMapPlotSpec):
-        return (plot.value,)
-    if isinstance(plot, CrossTablePlotSpec):
-        return (plot.rows, plot.columns)
     assert isinstance(plot, ForestPlotSpec)
     return (plot.key,)
 
@@ -108,8 +95,7 @@ def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
 def has_report_figure_rows(rows: Sequence[Row], plot: PlotSpec) -> bool:
     """Whether there is something to draw."""
     keys = list_report_figure_keys(plot)
-    # A point of a scatter, and a cell of a table, need both of their keys.
-    every = all if isinstance(plot, ScatterPlotSpec | CrossTablePlotSpec) else any
+    every = all if isinstance(plot, ScatterPlotSpec) else any  # a point of a scatter needs both
     return any(every(row.get(key) is not None for key in keys) for row in rows)
 
 
@@ -125,7 +111,7 @@ def _list_report_plot_figures(
         if not has_report_figure_rows(mine, plot):
             continue
         present = list_declared_columns(audit.columns, mine)
-        by = [] if isinstance(plot, CrossTablePlotSpec) else list_plot_group_columns(plot, audit.columns, present, mine)
+        by = list_plot_group_columns(plot, audit.columns, present, mine)
         labels = {id(row): format_group_label(row, by, present) for row in mine}
         level_plot = spread_crowded_report_figure_panels(plot, mine, by)
         families = list(_split_report_figure_panels(level_plot, mine, audit.columns))
@@ -197,9 +183,6 @@ def _select_groups_that_fit_a_page(
 
 def _count_report_figure_groups(plot: PlotSpec, rows: Sequence[Row], n_groups: int) -> int:
     """How many groups go into one figure: fewer where each takes more room."""
-    if isinstance(plot, HeatMapPlotSpec):
-        evaluators = len(_collect_evaluators(rows))
-        return plot.per_page if evaluators <= 4 else 8 if evaluators <= 6 else 4
     if isinstance(plot, ForestPlotSpec):
         return max(1, FOREST_LINES_PER_PAGE * n_groups // max(1, len(rows)))
     if isinstance(plot, DotPlotSpec):
@@ -252,8 +235,7 @@ def _compose_report_figure_caption(
         )
     elif fullest > 1 or count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
         text.append("A point for each row of the table; intervals are there.")
-    # Tables of counts and heat maps show no interval, and a line to another figure is none.
-    elif not isinstance(plot, HeatMapPlotSpec | CrossTablePlotSpec) and not getattr(plot, "hollow_key", None):
+    elif not getattr(plot, "hollow_key", None):  # a line to another figure is no interval
         # A reference is a line across its group, without an interval.
         lined = [key for key in keys if key != getattr(plot, "reference", None)]
         if intervals := describe_interval_methods(audit, lined, rows, about):

@@ -24,8 +24,6 @@ class PlotSpec:
     groups: tuple[str, ...] = ()
     #: So many groups go into one figure; further ones make further figures.
     per_page: int = 14
-    #: Drawn where it is asked for by name only, of rows that were chosen: no report has it.
-    on_request_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +49,6 @@ class DotPlotSpec(PlotSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlipPlotSpec(PlotSpec):
-    """Shares that change from one answer to the other, for pairs of columns, split by the values of ``by``."""
-
-    keys: tuple[str, ...]
-    #: The two columns that make a series ("a → b").
-    pair: tuple[str, str]
-    by: str
-    #: Of each value of ``by`` what the legend says; the first is drawn hollow.
-    values: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ScatterPlotSpec(PlotSpec):
     """A point for each row in a square with its diagonal, a panel for each group; both axes in the unit of ``y``.
 
@@ -75,29 +61,6 @@ class ScatterPlotSpec(PlotSpec):
     per: str
     panels: str | None = None
     per_page: int = 9
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeatMapPlotSpec(PlotSpec):
-    """A figure from 0 to 1 of each pair of evaluators, below the diagonal; a map for each group and value of ``by``."""
-
-    value: str
-    pair: tuple[str, str] = ("evaluator_a", "evaluator_b")
-    by: str
-    #: What stands before a value of ``by`` in a map's title.
-    prefix: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossTablePlotSpec(PlotSpec):
-    """How often each two values meet: a table of counts for each evaluator, over all groups."""
-
-    rows: str
-    columns: str
-    #: The values, in the order of both axes.
-    values: tuple[str, ...]
-    #: What is counted, as a singular noun.
-    noun: str
 
 
 @dataclass(frozen=True, kw_only=True)

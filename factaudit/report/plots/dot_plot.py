@@ -12,12 +12,11 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
-from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
     PAGE_WIDTH,
     PlotSeriesStyle,
-    choose_plot_series_style,
     compute_plot_axis_limits,
     line_height,
     measure_text_width,
@@ -112,31 +111,6 @@ def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigu
         reference_label=label,
         n_columns=2 if len(panels) == 4 else min(3, len(panels)),
     )
-
-
-def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
-    """The first value of ``plot.by`` is hollow, the others are filled."""
-    panels = [
-        DotPlotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys
-    ]
-    first, second = plot.pair
-
-    def pair(row: dict[str, object]) -> str:
-        return f"{row[first]} → {row[second]}"
-
-    points = [
-        frame.make_point(row, key, key, frame.label_group(row), f"{pair(row)}, {row[plot.by]}")
-        for row in frame.rows
-        for key in plot.keys
-    ]
-    series = [
-        PlotSeriesStyle(
-            f"{each}, {value}", f"{each}, {word}", *choose_plot_series_style(position), is_filled=number > 0
-        )
-        for position, each in enumerate(list_unique(pair(row) for row in frame.rows))
-        for number, (value, word) in enumerate(plot.values.items())
-    ]
-    return _lay_out_dot_panels(points, panels, series, frame)
 
 
 def _compute_shared_dot_panel_limits(

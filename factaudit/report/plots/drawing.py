@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from factaudit.audit.core import plot_specs
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
 from factaudit.audit.core.result_rows import Row
-from factaudit.report.plots.dot_plot import lay_out_dot_plot, lay_out_flip_dot_plot
+from factaudit.report.plots.dot_plot import lay_out_dot_plot
 from factaudit.report.plots.forest_plot import lay_out_forest_plot
-from factaudit.report.plots.heat_map import lay_out_count_heat_maps, lay_out_heat_maps
 from factaudit.report.plots.line_plot import lay_out_line_plot
 from factaudit.report.plots.panel_layout import DrawnAuditFigure, FigureLayout
 from factaudit.report.plots.plot_data import PlotFigureData
@@ -25,10 +24,7 @@ from factaudit.report.plots.scatter_plot import lay_out_scatter_plot
 
 _LAYOUTS: dict[type[plot_specs.PlotSpec], Callable[[Any, PlotFigureData], FigureLayout]] = {
     plot_specs.DotPlotSpec: lay_out_dot_plot,
-    plot_specs.FlipPlotSpec: lay_out_flip_dot_plot,
     plot_specs.ScatterPlotSpec: lay_out_scatter_plot,
-    plot_specs.HeatMapPlotSpec: lay_out_heat_maps,
-    plot_specs.CrossTablePlotSpec: lay_out_count_heat_maps,
     plot_specs.LinePlotSpec: lay_out_line_plot,
     plot_specs.ForestPlotSpec: lay_out_forest_plot,
 }

@@ -29,7 +29,7 @@ STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
 #: What matplotlib says of letters that its fonts lack: figures then leave them to the reader's own fonts.
 MISSING_GLYPH_WARNING = r"Glyph .* missing from"
 #: What the style sheet says of figures in somebody else's axes, where text is theirs.
-_DATA_PARAMETERS = ("axes.prop_cycle", "image.cmap", "text.parse_math")
+_DATA_PARAMETERS = ("axes.prop_cycle", "text.parse_math")
 
 
 @functools.cache
