@@ -34,7 +34,6 @@ _PYTHON_WORDS = (
     (r"--(sheet|header|threshold) ", r"mapping \1 "),
     (r"--set data=FOLDER", 'settings={"data": "FOLDER"}'),
     (r"--set ([\w.]+)", r'settings["\1"]'),
-    (r"--transfer\b", "transfer=True"),
     (r"--fail-on\b", "fail_on"),
     (r"--warn-on\b", "warn_on"),
     (r"(?<![\w-])--([a-z]+)-?([a-z]*)\b", lambda found: "_".join(filter(None, found.groups()))),

@@ -15,7 +15,6 @@ from audit_tables import find
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import roc_auc_score
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import has_response_facts
@@ -30,7 +29,6 @@ from factaudit.audit.factscore_agreement import (
     compute_factscore_agreement_errors,
     compute_factscore_calibration,
 )
-from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
@@ -316,43 +314,6 @@ def test_calibration_bins() -> None:
     found = compute_factscore_calibration(people([0.2, 0.4, 1.0, 0.5], [0.0, 0.05, 1.0, None]))
     assert [(one["bin"], one["n"]) for one in found] == [(1, 2), (10, 1)]
     assert (found[0]["predicted"], found[0]["human"]) == (pytest.approx(0.025), pytest.approx(0.3))
-
-
-def test_auc_equals_scikit_learns_with_ties_and_missing_scores() -> None:
-    rng = np.random.default_rng(2)
-    n = 400
-    labels = rng.integers(0, 2, n)
-    scores = np.round(np.clip(rng.normal(0.4 + 0.2 * labels, 0.2), 0, 1), 1)
-    claims = validate_claims(
-        pd.DataFrame(
-            {
-                "claim_id": [str(i) for i in range(n)],
-                "dataset": "d",
-                "claim": "c",
-                "label": [None if i % 50 == 0 else int(label) for i, label in enumerate(labels)],
-                "response_id": [str(i // 10) for i in range(n)],
-                "system": ["a" if i < 200 else "b" for i in range(n)],
-            }
-        )
-    )
-    given = [None if i % 40 == 1 else float(score) for i, score in enumerate(scores)]
-    verdicts = validate_verdicts(
-        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "score": given, "prediction": 1})
-    )
-    rows = compute_factscore_auc(
-        Judgements.join(claims, verdicts.sample(frac=1, random_state=0)), intervals=ClusterBootstrap(300)
-    )
-    found = {one["system"]: one for one in rows}
-    use = np.array([i % 50 != 0 and i % 40 != 1 for i in range(n)])
-    for system, part in (("__all__", use), ("a", use & (np.arange(n) < 200)), ("b", use & (np.arange(n) >= 200))):
-        assert found[system]["auc"] == pytest.approx(roc_auc_score(labels[part], scores[part]))
-        assert found[system]["n"] == part.sum()
-        assert found[system]["auc_low"] < found[system]["auc"] < found[system]["auc_high"]
-    assert found["__all__"]["n_unscored"] == 10
-    one_class = compute_factscore_auc(Judgements.join(claims.assign(label=pd.array([1] * n, dtype="Int8")), verdicts))[
-        0
-    ]
-    assert (one_class["auc"], one_class["reason"]) == (None, "labels of one class only")
 
 
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])

@@ -9,8 +9,8 @@ import pytest
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import response_length_penalty
+from factaudit.audit.discrimination import compute_score_discrimination
 from factaudit.audit.factscore_agreement import compute_factscore_agreement
-from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.responses import read_response_file
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
@@ -85,11 +85,11 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     assert found["unigram"]["predicted"] == pytest.approx(0.626, abs=5e-4)
     (same,) = [one for one in rows if one["figure"] == "same_facts"]
     assert (same["predicted"], same["human"]) == (pytest.approx(0.650, abs=5e-4), pytest.approx(0.6233, abs=5e-5))
-    auc = {one["evaluator"]: one["auc"] for one in compute_factscore_auc(judged)}
+    auc = {one["evaluator"]: one["auc"] for one in compute_score_discrimination(judged)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6
     # tfidf looks at every sentence of every document: some responses are enough here, the experiment takes them all.
     few = FactScorer(tmp_path / "wiki.db", verifiers=["tfidf"], replicates=0).score_responses(responses[:20])
     assert few.verdicts["score"].notna().all()
     assert few.claims["claim_id"].tolist() == scored.claims["claim_id"].tolist()[: len(few.claims)]
-    assert compute_factscore_auc(Judgements.join(few.claims, few.verdicts))[0]["auc"] > 0.6
+    assert compute_score_discrimination(Judgements.join(few.claims, few.verdicts))[0]["auc"] > 0.6

@@ -219,7 +219,7 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
     }
     assert agreement["rouge2"]["human"] == 0.75
     assert agreement["rouge2"]["human_respond_ratio"] == 2 / 3
-    assert {row["evaluator"]: row["auc"] for row in results.audits["factscore_auc"]}["rouge2"] == 1
+    assert {row["evaluator"]: row["auc"] for row in results.audits["discrimination"]}["rouge2"] == 1
     html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
     assert "Predicted FActScore against people" in html
     assert "people found irrelevant are left out" in html

@@ -101,7 +101,7 @@ class FactScorer(ScoringEngine):
 
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
-        own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
+        own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "discrimination": {}}
         own |= {f"factscore_{one}": people for one in ("agreement", "calibration")}
         return own | super().audits()
 
