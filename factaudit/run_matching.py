@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.findings import explain_absent_finding
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Results, Row
 
@@ -83,8 +82,7 @@ def compare_findings_of_runs(
 ) -> tuple[list[Row], list[int]]:
     """The findings that changed (``change`` says how), and how many of each run cannot be compared.
 
-    A finding is that of the same check and evaluators; what it is most about (a data set) may be another place. ``why``
-    of one that is gone: it was not checked, or its condition does not hold any more.
+    A finding is that of the same check and evaluators; what it is most about (a data set) may be another place.
     """
     audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
     lists: list[dict[tuple[str, str | None], list[Row]]] = []
@@ -107,25 +105,8 @@ def compare_findings_of_runs(
     for key in dict.fromkeys([*lists[1], *lists[0]]):
         before, after = lists[0].get(key, []), lists[1].get(key, [])
         rows += _match_findings_of_runs(before, after)
-    for row in rows:
-        if row["change"] == "gone":
-            who = " / ".join(new_names[name] for name in (row["evaluator"] or "").split(" / ") if name)
-            sought = row | {"evaluator": who}
-            row["why"] = explain_absent_finding(sought, second.audits, second.about, second.finding_rows)
-        if lack := _explain_lack_of_dataset(row, first, second):
-            row["why"] = " ".join(filter(None, [lack, row.get("why")]))
     order = ("new", "changed", "moved", "gone", "restated")
     return sorted(rows, key=lambda row: order.index(row["change"])), not_compared
-
-
-def _explain_lack_of_dataset(row: Row, first: Results, second: Results) -> str:
-    """That one run has no claims of the data set that the other's finding is most about; "" where both have some."""
-    datasets = [{each["dataset"] for each in results.about.get("claims") or []} for results in (first, second)]
-    before = row["dataset"] if row["change"] == "gone" else row.get("dataset_before")
-    after = None if row["change"] == "gone" else row["dataset"]
-    if before in datasets[0] - datasets[1]:
-        return f"The run after has no claims of {before}."
-    return f"The run before has no claims of {after}." if after in datasets[1] - datasets[0] else ""
 
 
 def _match_findings_of_runs(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:

@@ -150,18 +150,7 @@ def test_findings_of_two_runs_are_those_of_their_verdicts(tmp_path: Path) -> Non
             if row["change"] in ("restated", "changed", "moved"):
                 check_figures_of_statement(row["statement_before"], judged_before)
                 assert row["statement"] != row["statement_before"]
-            # Verdicts changed: why a finding is gone is said; of others which figures changed significantly, at most.
-            why = row.get("why", "")
-            assert why.startswith(("The check does not report this now: ", "This is not shown now")) == (
-                row["change"] == "gone"
-            ), row
-            for place, rate, *shown in re.findall(r"(\w+) \((TPR|TNR) ([\d.]+) → ([\d.]+),", why):
-                label = float(rate == "TPR")
-                for one, text in zip((judged_before, judged_after), shown, strict=True):
-                    mine = one[(one["dataset"] == place) & (one["label"] == label)]
-                    assert f"{100 * (mine['prediction'] == label).mean():.1f}" == text, row
             if row["change"] == "gone" and row["id"] == "gap" and row["severity"] != "ok":
                 rates = judged_after.groupby(["dataset", "label"])["prediction"].mean().unstack()
                 assert ((rates[1.0] - (1 - rates[0.0])).abs() <= 0.2 + 1e-9).all()
-                assert row["why"].startswith("The check does not report this now: “TPR and TNR are more than 20 points")
     assert {"restated", "moved", "gone", "new"} <= seen.keys(), seen

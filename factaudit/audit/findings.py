@@ -9,7 +9,7 @@ None). ``evidence`` is a flat dict of the figures in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from factaudit.audit import load_all_audits, make_audited_run
@@ -82,34 +82,6 @@ def list_audit_check_outcomes(
     return found
 
 
-def explain_absent_finding(
-    finding: Row, audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None, findings: Sequence[Row]
-) -> str:
-    """Why a run, with its ``findings``, lacks one of another run: it was not checked, or is not so, as a sentence.
-
-    finding: its evaluators by their names in this run.
-    """
-    found = find_check(finding["id"])
-    if found is None or found[0].name not in audit_rows:
-        return ""
-    audit, check = found
-    mine = set((finding["evaluator"] or "").split(" / ")) - {""}
-    whole = _make_run_without_floors(audit_rows, about)
-    others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
-    run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
-    lacked = check.lacks(whole) if check.lacks else ""  # the reason in a run counts all of its evaluators
-    if why := lacked or _explain_check_not_run(audit, check, run):
-        return f"Not checked now: {why}."
-    rivals = [each["evaluator"] for each in findings if each["id"] == check.id and each["severity"] != "ok"]
-    if len(mine) > 1 and rivals:
-        return f"Of several pairs the check names the worst, which is now {rivals[0]}."
-    # A check may be silent where what it looks for is there: of corrections it looks at the best method alone.
-    if finding["severity"] == "ok":
-        return "This is not shown now."
-    # In quotes: what the check looks for would else be read as the reason, and as true of this run.
-    return f"The check does not report this now: “{check.says.replace('`', '')}”."
-
-
 def _explain_check_not_run(audit: Audit, check: Check, run: AuditedRun) -> str:
     """Why a check could not look at a run, or at some of its evaluators; "" where it looked at all of them."""
     missed = _explain_evaluators_not_checked(audit, check, list(run.rows(audit.name)))
@@ -157,12 +129,6 @@ def _join_reasons_of_rows(rows: Sequence[Row], figure: str) -> str:
     shown, more = reasons[:_MAX_REASONS], len(reasons[_MAX_REASONS:])
     shown += [format_count(more, "more reason")] * bool(more)
     return join_reasons(shown) or "it is not defined on these claims"
-
-
-def find_check(check_id: str) -> tuple[Audit, Check] | None:
-    """A check and its audit by the check's id; None of an unknown one (an older or a newer run may have such)."""
-    every = ((audit, check) for audit in load_all_audits().values() for check in audit.checks)
-    return next((found for found in every if found[1].id == check_id), None)
 
 
 def list_checks() -> list[Check]:

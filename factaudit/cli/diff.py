@@ -227,10 +227,12 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         print_line("brackets  95 % CIs of the paired difference, each of one change alone")
     for row in run_diff.findings:
         if row["change"] != "restated":
-            before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
-            print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
+            before = "before: " * (row["change"] == "gone")
+            print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}")
             if "statement_before" in row:
                 print_line(f"  before: {row['statement_before']}")
+    if any(row["change"] == "gone" for row in run_diff.findings):
+        print_line("findings  one that is gone is not reported now, which does not show that it was mended")
     if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
         print_line(
             f"findings  {n_restated} of the same check and severity, with another statement or other figures "
