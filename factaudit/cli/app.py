@@ -61,9 +61,9 @@ _SECTIONS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="factaudit")
-@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.option("--debug", is_flag=True, help="Show the full traceback if something fails.")
 def cli(debug: bool) -> None:
-    """How far can a factuality metric be trusted?
+    """Find out what a factuality metric may be used for.
 
     \b
     Start here:
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_line(message.getvalue().rstrip(), error=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as error:
-        print_line("\nstopped; what was done is kept: run the same command again to go on", error=True)
+        print_line("\nstopped; everything done so far is kept: run the same command again to continue", error=True)
         # As a shell tells which signal ended a command; click wraps what it catches.
         sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
     except BrokenPipeError:
@@ -120,6 +120,6 @@ def _format_cli_error(error: Exception) -> str:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this"
+        return "there is not enough memory: use fewer claims or evaluators at a time, or a machine with more memory"
     bug = "This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints."
     return f"{type(error).__name__}: {error}\n{bug}"

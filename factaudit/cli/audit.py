@@ -22,44 +22,47 @@ if TYPE_CHECKING:
     "audit",
     cls=JsonOutputCommand,
     json_keys=RUN_JSON_KEYS,
-    short_help="Audit verdicts against labelled claims.",
+    short_help="Compare the verdicts of evaluators with human labels.",
     epilog=options.format_help_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
 @click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
 @options.RUN_FOLDER_OPTION
 @options.OVERWRITE_OPTION
 @options.add_mapping_options
-@click.option("--title", default="Evaluators compared", show_default=True, help="The report's heading.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--title", default="Evaluators compared", show_default=True, help="The heading of the report.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the bootstrap.")
 @click.option(
     "--replicates",
     type=options.REPLICATES_TYPE,
     default=2000,
     show_default=True,
-    help="Bootstrap replicates; 0 for no intervals.",
+    help="The number of bootstrap replicates; 0 leaves out intervals that need a bootstrap.",
 )
 @click.option(
     "--on",
     "where",
     type=click.Choice(["memory", "duckdb"]),
-    help="Read Parquet as tables, or load it by DuckDB without its texts.  [default: DuckDB above 10,000,000 verdicts]",
+    help="Hold Parquet files in memory, or load them with DuckDB and without their texts.  [default: DuckDB "
+    "above 10,000,000 verdicts]",
 )
 @click.option(
     "--limit",
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored, max_review.",
+    help="What you require of an evaluator, such as max_bias=0.03. The names are min_rate, max_bias, "
+    "max_misordered, min_orderable, max_unscored and max_review.",
 )
 @click.option(
     "--label-rule",
     "label_rules",
     multiple=True,
     metavar="RULE",
-    help="Of several annotators: majority, any_unattributable, all_attributable or a name. The first makes the labels, "
-    "all are shown beside each other.",
+    help="How the labels of several annotators become one: majority, any_unattributable, all_attributable or the "
+    "name of "
+    "an annotator. The first rule makes the labels; repeat the option to compare rules.",
 )
-@click.option("--split", help="Only the claims of this split (column split).")
+@click.option("--split", help="Use only the claims of this split (column split).")
 @options.PNG_OPTION
 def audit_command(
     files: tuple[str, ...],
@@ -76,13 +79,13 @@ def audit_command(
     png: bool,
     labels: Sequence[Path],
 ) -> None:
-    """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
+    """Compare the verdicts of evaluators with human labels, and write a report.
 
-    One file may hold both. Files whose columns are not ours are read as what they seem to be, which is told;
-    `factaudit inspect` shows it before. Where only error rates are published: a table of counts (dataset, system,
-    evaluator, n, labelled_error_rate, predicted_error_rate).
+    Claims and verdicts can be in one file or in several. Your columns can have other names than ours; the command says
+    how it read them, and `factaudit inspect` shows it beforehand. If you only have published error rates, give a table
+    of counts with the columns dataset, system, evaluator, n, labelled_error_rate and predicted_error_rate.
 
-    Of any size, past memory: Parquet, or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
+    Tables that do not fit into memory can be Parquet files or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment

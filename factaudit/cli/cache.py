@@ -12,7 +12,7 @@ from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 _CACHE_FILE_OPTION = click.option(
-    "--file", "file", type=PATH_TYPE, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit/llm.sqlite]"
+    "--file", "file", type=PATH_TYPE, help="The cache file.  [default: $FACTAUDIT_CACHE or .cache/factaudit/llm.sqlite]"
 )
 
 
@@ -26,12 +26,13 @@ _CACHE_FILE_OPTION = click.option(
         "open_batches": "integer: batches that were submitted and not yet read",
         "models": "array: model, revision, server, replies, prompt_tokens, completion_tokens, oldest, newest",
     },
-    short_help="Look after the replies that were paid for.",
+    short_help="Show or delete the stored replies of language models.",
     epilog=format_help_example("factaudit cache"),
 )
 @_CACHE_FILE_OPTION
 def cache_command(file: Path | None) -> None:
-    """How many replies of which models the cache holds: one SQLite file, so that none is bought twice."""
+    """Show how many replies of which language models are stored. They are kept in one SQLite file and never "
+    "bought twice."""
     import yaml
 
     from factaudit.llm import reply_cache as store
@@ -45,15 +46,17 @@ def cache_command(file: Path | None) -> None:
     "cache --prune",
     cls=JsonOutputCommand,
     json_keys={"deleted": "integer: replies, or files"},
-    short_help="Delete replies.",
+    short_help="Delete stored replies.",
     epilog=format_help_example("factaudit cache --prune --older-than 90 --model gpt-4o-mini"),
 )
-@click.option("--older-than", type=float, metavar="DAYS", help="Only replies older than so many days.")
-@click.option("--model", help="Only replies of this model.")
-@click.option("--published", is_flag=True, help="Delete the published data that was fetched, in place of replies.")
+@click.option(
+    "--older-than", type=float, metavar="DAYS", help="Delete only replies that are older than this many days."
+)
+@click.option("--model", help="Delete only replies of this model.")
+@click.option("--published", is_flag=True, help="Delete the published data that was fetched, not the replies.")
 @_CACHE_FILE_OPTION
 def cache_prune_command(older_than: float | None, model: str | None, published: bool, file: Path | None) -> None:
-    """Delete replies, or the published data that was fetched, and give the space back."""
+    """Delete stored replies, or the published data that was fetched, and free the disk space."""
     if published:
         from factaudit.publications.fetching import delete_fetched_published_files
 

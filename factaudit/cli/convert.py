@@ -32,12 +32,27 @@ from factaudit.errors import UsageError
 )
 @click.argument("format", metavar="FORMAT")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--out", type=PATH_TYPE, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
-@click.option("--verdicts", type=PATH_TYPE, help="Verdicts, where the format has them.")
-@click.option("--annotations", type=PATH_TYPE, help="What each annotator said, where the format has it.")
-@click.option("--problems", type=PATH_TYPE, help="What could not be read: file, row, column and reason.")
-@click.option("--join", multiple=True, metavar="FORMAT:PATH", help="aggrefact only: recover system and response_id.")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
+@click.option(
+    "--out", type=PATH_TYPE, required=True, help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz]."
+)
+@click.option("--verdicts", type=PATH_TYPE, help="Also write the verdicts to this file, if the format has any.")
+@click.option("--annotations", type=PATH_TYPE, help="Also write what each annotator said, if the format has it.")
+@click.option(
+    "--problems", type=PATH_TYPE, help="Also write a list of what could not be read: file, row, column and reason."
+)
+@click.option(
+    "--join",
+    multiple=True,
+    metavar="FORMAT:PATH",
+    help="Only for aggrefact: find system and response_id in the original data set.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the format; `factaudit list formats` shows them.",
+)
 @OFFLINE_OPTION
 def convert_command(
     format: str,
@@ -49,10 +64,10 @@ def convert_command(
     join: Sequence[str],
     options: Sequence[str],
 ) -> None:
-    """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats.
+    """Turn a published data set into claims and verdicts. `factaudit list formats` shows the formats.
 
-    A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without any, what is
-    published in the format is fetched.
+    A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without a SOURCE, the
+    published files of the format are fetched.
     """
     import pandas as pd
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
     },
     formats={"github": "a summary in Markdown for a pull request."},
-    short_help="Say what changed between two runs.",
+    short_help="Show what changed between two runs, and fail if a judge got worse.",
     epilog=options.format_help_example(
         "factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'"
     ),
@@ -70,20 +70,30 @@ if TYPE_CHECKING:
     "fail_on",
     multiple=True,
     metavar="FIGURE<NUMBER",
-    help="Exit 1 where the whole interval of a change is so.",
+    help="Exit with 1 if the change of a figure breaks this limit significantly, for example 'bacc<-0.02'.",
 )
 @click.option(
     "--warn-on",
     "warn_on",
     multiple=True,
     metavar="FIGURE<NUMBER",
-    help="Warn where a change is so, or cannot be checked.",
+    help="Only warn if a change breaks this limit or cannot be checked.",
 )
 @click.option(
-    "--pair", "pairs", multiple=True, metavar="OLD=NEW", help="An evaluator's name before and after, where it changed."
+    "--pair",
+    "pairs",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Compare these two evaluators, if the name has changed between the runs.",
 )
-@click.option("--out", type=options.PATH_TYPE, help="Also write it: Markdown for a pull request (.md), else JSON.")
-@click.option("--link", metavar="URL", help="Of the whole report, for --format github.  [default: the workflow's run]")
+@click.option(
+    "--out",
+    type=options.PATH_TYPE,
+    help="Also write the comparison to this file: as Markdown for a pull request (.md), else as JSON.",
+)
+@click.option(
+    "--link", metavar="URL", help="Where the whole report is, for --format github.  [default: the workflow's run]"
+)
 @options.add_mapping_options
 def diff_command(
     before: Path,
@@ -95,16 +105,17 @@ def diff_command(
     link: str | None,
     mapping: ColumnMapping,
 ) -> None:
-    """Compare two runs on the claims that both have: verdicts, rates, findings, costs.
+    """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
-    A run is a folder, or a file of judged claims, which is audited first.
+    A run is a run folder, or a file of judged claims, which is audited first. Evaluators with the same name are
+    compared, and those that --pair names. If one evaluator is left on each side, the two are compared and a line says
+    so. A change is the figure after minus the figure before, over all data sets.
 
-    Evaluators are paired by --pair, then by name; where one is left on either side, these two are compared, and a line
-    says so. Changes are after − before, over all datasets and the claims judged in both, rates over those of them that
-    have a label; an interval is of the paired difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that
-    of its size; unscored: that of the share of claims without a verdict; flips: the share of changed predictions) the
-    exit code is 1 where the whole interval of an evaluator's figure is so: a check for CI when a judge is updated. It
-    is 2 where nothing can be compared, or a condition cannot be checked.
+    --fail-on and --warn-on take these figures: bacc, tpr, tnr and ppr (their change), bias (the change of its size),
+    unscored (the change of the share of claims without a verdict) and flips (the share of predictions that changed).
+
+    The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if a limit cannot be
+    checked or nothing can be compared. Use it in CI when a judge is updated.
     """
     from dataclasses import asdict
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
     },
-    short_help="Estimate systems' error rates from few labels.",
+    short_help="Estimate the error rate of each system from few labels.",
     epilog=options.format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --labels mine.csv --sample sample.parquet --out runs/rates"
     ),
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @options.RUN_FOLDER_OPTION
 @options.OVERWRITE_OPTION
 @options.add_mapping_options
-@click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
+@click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
 @options.MAIN_EVALUATOR_OPTION
 @options.COVARIATES_OPTION
 @options.STRATA_OPTION
@@ -51,28 +51,29 @@ if TYPE_CHECKING:
     "--method",
     "methods",
     multiple=True,
-    help="Only these: hierarchical, regression-ppi, labels, raw.  [default: all]",
+    help="A method to use: hierarchical, regression-ppi, labels or raw; repeat the option for several.  [default: all]",
 )
 @click.option(
     "--level",
     "levels",
     multiple=True,
     type=click.Choice(["claim", "response"]),
-    help="What rates are of.  [default: both]",
+    help="Whether rates are shares of claims or of responses.  [default: both]",
 )
 @click.option(
     "--target",
     type=click.Choice(["corpus", "population"]),
     default="corpus",
     show_default=True,
-    help="These claims, or what their documents were drawn from.",
+    help="What the rates are about: the claims in your files (corpus), or all claims that the systems would make "
+    "about such documents (population).",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="How often the intervals hold the truth.",
+    help="The share of intervals that should contain the true rate.",
 )
 @options.SEED_OPTION
 def estimate_command(
@@ -87,9 +88,9 @@ def estimate_command(
     mapping: ColumnMapping,
     **settings: Any,
 ) -> None:
-    """Estimate each system's error rate from few labels and the scores of evaluators on all claims.
+    """Estimate the error rate of each system from few labels and from the scores of evaluators on all claims.
 
-    Four ways side by side, three of them with intervals; the report says which to quote.
+    The report shows four methods next to each other, three of them with intervals, and says which one to quote.
     """
     from factaudit.estimate.estimate_settings import EstimateSettings
     from factaudit.experiment import Experiment
@@ -135,7 +136,7 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
         " where there is none; n_calibration_labels: of the system calibrated on",
         "out": "string or null: the file of the rows",
     },
-    short_help="Correct error rates from one labelled system.",
+    short_help="Correct error rates with the labels of one system.",
     epilog=options.format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts"
     ),
@@ -143,8 +144,14 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
 @click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
-@click.option("--method", "methods", multiple=True, type=click.Choice(_METHODS), help="Only these.  [default: all]")
-@click.option("--evaluator", help="Only this one.  [default: all]")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    type=click.Choice(_METHODS),
+    help="A method to use; repeat the option for several.  [default: all]",
+)
+@click.option("--evaluator", help="The evaluator whose rates are corrected.  [default: all]")
 @options.LEVEL_OPTION
 @click.option("--out", type=options.PATH_TYPE, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
 @options.add_mapping_options
@@ -158,7 +165,11 @@ def estimate_calibrate_command(
     out: Path | None,
     mapping: ColumnMapping,
 ) -> None:
-    """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
+    """Correct the error rates of all systems with the labels of one system.
+
+    The table shows the tuned thresholds and the corrected error rates, and a test of whether the evaluator judges all
+    systems alike, which every correction assumes.
+    """
     import pandas as pd
 
     from factaudit.audit.error_rate_correction import correct_system_error_rates

@@ -24,20 +24,22 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
     "export",
     cls=JsonOutputCommand,
     json_keys={"form": "string: the form", "files": "array: what was written"},
-    short_help="Write a run for a paper, a page or another tool.",
+    short_help="Write a run as LaTeX, a leaderboard page, JSON lines or a report.",
     epilog=format_help_example("factaudit export runs/mine --to latex"),
 )
 @click.argument("run_dirs", type=PATH_TYPE, nargs=-1, required=True, metavar="RUN...")
-@click.option("--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The form.")
-@click.option("--out", type=PATH_TYPE, help="A folder; leaderboard needs one.  [default: RUN/export/FORM]")
-@click.option("--title", help="Of leaderboard: the page's heading.")
+@click.option("--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The format to write.")
+@click.option(
+    "--out", type=PATH_TYPE, help="The folder to write; --to leaderboard needs it.  [default: RUN/export/FORM]"
+)
+@click.option("--title", help="The heading of the leaderboard.")
 @PNG_OPTION
 def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
-    """Write a run as its report again (tables, figures, pages), as LaTeX tables and a methods paragraph, or as JSON
-    lines.
+    """Write a run for another use.
 
-    Of one run or several, leaderboard: a static page of evaluators by data sets with balanced accuracy, intervals, and
-    what each may be used for.
+    report writes the tables, figures and pages of the report again. latex writes tables and a paragraph on methods for
+    a paper. jsonl writes JSON lines for other programs. leaderboard writes a web page from one run or several: for each
+    evaluator and data set the balanced accuracy with its interval, and what each evaluator can be used for.
     """
     from factaudit.export import export_run
     from factaudit.export.leaderboard import write_leaderboard

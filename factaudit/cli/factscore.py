@@ -31,21 +31,31 @@ if TYPE_CHECKING:
     from factaudit.run_folder import RunSettings
 
 EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
-_LLM_OPTION = click.option("--llm", metavar="NAME[:key=value,...]", help="e.g. gpt-4o-mini, or smollm2:base_url=local")
-_KNOWLEDGE_OPTION = click.option("--knowledge", help="The knowledge source: .db, or pages as .jsonl.")
-_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many.")
-_DEMOS_OPTION = click.option("--demos", help="A file of demonstrations for decomposing, in place of our own.")
+_LLM_OPTION = click.option(
+    "--llm",
+    metavar="NAME[:key=value,...]",
+    help="The language model, for example gpt-4o-mini or smollm2:base_url=local.",
+)
+_KNOWLEDGE_OPTION = click.option(
+    "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge build` made, or a .jsonl."
+)
+_LIMIT_OPTION = click.option(
+    "--limit", type=click.IntRange(min=1), help="Score only this many of the texts, from the first on."
+)
+_DEMOS_OPTION = click.option(
+    "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
+)
 _MISSING_TOPICS_OPTION = click.option(
     "--missing",
     type=click.Choice(["error", "skip", "wikipedia"]),
-    help="What to do with topics that the knowledge source lacks.  [default: skip]",
+    help="What to do with a topic that the knowledge source has no page about.  [default: skip]",
 )
 _OTHER_SETTINGS_OPTION = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any other setting, as an experiment YAML names it: gamma=0, k=3, seed=1, replicates=500.",
+    help="Any other setting by its name in an experiment YAML, for example gamma=0, k=3, seed=1 or replicates=500.",
 )
 
 
@@ -87,7 +97,7 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     "score",
     cls=FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
-    short_help="Compute FActScore.",
+    short_help="Compute FActScore or D-FActScore of texts.",
     epilog=format_help_example(
         "factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios"
     ),
@@ -99,20 +109,28 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     "--verifier",
     "verifiers",
     multiple=True,
-    help="retrieval (default), no-context, npm, or any evaluator (NAME[:key=value,...]). May be repeated.",
+    help="What checks the facts: retrieval (default), no-context, npm or any evaluator (NAME[:key=value,...]). "
+    "Repeat the option for several.",
 )
-@click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
-@click.option("--conversation", is_flag=True, default=None, help="The lines are conversations.")
-@click.option("--topic", help="What the turns of conversations are about; by default the LLM is asked.")
+@click.option(
+    "--facts", help="Use these facts instead of splitting the texts: model or human (from annotated texts), or a file."
+)
+@click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
+@click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
 @click.option(
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with one setting another (k=1,3; parser=original): how far do scores and their order move?",
+    help="Score again with other values of a setting (k=1,3 or parser=original), to see how far scores and their "
+    "order change.",
 )
 @_add_engine_options
 def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
-    """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
+    """Compute FActScore (Min et al. 2023).
+
+    A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
+    a verifier says whether they support it. The score is the share of supported facts.
+    """
     from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
     from factaudit.run_folder import claim_run_folder
 
@@ -137,14 +155,24 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
     "--verifier",
     "verifiers",
     multiple=True,
-    help="llm (default), npm, or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
+    help="What checks the facts: llm (default), npm or any evaluator (NAME[:key=value,...]). Repeat the option "
+    "for several; the first one links the groups.",
 )
-@click.option("--grouper", "groupers", multiple=True, help="llm (default), given or one-group. May be repeated.")
+@click.option(
+    "--grouper",
+    "groupers",
+    multiple=True,
+    help="What groups the facts by person: llm (default), given or one-group. Repeat the option for several.",
+)
 @_add_engine_options
 def score_people_command(
     out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any
 ) -> None:
-    """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
+    """Compute D-FActScore (Chiang & Lee 2024), which notices when a text merges the facts of two people.
+
+    The facts of each text are grouped by the person that they seem to be about. Each group is linked to the page that
+    supports most of its facts, and each fact is checked against that page.
+    """
     from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, run_dfactscore_experiment
     from factaudit.run_folder import claim_run_folder
 

@@ -37,19 +37,23 @@ if TYPE_CHECKING:
         " it was made; with --page its title and passages",
         "next": "array: commands to run",
     },
-    short_help="Say what files hold, and how they would be read.",
+    short_help="Show what is in your files and how factaudit would read them.",
     epilog=options.format_help_example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
 )
 @click.argument("files", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
-    "--write", type=options.PATH_TYPE, metavar="MAPPING.yaml", help="Write the mapping, to look at, change and use."
+    "--write",
+    type=options.PATH_TYPE,
+    metavar="MAPPING.yaml",
+    help="Write the mapping to this file, so that you can read it, change it and use it.",
 )
-@click.option("--page", metavar="TITLE", help="Of a knowledge source: show the passages of this page.")
+@click.option("--page", metavar="TITLE", help="Show the passages of this page of a knowledge source.")
 @options.add_mapping_options
 def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | None, mapping: ColumnMapping) -> None:
-    """Profile files of any shape: which column is what, what joins to what, and the commands to run next.
+    """Show what is in your files: what each column means, how the files join, and which commands to run next.
 
-    Nothing but the mapping is written. Of a knowledge source (.db): what it holds, and how it was made.
+    Nothing is written but the mapping, if you ask for it. For a knowledge source (.db), the command shows how many
+    pages it has and how it was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
@@ -204,20 +208,24 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         "n_evaluators": "integer or null: an experiment's, to run",
         **TABLE_JSON_KEYS,
     },
-    short_help="Check a file without running anything.",
+    short_help="Check whether a file is valid, without running anything.",
     epilog=options.format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
 )
 @click.argument("file", type=options.PATH_TYPE)
-@click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
-@click.option("--claims", type=options.PATH_TYPE, help="The claims that the verdicts are of.")
+@click.option(
+    "--kind",
+    type=click.Choice(["experiment", "claims", "verdicts"]),
+    help="What the file is.  [default: found out from the file]",
+)
+@click.option("--claims", type=options.PATH_TYPE, help="The claims that the verdicts are about.")
 @options.SETTINGS_OPTION
 @options.add_mapping_options
 def inspect_strict_command(
     file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: ColumnMapping
 ) -> None:
-    """Check an experiment YAML, a file of claims or one of verdicts without running anything.
+    """Check whether an experiment YAML, a file of claims or a file of verdicts is valid, without running anything.
 
-    The exit code is 1 where it is wrong.
+    If it is not, the command lists all problems and its exit code is 1.
     """
     from factaudit.experiment import find_experiment_engine, read_experiment
     from factaudit.input_tables import load_input_tables

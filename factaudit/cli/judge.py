@@ -43,13 +43,24 @@ if TYPE_CHECKING:
 )
 @CLAIMS_ARGUMENT
 @click.option(
-    "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    required=True,
+    metavar="NAME[:key=value,...]",
+    help="An evaluator to judge with; repeat the option for several. `factaudit list evaluators` shows them.",
 )
-@click.option("--split", help="Only the claims of this split: train, dev or test.")
-@click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
-@click.option("--out", type=PATH_TYPE, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option("--split", help="Judge only the claims of this split: train, dev or test.")
 @click.option(
-    "--on", metavar="ray[://HOST:PORT]", help="Judge on a Ray cluster (extra [ray]); LLMs are asked from here."
+    "--repeats", type=click.IntRange(1), help="Judge each claim this many times, to see how stable the verdicts are."
+)
+@click.option(
+    "--out", type=PATH_TYPE, required=True, help="The file of verdicts to write: .parquet, .jsonl[.gz] or .csv[.gz]."
+)
+@click.option(
+    "--on",
+    metavar="ray[://HOST:PORT]",
+    help="Judge on a Ray cluster (extra [ray]). Calls to language models are sent from this machine.",
 )
 @add_mapping_options
 def judge_command(
@@ -61,7 +72,7 @@ def judge_command(
     on: str | None,
     mapping: ColumnMapping,
 ) -> None:
-    """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
+    """Judge claims with evaluators. If the command was interrupted, start it again: it continues where it stopped."""
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
     from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts, list_lasting_errors

@@ -13,11 +13,11 @@ from factaudit.cli.terminal import print_line
 from factaudit.text.progress_lines import ProgressLines
 
 
-@click.group("knowledge", short_help="Build knowledge sources.", cls=options.CommandGroup)
+@click.group("knowledge", short_help="Build a knowledge source from pages.", cls=options.CommandGroup)
 def knowledge_group() -> None:
-    """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one.
+    """Build a knowledge source from pages. The SQLite file of the original FActScore can be used as it is.
 
-    `factaudit inspect SOURCE.db` says what one holds.
+    `factaudit inspect SOURCE.db` shows what a knowledge source has.
     """
 
 
@@ -30,16 +30,29 @@ def knowledge_group() -> None:
         "n_passages": "integer",
         "tokenizer": "string: what passages were cut by",
     },
-    short_help="Make a knowledge source of pages.",
+    short_help="Build a knowledge source from a file of pages.",
     epilog=options.format_help_example("factaudit knowledge build pages.jsonl --out wiki.db"),
 )
 @click.argument("source", type=options.PATH_TYPE)
 @click.option("--out", type=options.PATH_TYPE, required=True, help="The knowledge source to write.")
-@click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
-@click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
+@click.option(
+    "--passage-tokens",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    help="The length of a passage in tokens.",
+)
+@click.option(
+    "--tokenizer",
+    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: words between white space "
+    "are counted]",
+)
 @options.OFFLINE_OPTION
 def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
-    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
+    """Build a knowledge source from a file with one JSON object per page: {title, text | passages | redirect}.
+
+    If the command was interrupted, start it again: it continues where it stopped.
+    """
     from tqdm import tqdm
 
     from factaudit.files import check_outputs_do_not_replace_inputs

@@ -30,20 +30,37 @@ if TYPE_CHECKING:
         "disagreements": "array: the claim_id of claims with both labels",
         "page": "string or null: the page to adjudicate on",
     },
-    short_help="Merge annotations: agreement, disagreements, labels.",
+    short_help="Merge the labels of several annotators and measure their agreement.",
     epilog=options.format_help_example(
         "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html"
     ),
 )
 @click.argument("annotations", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
-    "--out", type=options.PATH_TYPE, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz]."
+    "--out",
+    type=options.PATH_TYPE,
+    required=True,
+    help="The file of merged annotations to write: .parquet, .jsonl[.gz] or .csv[.gz].",
 )
-@click.option("--claims", type=options.PATH_TYPE, help="The claims that they are of: checked, and needed for --page.")
+@click.option(
+    "--claims",
+    type=options.PATH_TYPE,
+    help="The claims that were annotated. They are compared with the annotations; --page needs them.",
+)
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options
-@click.option("--grade", "grades", multiple=True, metavar="WORD=1|0|", help="What a grade means: partially=0.")
-@click.option("--page", type=options.PATH_TYPE, help="A page with what annotators disagree on, to adjudicate: .html.")
+@click.option(
+    "--grade",
+    "grades",
+    multiple=True,
+    metavar="WORD=1|0|",
+    help="Which label a grade becomes, for example partially=0.",
+)
+@click.option(
+    "--page",
+    type=options.PATH_TYPE,
+    help="Also write a page (.html) on which you decide the claims that the annotators disagree on.",
+)
 @options.SEED_OPTION
 def labels_command(
     annotations: tuple[Path, ...],
@@ -55,7 +72,7 @@ def labels_command(
     seed: int,
     mapping: ColumnMapping,
 ) -> None:
-    """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
+    """Merge the files of several annotators, measure how far they agree, and make one label per claim by a rule."""
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_annotations

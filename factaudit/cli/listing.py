@@ -24,7 +24,7 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits, formats, published data or groupers, each with what it needs and how to run it."""
+    """List the evaluators, audits, formats, published data or groupers, with what each needs and how to run it."""
     entries = {
         "evaluators": _list_evaluators_for_listing_command,
         "audits": _list_audits_for_listing_command,

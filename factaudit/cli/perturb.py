@@ -24,25 +24,34 @@ if TYPE_CHECKING:
         "n_variants": "integer",
         "kinds": "array: kind, expected (same or changed), n_variants",
     },
-    short_help="Change one thing in claims: should verdicts follow?",
+    short_help="Change one thing in each claim, to test whether verdicts follow.",
     epilog=format_help_example(
         "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
     ),
 )
 @CLAIMS_ARGUMENT
 @click.option(
-    "--kinds", default="", metavar="KIND,...", help="What to change: same, changed, single kinds.  [default: all]"
+    "--kinds",
+    default="",
+    metavar="KIND,...",
+    help="Which kinds of variants to make: same (the meaning stays), changed (it does not) or single kinds.  "
+    "[default: all]",
 )
-@click.option("--per-kind", type=click.IntRange(1), help="At most so many variants of a kind in each data set.")
-@click.option("--out", type=PATH_TYPE, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option(
+    "--per-kind", type=click.IntRange(1), help="Make at most this many variants of each kind in each data set."
+)
+@click.option(
+    "--out", type=PATH_TYPE, required=True, help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz]."
+)
 @SEED_OPTION
 @add_mapping_options
 def perturb_command(
     claims: Path, kinds: str, per_kind: int | None, out: Path, seed: int, mapping: ColumnMapping
 ) -> None:
-    """Write claims with variants in which a rule changed one thing: the wording, or the meaning. No model is asked.
+    """Write claims together with variants in which a rule changed one thing, either the wording or the meaning.
 
-    Judge the file as any claims: the audit `invariance` says which verdicts do not follow.
+    Then judge and audit the file like any other: the audit `invariance` says which verdicts should have changed and did
+    not, and the reverse. No language model is needed.
     """
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims

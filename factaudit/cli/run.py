@@ -17,19 +17,20 @@ from factaudit.cli.terminal import print_line
     "run",
     cls=options.FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
-    short_help="Run an experiment YAML into a run folder.",
+    short_help="Run an experiment from a YAML file.",
     epilog=options.format_help_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
 )
 @click.argument("experiment", type=options.PATH_TYPE)
-@click.option("--out", type=options.PATH_TYPE, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
+@click.option("--out", type=options.PATH_TYPE, help="The run folder to write.  [default: runs/NAME-OF-THE-YAML]")
 @options.OVERWRITE_OPTION
 @options.SETTINGS_OPTION
 @options.PNG_OPTION
 @options.OFFLINE_OPTION
 def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], png: bool) -> None:
-    """Run an experiment YAML and write its run folder; a second run reuses what is unchanged.
+    """Run the experiment that a YAML file describes, and write a run folder with its results and report.
 
-    Published data that the YAML names (`published:NAME`) is fetched once, into the user's cache folder.
+    A second run reuses what has not changed. Published data that the YAML names (`published:NAME`) is fetched once and
+    kept in your cache folder.
     """
     from factaudit.experiment import run as run_experiment
     from factaudit.run_ending import render_run_again

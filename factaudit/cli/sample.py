@@ -27,38 +27,53 @@ if TYPE_CHECKING:
         "drawn": "object: per dataset, the claims (or responses) to label now",
         "remaining": "integer: labels of the budget that the next phase draws",
     },
-    short_help="Draw the claims to label.",
+    short_help="Choose which claims to label.",
     epilog=options.format_help_example(
         "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html"
     ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
-@click.option("--out", type=options.PATH_TYPE, required=True, help="The sample: .parquet.")
+@click.option("--out", type=options.PATH_TYPE, required=True, help="The sample to write: .parquet.")
 @click.option(
-    "--budget", type=click.IntRange(1), help="Labels in all, over all datasets; with --level response, responses."
+    "--budget",
+    type=click.IntRange(1),
+    help="How many claims (with --level response: responses) you can label, over all data sets.",
 )
 @click.option(
-    "--then", type=options.PATH_TYPE, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far."
+    "--then",
+    type=options.PATH_TYPE,
+    metavar="SAMPLE",
+    help="Draw the second phase of this sample, using the labels of the first.",
 )
-@click.option("--more", type=click.IntRange(1), help="With --then: so many labels on top of its budget.")
+@click.option("--more", type=click.IntRange(1), help="With --then: add this many labels to the budget.")
 @options.add_mapping_options
 @options.LABEL_RULE_OPTION
 @options.MAIN_EVALUATOR_OPTION
 @options.COVARIATES_OPTION
 @options.STRATA_OPTION
 @options.LEVEL_OPTION
-@click.option("--one-phase", is_flag=True, help="Draw the whole budget now.")
-@click.option("--at-random", is_flag=True, help="Every claim of a dataset with the same chance: what `triage` wants.")
+@click.option("--one-phase", is_flag=True, help="Draw all claims now, not in two phases.")
+@click.option(
+    "--at-random",
+    is_flag=True,
+    help="Draw every claim of a data set with the same chance. `factaudit triage` works best with such a sample.",
+)
 @click.option(
     "--annotators",
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="People who label; each gets a part, and a page of their own.",
+    help="How many people label. Each gets a part of the claims and a page of their own.",
 )
-@click.option("--overlap", default="0%", show_default=True, metavar="SHARE", help="Labelled by all: 20% or 0.2.")
-@click.option("--page", type=options.PATH_TYPE, help="Also write the page to label on: .html, one for each annotator.")
+@click.option(
+    "--overlap",
+    default="0%",
+    show_default=True,
+    metavar="SHARE",
+    help="The share of the claims that all annotators label, for example 20% or 0.2.",
+)
+@click.option("--page", type=options.PATH_TYPE, help="Also write a page to label on (.html), one for each annotator.")
 @options.SEED_OPTION
 def sample_command(
     claims: Path,
@@ -78,9 +93,10 @@ def sample_command(
     mapping: ColumnMapping,
     **design: Any,
 ) -> None:
-    """Draw the claims that labels tell most of, and keep in the file how: `factaudit estimate` needs to know.
+    """Choose the claims whose labels say most about error rates, and write them as a sample.
 
-    From 100 labels a dataset and 8 a system on a sample has two phases: label the first, then draw the second with
+    `factaudit estimate` needs this file, because it says how the claims were drawn. With at least 100 labels per data
+    set and 8 per system, a sample has two phases: label the first one, then draw the second one with
     --then SAMPLE --labels LABELS.
     """
     from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample

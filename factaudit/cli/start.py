@@ -16,15 +16,15 @@ from factaudit.cli.terminal import print_line
     "demo",
     cls=JsonOutputCommand,
     json_keys=RUN_JSON_KEYS,
-    short_help="Audit four detectors on data that ships.",
+    short_help="Audit four hallucination detectors on data that comes with factaudit.",
     epilog=format_help_example("factaudit demo"),
 )
 @click.option("--out", type=PATH_TYPE, default=Path("runs/demo"), show_default=True, help="The run folder.")
 def demo_command(out: Path) -> None:
     """Audit four hallucination detectors on 1,800 labelled responses of six systems (RAGTruth).
 
-    Nothing is downloaded and no key is needed. Which detector may be trusted for what, and how often does each system
-    hallucinate? The report says.
+    The report says which detector you can use for what, and how often each system hallucinates. Nothing is downloaded
+    and no key is needed.
     """
     from importlib.resources import as_file, files
 

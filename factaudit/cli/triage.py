@@ -36,39 +36,45 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
         "figure": "string: the curve",
         "page": "string or null: the first claims of the queue, to label; null where claims have no text",
     },
-    short_help="Say which claims pass without review.",
+    short_help="Choose which claims can pass without review.",
     epilog=options.format_help_example(
         "factaudit triage claims.parquet verdicts.parquet --labels mine.csv --max-error 0.05 --out triage"
     ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
-@click.option("--out", type=options.PATH_TYPE, required=True, help="The folder to write into.")
+@click.option("--out", type=options.PATH_TYPE, required=True, help="The folder to write.")
 @click.option(
     "--max-error",
     type=_SHARE_TYPE,
-    help="At most this share of what passes are errors.  [default: 0.05, without --min-recall]",
+    help="Promise that at most this share of the passing claims are errors.  [default: 0.05, without --min-recall]",
 )
-@click.option("--min-recall", type=_SHARE_TYPE, help="At least this share of all errors are among what is reviewed.")
-@click.option("--confidence", type=_SHARE_TYPE, default=0.9, show_default=True, help="How often the promise holds.")
+@click.option("--min-recall", type=_SHARE_TYPE, help="Promise that at least this share of all errors are reviewed.")
 @click.option(
-    "--evaluator", "evaluators", multiple=True, help="Whose scores decide; several are combined.  [default: all]"
+    "--confidence", type=_SHARE_TYPE, default=0.9, show_default=True, help="How often the promise must be kept."
+)
+@click.option(
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    help="The evaluator whose scores decide; repeat the option to combine several.  [default: all]",
 )
 @click.option(
     "--by",
     type=click.Choice(["all", "dataset", "system"]),
     default="all",
     show_default=True,
-    help="One promise over all claims, or one for each.",
+    help="Make one promise for all claims together, or one for each data set or system.",
 )
 @click.option(
     "--target",
     type=click.Choice(["corpus", "population"]),
     default="corpus",
     show_default=True,
-    help="Promised of these claims, or of further ones on new documents.",
+    help="Make the promise for the claims in your files (corpus), or also for new claims about new documents "
+    "(population).",
 )
-@click.option("--sample", type=options.PATH_TYPE, help="The file that the labels were drawn by.")
+@click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options
 @options.SEED_OPTION
@@ -83,10 +89,10 @@ def triage_command(
     mapping: ColumnMapping,
     **promise: Any,
 ) -> None:
-    """Choose claims that pass without review, with a promise of how few errors pass, and queue the others.
+    """Choose claims that can pass without review, and promise how few of them are errors. Put the others into a queue.
 
-    Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
-    of several that is fitted to the labels.
+    Claims pass if the score of an evaluator, or of several combined, is above a threshold. The labels of a random
+    sample (`factaudit sample --at-random`) show which threshold keeps the promise.
     """
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims

@@ -15,14 +15,23 @@ from factaudit.cli.terminal import print_line
     "view",
     cls=JsonOutputCommand,
     json_keys={"address": "string: where the page is served, until the command is ended"},
-    short_help="Look at all claims of a run.",
+    short_help="Look at the claims of a run in your browser.",
     epilog=format_help_example("factaudit view runs/quickstart"),
 )
 @click.argument("run_dir", type=PATH_TYPE)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.", show_default=True)
-@click.option("--open/--no-open", "open_it", default=True, help="Open it in the browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port to serve on; 0 takes a free one.",
+    show_default=True,
+)
+@click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
 def view_command(run_dir: Path, port: int, open_it: bool) -> None:
-    """Look at all claims of a run: filter, read documents, scores and replies. Only this machine is served."""
+    """Look at the claims of a run in your browser: filter them, and read their documents, scores and replies.
+
+    Only this machine can open the page.
+    """
     import webbrowser
 
     from factaudit.report.claim_server import make_claim_server
