@@ -29,7 +29,7 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     labelled = "labelled " * bool(run_diff.n_labelled)
     note = f"Changes are after − before, in points, of the {labelled}claims judged in both runs"
     note += f" ({run_diff.n_labelled:,}; “changed” is of all)" * (0 < run_diff.n_labelled < run_diff.n_claims)
-    note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
+    note += "; of several data sets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
     note += " (unscored: of all claims in both runs). In brackets: 95 % CI of the paired difference, "
     note += "each of one change alone."
     if run_diff.n_labels_changed:

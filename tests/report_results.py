@@ -264,7 +264,8 @@ def make_results(
             "severity": "warn",
             "evaluator": best,
             "dataset": datasets[-1],
-            "statement": "Two evaluators of like BAcc agree on fewer than half of the errors that they report: "
+            "statement": "Two evaluators of about the same BAcc agree on fewer than half of the errors that they "
+            "report: "
             "look at claims, not only at rates.",
             "evidence": {"iou": 0.41},
         },

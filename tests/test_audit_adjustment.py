@@ -176,7 +176,9 @@ def test_one_system_calibrates_nothing():
         judged([{"system": "a", "label": i % 2, "e": i / 9} for i in range(10)], "e"), levels=["claim"]
     )
     assert all(row["mean_abs_bias"] is None for row in rows)
-    assert find(rows, method="none", calibration_system=MEAN_OVER_CALIBRATIONS)["reason"].startswith("1 system:")
+    assert find(rows, method="none", calibration_system=MEAN_OVER_CALIBRATIONS)["reason"].startswith(
+        "there is 1 system"
+    )
     assert "no other system" in find(rows, method="none", calibration_system="a")["reason"]
 
 
@@ -240,7 +242,7 @@ def test_adjust_names_what_it_does_not_know():
     claims, verdicts = tables(random_rows(0), ["e"])
     with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):
         correct_system_error_rates(claims, verdicts, "e", "aa")
-    with pytest.raises(UsageError, match="nothing to correct: 'a' shares no dataset with another system"):
+    with pytest.raises(UsageError, match="nothing to correct: 'a' shares no data set with another system"):
         correct_system_error_rates(*tables([row for row in random_rows(0) if row["system"] == "a"], ["e"]), "e", "a")
     with pytest.raises(UsageError, match="unknown evaluator 'x'"):
         correct_system_error_rates(claims, verdicts, "x", "a")

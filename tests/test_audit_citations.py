@@ -108,7 +108,7 @@ def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
         told = [one.statement for one in AUDIT.checks[0].run(AuditedRun({"citations": [row]}))]
         assert len(told) == bool(empty)
         if empty:
-            assert f"leaves out {empty} of 4 responses that are empty" in told[0]
+            assert f"without {empty} of 4 responses that are empty" in told[0]
             assert "37.5 %" in told[0]
     with pytest.raises(InputError, match=r"found 60\.0000"):
         convert("alce-citations", [scores_file(tmp_path, 60.0)])

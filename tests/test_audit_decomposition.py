@@ -257,10 +257,8 @@ def list_said(judged: Judgements) -> tuple[list[Row], list[tuple[str, str]]]:
 def test_facts_that_are_not_in_the_text_are_said_first() -> None:
     leaked = [("Maren Oldkirk is a Norlandic glaciologist.", 1), (OWN[0], 1), ("Ada Fenn was a painter.", 1)]
     findings, advice = list_said(make_judgements([leaked, leaked]))
-    text = (
-        "4 of 6 facts are not in the text of their responses; 2 of 6 facts are from the demonstrations of the prompt."
-    )
-    assert advice == [("Avoid", f"the scores: most facts are not in the text. {text}")]
+    text = "4 of 6 facts are not in the text of their responses; 2 of 6 facts come from the examples in the prompt."
+    assert advice == [("Avoid", f"the scores, because most facts are not in the texts. {text}")]
     assert {(one["id"], one["severity"]) for one in findings} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
     findings, _ = list_said(make_judgements([leaked] * 12))
     assert [one["severity"] for one in findings if one["id"] == "faulty_facts"] == ["fail", "fail"]

@@ -48,12 +48,12 @@ def test_a_gap_over_20points():
     assert told(found, "gap") == [("fail", "e", "d")]
     finding = find(found, id="gap")
     assert finding["statement"] == (
-        "e recognises 95.0 % of attributable but only 40.0 % of unattributable claims on d. Check a sample of what it "
-        "passes before you rely on it."
+        "e passes 95.0 % of the correct claims but finds only 40.0 % of the errors on d. Check a sample of the claims "
+        "that it passes before you rely on it."
     )
     assert finding["evidence"]["gap"] == pytest.approx(0.55)
     turned = find(of_rates(cells(80, 120, 190, 10), "e"), id="gap")
-    assert (turned["severity"], "of what it rejects" in turned["statement"]) == ("fail", True)
+    assert (turned["severity"], "of the claims that it flags" in turned["statement"]) == ("fail", True)
     # 22 points of 100 claims: the interval reaches under 20, which tells nothing; without one there is no certainty
     assert told(of_rates(cells(41, 9, 30, 20), "e"), "gap") == []
     assert told(of_rates(wide, "e", intervals=None), "gap") == [("warn", "e", "d")]
@@ -67,8 +67,8 @@ def test_a_tie_of_opposite_habits():
     found = of_rates(rows, "a", "b")
     assert told(found, "bacc_tie") == [("warn", "a / b", "d")]
     statement = find(found, id="bacc_tie")["statement"]
-    assert "To catch errors choose b" in statement
-    assert "to keep good claims a" in statement
+    assert "To find errors, choose b" in statement
+    assert "To keep correct claims, choose a" in statement
     alike = [row | {"b": row["a"]} for row in rows]
     assert told(of_rates(alike, "a", "b"), "bacc_tie") == []
 
@@ -87,11 +87,11 @@ def test_evaluators_of_like_bacc_that_find_different_errors():
         "unattributable",
         0,
     )
-    assert "have like BAcc but" in finding["statement"]
+    assert "have about the same BAcc, but of the claims that either flags on d, both flag only" in finding["statement"]
     assert "no interval" not in finding["statement"]
     untested = audits | {"consistency": compute_evaluator_consistency(table)}
     told_of_it = find(collect_findings(untested), id="iou")
-    assert (told_of_it["severity"], "on d (no interval was computed)." in told_of_it["statement"]) == ("warn", True)
+    assert (told_of_it["severity"], "% (no interval was computed)." in told_of_it["statement"]) == ("warn", True)
     same = judged([row | {"b": row["a"]} for row in rows], "a", "b")
     assert (
         told(
@@ -113,13 +113,13 @@ def test_error_rates_that_are_significantly_off():
     finding = find(found, id="bias")
     assert (finding["severity"], finding["evidence"]["system"], finding["evidence"]["n_off"]) == ("fail", "s", 1)
     assert (
-        "significantly off for 1 of 2 error rates, for 1 significantly by over 5 points. It puts s's error rate on d "
-        "at 50.0 %, the labels at 0.0 %. Do not report" in (finding["statement"])
+        "1 of the 2 error rates that e predicts is significantly wrong, 1 of them by significantly more than 5 points. "
+        "It puts s's error rate on d at 50.0 %; by the labels it is 0.0 %. Do not publish" in finding["statement"]
     )
     # Where labels are of a sample, the rate is that of the sample: what it says of the whole system is another (65 %).
     part = [*rows, *({"system": "s", "label": None, "e": 0} for _ in range(43))]
     found = collect_findings({"quantification": compute_quantification_bias(judged(part, "e"), intervals=INTERVALS)})
-    sampled = "Of s's labelled claims on d it calls 50.0 % errors, the labels 0.0 %. Do not report"
+    sampled = "Of s's labelled claims on d it calls 50.0 % errors; by the labels it is 0.0 %. Do not publish"
     assert sampled in find(found, id="bias")["statement"]
     right = cells(500, 0, 500, 0, system="s")
     found = collect_findings({"quantification": compute_quantification_bias(judged(right, "e"), intervals=INTERVALS)})
@@ -138,9 +138,9 @@ def test_rates_that_are_each_a_little_off_show_in_all_systems_together():
     found = find(collect_findings({"quantification": rows}), id="bias")
     assert (found["severity"], "n_off" in found["evidence"]) == ("warn", False)
     assert found["statement"] == (
-        "e is significantly off for all systems together, not significantly by over 5 points. On d it puts their error "
-        "rate at 35.0 % where the labels say 25.0 %. None of 6 rates of single systems is significantly off "
-        "after the correction for all tests."
+        "The error rate that e predicts for all systems together is significantly wrong, but not by significantly more "
+        "than 5 points. On d it puts the rate at 35.0 %; by the labels it is 25.0 %. After the correction for all "
+        "tests, none of the 6 rates of single systems is significantly wrong."
     )
     one = compute_quantification_bias(
         judged([row | {"system": "s"} for row in off], "e"), levels=["claim"], intervals=INTERVALS
@@ -174,8 +174,8 @@ def test_over_estimates_here_and_under_estimates_there():
         {"quantification": compute_quantification_bias(judged(over + under, "e"), intervals=INTERVALS)}
     )
     statement = find(found, id="direction")["statement"]
-    assert "significantly over-estimates the error rate on 1 of 2 datasets (most on over: +33.3 points)" in statement
-    assert "under-estimates it on 1 (most on under: −41.7)" in statement
+    assert "significantly too high on 1 of 2 data sets (at most by 33.3 points, on over)" in statement
+    assert "significantly too low on 1 (at most by 41.7 points, on under)" in statement
     found = collect_findings({"quantification": compute_quantification_bias(judged(over, "e"), intervals=INTERVALS)})
     assert told(found, "direction") == []
 
@@ -187,8 +187,8 @@ def test_responses_are_further_off_than_their_claims():
     found = collect_findings({"quantification": compute_quantification_bias(judged(rows, "e"), intervals=INTERVALS)})
     assert told(found, "level") == [("warn", "e", "d")]
     assert (
-        "is significantly larger for responses than for claims: on d +80.0 points against +22.5"
-        in (find(found, id="level")["statement"])
+        "is significantly larger for responses than for claims. On d it is +80.0 points for responses and +22.5 for"
+        in find(found, id="level")["statement"]
     )
     alone = [row | {"response_id": str(at)} for at, row in enumerate(rows)]
     found = collect_findings({"quantification": compute_quantification_bias(judged(alone, "e"), intervals=INTERVALS)})
@@ -221,7 +221,7 @@ def test_misordered_systems():
     )
     assert finding["severity"] == "fail"
     assert (
-        "e significantly reverses 1 of 1 pair of systems; the labels order 1. Do not rank systems by it."
+        "e puts 1 of 1 pair of systems significantly in the wrong order. The labels order 1 significantly. Do not rank"
     ) in finding["statement"]
     assert (finding["evidence"]["n_reversed"], finding["evidence"]["n_ordered_alike"]) == (1, 0)
     few = cells(0, 4, 0, 2, system="s") + cells(2, 0, 0, 4, system="t")
@@ -234,7 +234,7 @@ def test_all_orders_right_is_said_only_where_the_labels_could_have_said_otherwis
     found = collect_findings({"ranking": compute_ranking_agreement(judged(right, "e"), levels=["claim"])})
     assert told(found, "order") == [("ok", "e", None)]
     assert (
-        "orders all 1 pair of systems as the labels do, 1 of them significantly" in find(found, id="order")["statement"]
+        "orders all 1 pair of systems like the labels, 1 of them significantly" in find(found, id="order")["statement"]
     )
     few = cells(9, 0, 1, 0, system="s") + cells(8, 0, 2, 0, system="t")
     assert (
@@ -265,17 +265,17 @@ def test_claims_that_chunks_make_unverifiable():
         for name, bacc in (("e", 0.8), ("chunked-e", 0.82))
     ]
     finding = find(collect_findings({"chunking": bad, "chunking_rates": rates}), id="chunking")
-    shown = "Its balanced accuracy there is 82.0 % with chunks, 80.0 % without: the labels show no harm."
+    shown = "Its balanced accuracy there is 82.0 % with chunks and 80.0 % without, so the labels show no harm."
     assert (finding["severity"], finding["statement"].endswith(shown)) == ("warn", True)
     rates[1]["bacc"] = 0.78
     finding = find(collect_findings({"chunking": bad, "chunking_rates": rates}), id="chunking")
     assert finding["statement"].endswith(
-        "78.0 % with chunks, 80.0 % without. Give it whole documents, or larger chunks."
+        "78.0 % with chunks and 80.0 % without. Give it whole documents or larger chunks."
     )
     # Where the fall is tested, it is a fault only where it is significant.
     for high, severity, end in (
-        (0.01, "warn", "78.0 % with chunks, 80.0 % without: no significant fall."),
-        (-0.01, "fail", "78.0 % with chunks, 80.0 % without. Give it whole documents, or larger chunks."),
+        (0.01, "warn", "78.0 % with chunks and 80.0 % without, not significantly lower."),
+        (-0.01, "fail", "78.0 % with chunks and 80.0 % without. Give it whole documents or larger chunks."),
     ):
         rates[1] |= {"bacc_change": -0.02, "bacc_change_low": -0.05, "bacc_change_high": high}
         finding = find(collect_findings({"chunking": bad, "chunking_rates": rates}), id="chunking")
@@ -297,8 +297,8 @@ def test_too_few_errors_to_calibrate_on():
     )
     assert (finding["severity"], finding["evaluator"], finding["evidence"]["best"]) == ("warn", None, "t")
     assert (
-        "On d, 1 of 2 systems has fewer than 10 labelled errors (s (3)): a calibration on one rests on no "
-        "more. t has most (20)" in finding["statement"]
+        "On d, 1 of 2 systems has fewer than 10 labelled errors: s (3). These are too few to correct the rates of "
+        "other systems with. t has the most (20)." in finding["statement"]
     )
     few = cells(90, 0, 2, 1, system="s") + cells(70, 0, 1, 0, system="t")
     assert told(
@@ -338,23 +338,27 @@ def test_unscored_claims_that_could_change_a_conclusion():
     assert told(harmless, "unscored") == [("ok", "e", None)]
     assert (
         find(harmless, id="unscored")["statement"]
-        == "1 unscored claim of e cannot change its place by BAcc, or whether TPR and TNR are over 20 points apart."
+        == "e has 1 unscored claim. This cannot change its rank by BAcc, or whether TPR and TNR are more than 20 "
+        "points apart."
     ), "no bias was computed"
     table = judged([*rows, *unscored(1, 0)], "e")
     both = {"rates": compute_evaluator_rates(table, intervals=INTERVALS)}
     both["quantification"] = compute_quantification_bias(table, levels=["claim"])
-    assert "its place by BAcc, the sign of its bias, or" in find(collect_findings(both), id="unscored")["statement"]
+    assert (
+        "its rank by BAcc, whether its error rate is too high or too low, or"
+        in find(collect_findings(both), id="unscored")["statement"]
+    )
     # Two biases of unlike signs, each far from 0 for one claim; their mean is not.
     one = [row | {"dataset": "one"} for row in cells(70, 30, 100, 0)]
     two = [row | {"dataset": "two"} for row in cells(100, 0, 71, 29) + unscored(1, 0)]
     mean = of_rates(one + two, "e")
     assert (
-        "1 unscored claim of e cannot change on any one dataset its place by BAcc"
+        "e has 1 unscored claim. On no data set can this change its rank by BAcc"
         in find(mean, id="unscored")["statement"]
     )
     found = of_rates(rows + unscored(30, 0), "e")
     assert told(found, "unscored") == [("warn", "e", "d")]
-    assert "whether its TPR and TNR are over 20 points apart" in find(found, id="unscored")["statement"]
+    assert "whether its TPR and TNR are more than 20 points apart" in find(found, id="unscored")["statement"]
     none = of_rates(unscored(5, 0) + unscored(5, 1), "e")
     assert told(none, "unscored") == [("fail", "e", "d")]
     # A data set that is wholly unscored hides nothing of another.
@@ -373,9 +377,9 @@ def test_unscored_claims_that_could_change_the_better_evaluator_or_the_sign_of_a
         {"rates": compute_evaluator_rates(table), "quantification": compute_quantification_bias(table)}
     )
     statements = {row["evaluator"]: row["statement"] for row in found if row["id"] == "unscored"}
-    assert "whether its BAcc is above that of f" not in statements["e"], "e is fully scored"
-    assert "4 claims on d that f did not score, or that were guessed, could change" in statements["f"]
-    assert "whether its BAcc is above that of e" in statements["f"]
+    assert "whether its BAcc is higher than that of f" not in statements["e"], "e is fully scored"
+    assert "f did not score, or only guessed, 4 claims on d. They could change" in statements["f"]
+    assert "whether its BAcc is higher than that of e" in statements["f"]
 
 
 def test_an_evaluator_without_any_verdict_is_told_of():
@@ -473,12 +477,16 @@ def test_what_a_calibration_does_to_the_others():
     found = find(of_corrections(before + helped + harmed))
     assert (found["severity"], found["evaluator"]) == ("ok", "e")
     assert found["statement"] == (
-        "Calibrating e on one system and correcting the others by a zero-bias threshold, the best of 2 methods, "
-        "changes their mean |bias| from 12.0 to 2.0 points, at worst 3.5. None of 12 corrected rates is significantly "
-        "off. The gain is significant. Whether all are then within 5 points is not known."
+        "Correcting e's error rates with the labels of one system, by a threshold without bias (the best of 2 "
+        "methods), "
+        "changes the mean |bias| of the other systems from 12.0 to 2.0 points (at worst 3.5). None of 12 corrected "
+        "rates is still significantly wrong. The improvement is significant. It is not known whether every corrected "
+        "rate is within 5 points."
     )
     near = of("zero_bias_threshold", 0.005, 0.02, 0.001)
-    assert find(of_corrections(before + near))["statement"].endswith(" The gain is significant."), "all within 5 points"
+    assert find(of_corrections(before + near))["statement"].endswith(" The improvement is significant."), (
+        "all within 5 points"
+    )
     # Lower by 0.2 points on average, as systems differ by chance: that none is significantly off shows nothing.
     chance = of("zero_bias_threshold", 0.118, 0.2, 0.05)
     assert of_corrections(before + chance) == []
@@ -486,17 +494,19 @@ def test_what_a_calibration_does_to_the_others():
     some_off = [row | {"bias_low": row["bias"] - 0.02} if row["system"] == "d" else row for row in chance]
     found = find(of_corrections(before + some_off))
     assert found["severity"] == "warn"
-    assert "3 of 12 corrected rates are significantly off." in found["statement"]
-    assert found["statement"].endswith(" It is not shown to help: do not count on a correction from one system.")
+    assert "3 of 12 corrected rates are still significantly wrong." in found["statement"]
+    assert found["statement"].endswith(
+        " It is not shown to help, so do not rely on a correction with one system's labels."
+    )
     partly = [row | {"bias": 0.1, "bias_low": 0.06} if row["system"] == "c" else row for row in helped]
     found = find(of_corrections(before + partly))
-    assert (found["severity"], found["statement"].endswith("The gain is significant.")) == ("warn", True)
+    assert (found["severity"], found["statement"].endswith("The improvement is significant.")) == ("warn", True)
     found = find(of_corrections(before + harmed))
     assert found["severity"] == "fail"
-    assert found["statement"].endswith(" significantly off. Do not count on a correction from one system.")
+    assert found["statement"].endswith(" significantly wrong. Do not rely on a correction with one system's labels.")
     blurred = [row for row in of("bacc_threshold", 0.2, 0.04) if row["calibration_system"] == "a"]
     found = find(of_corrections(before + blurred))
-    assert "3 of 3 corrected rates are significantly off; 9 more cannot be corrected." in found["statement"]
+    assert "3 of 3 corrected rates are still significantly wrong; 9 more cannot be corrected." in found["statement"]
     wider = of("adjusted_counts", 0.2, 0.4)
     found = find(of_corrections(before + wider))
     assert found["severity"] == "warn", "a wider interval is no smaller bias, and no test says that it is as large"
@@ -515,7 +525,7 @@ def test_biases_by_several_calibrations_do_not_cancel():
     rows = [of("none", by, 0.3) for by in "bc"] + [of("bacc_threshold", "b", 0.5), of("bacc_threshold", "c", -0.4)]
     rows += [of("none", "__cv__", 0.3), of("bacc_threshold", "__cv__", 0.05)]
     found = find(of_corrections(rows))
-    assert "changes their mean |bias| from 30.0 to 45.0 points, at worst 50.0" in found["statement"]
+    assert "changes the mean |bias| of the other systems from 30.0 to 45.0 points (at worst 50.0)" in found["statement"]
     assert found["severity"] == "fail"
 
 
@@ -534,8 +544,11 @@ def test_too_few_documents_for_an_interval():
     about = {"claims": [{"dataset": f"d{n}", "n_claims": 20, "n_clusters": n} for n in (1, 9, 10)]}
     found = [row for row in collect_findings(audits, about) if row["id"] == "clusters"]
     assert [(row["severity"], row["dataset"]) for row in found] == [("warn", "d1")]
-    assert "All claims of d1 come from 1 document or response, so that intervals say little" in found[0]["statement"]
-    assert "Documents are few on 2 of 3 datasets." in found[0]["statement"]
+    assert (
+        "All claims of d1 come from 1 document or response. Intervals from so few are unreliable"
+        in found[0]["statement"]
+    )
+    assert "There are too few documents on 2 of 3 data sets." in found[0]["statement"]
     without = {"rates": compute_evaluator_rates(judged(cells(8, 2, 8, 2), "e"))}
     assert "clusters" not in {row["id"] for row in collect_findings(without, about)}
 

@@ -213,12 +213,12 @@ def test_what_is_said_of_grades_and_where_it_is_not():
     shifted = say(*draw_graded(8, shift=-0.8))["grade_shift"]
     assert shifted["severity"] == "warn"
     assert shifted["statement"].startswith(
-        "judge grades significantly lower than people: on d the mean difference is −"
+        "judge gives significantly lower grades than people. On d, the mean difference is −"
     )
     assert "on a scale from 1 to 5" in shifted["statement"]
     unrelated = say(*draw_graded(8, noise=50))["grade_order"]
     assert unrelated["severity"] == "fail"
-    assert unrelated["statement"].startswith("The grades of judge hardly follow people's grades: on d Spearman's ρ is ")
+    assert unrelated["statement"].startswith("The grades of judge hardly follow human grades. On d, Spearman's ρ is ")
     claims, verdicts, people = draw_graded(8, noise=50)
     missing = (verdicts["evaluator"] == "judge") & verdicts["claim_id"].isin([f"c{at}" for at in range(60)])
     verdicts["status"] = np.where(missing, "error", "ok")

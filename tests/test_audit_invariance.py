@@ -162,11 +162,16 @@ def test_an_evaluator_that_judged_no_variant_has_no_figure_but_a_reason():
             "same",
             100,
             20,
-            "e changes 20.0 % of its verdicts with passages in another order, significantly over 5.0 %: the",
+            "With passages in another order, e changes 20.0 % of its verdicts, significantly more than 5.0 %, although",
         ),
         ("same", 100, 5, None),  # at the limit
         ("same", 10, 1, None),  # too few to tell
-        ("changed", 100, 60, "e still passes 60.0 % of the claims with changed numbers, significantly over 20.0 %: it"),
+        (
+            "changed",
+            100,
+            60,
+            "e still passes 60.0 % of the claims with changed numbers, significantly more than 20.0 %, although",
+        ),
         ("changed", 100, 20, None),
         ("changed", 6, 3, None),
     ],
@@ -188,7 +193,7 @@ def test_without_intervals_it_is_a_warning():
     found = collect_findings({"invariance": compute_invariance(table)})
     (mine,) = [row for row in found if row["id"] == "missed_changes"]
     assert mine["severity"] == "warn"
-    assert "with changed numbers, over 20.0 %" in mine["statement"]
+    assert "with changed numbers, more than 20.0 %" in mine["statement"]
 
 
 def test_kinds_over_the_limit_are_those_significantly_over_it():
@@ -197,7 +202,7 @@ def test_kinds_over_the_limit_are_those_significantly_over_it():
     table = judged(rows, "e")
     found = collect_findings({"invariance": compute_invariance(table, intervals=INTERVALS)})
     (mine,) = [row for row in found if row["id"] == "missed_changes"]
-    assert mine["statement"].endswith(" Of 3 kinds of change, 2 are significantly over 20.0 %.")
+    assert mine["statement"].endswith(" For 2 of 3 kinds of change it is significantly more than 20.0 %.")
 
 
 # ---------------------------------------------------------------------------------------- first screen, claim browser

@@ -50,11 +50,18 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
     assert passes.mean() == pytest.approx(1 - good["review_share"])
     assert (table.label[passes] == 0).mean() == good["passing_error_share"] < 0.05
     assert (useless["review_share"], useless["threshold"], useless["passing_error_share"]) == (1, None, None)
-    assert useless["reason"] == "no threshold is certified: over 9,000 labels would be needed, if any number would do"
+    assert useless["reason"] == (
+        "the labels are too few to promise anything at any threshold; it would take more than 9,000 labels, if "
+        "any number "
+        "is enough"
+    )
     worse = compute_review_shares(judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
-    assert worse[0]["reason"] == "no threshold is certified, and more labels are not likely to help"
+    assert (
+        worse[0]["reason"]
+        == "the labels are too few to promise anything at any threshold, and more labels are not likely to help"
+    )
     right = compute_review_shares(judged([row for row in scored_rows() if row["label"]][:4], "e"))
-    assert "over 40 labels would be needed" in right[0]["reason"], "no error was seen"
+    assert "it would take more than 40 labels" in right[0]["reason"], "no error was seen"
 
 
 def test_the_decision_and_the_first_screen_say_with_how_much_review():
@@ -62,14 +69,16 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     review = find(of["audits"]["triage"], evaluator="e")["review_share"]
     decision = answers(of)["find single errors"]
     assert decision.may == "with review"
-    said = f"With review of {100 * review:.1f} % of the claims, at most 5 % of the rest are errors (confidence 90 %)."
+    said = (
+        f"If people review {100 * review:.1f} % of the claims, at most 5 % of the others are errors (90 % confidence)."
+    )
     assert decision.sentence == said
     assert answers(of, "useless")["find single errors"].may == "no"
     (line,) = instead(of)
     said = f"review the {100 * review:.0f} % of the claims that e scores lowest: at most 5 % of the others are errors"
     assert line.startswith(said)
     (remark,) = AUDIT.remarks(of["audits"]["triage"], [])
-    assert "by the scores of e (confidence 90 %)" in remark
+    assert "by the scores of e (90 % confidence)" in remark
 
 
 def test_it_is_not_said_where_more_claims_must_be_reviewed_than_the_limit_allows():
@@ -87,7 +96,7 @@ def test_it_is_not_said_where_errors_are_so_rare_that_nobody_needs_an_evaluator(
     assert answers(of)["find single errors"].may != "with review"
     assert instead(of) == []
     assert AUDIT.remarks(of["audits"]["triage"], []) == [
-        "Errors are rare: without any review at most 5 % of the claims are errors (confidence 90 %)."
+        "Errors are rare: without any review, at most 5 % of the claims are errors (90 % confidence)."
     ]
 
 
@@ -102,8 +111,8 @@ def test_few_labels_promise_nothing_and_say_how_many_would_do():
     rows = compute_review_shares(judged(scored_rows(n=36, skill=6.0), "e"))
     (row,) = rows
     assert row["review_share"] == 1
-    assert "labels would do" in row["reason"]
-    assert "these labels cannot promise" in AUDIT.remarks(rows, [])[0]
+    assert "labels would be enough" in row["reason"]
+    assert "No claim can pass without review." in AUDIT.remarks(rows, [])[0]
 
 
 def test_what_is_unscored_or_guessed_is_reviewed():
@@ -125,7 +134,7 @@ def test_labels_do_not_lack_where_nothing_is_scored():
     (none,) = compute_review_shares(judged(rows, "e"))
     assert (none["n"], none["review_share"], none["reason"]) == (0, 1, "no labelled claim is scored")
     (some,) = compute_review_shares(judged([*scored_rows(60)[:30], *rows[30:]], "e"))
-    assert "no threshold is certified" in some["reason"]
+    assert "the labels are too few to promise anything" in some["reason"]
 
 
 def test_several_evaluators_share_the_level_and_several_datasets_do_not():

@@ -112,8 +112,10 @@ def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
     code, out, _ = call(*arguments, "--out", tmp_path / "run")
     assert code == 0
     said = " ".join(out.split())
-    assert "Avoid the scores: most facts are not in the text. 4 of 6 facts of bios are not in the text of" in said
-    assert "2 of 6 facts of bios are from the demonstrations of the prompt." in said
+    assert (
+        "Avoid the scores, because most facts are not in the texts. 4 of 6 facts of bios are not in the text of" in said
+    )
+    assert "2 of 6 facts of bios come from the examples in the prompt." in said
     report = read_report_text(tmp_path / "run")
     assert report.index("Avoid the scores") < report.index("Contents"), "the first screen says it"
     # The second fact repeats the first.

@@ -133,7 +133,7 @@ def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
 
     said = say(0.5)
     assert set(said) == {"number", "kind"}
-    assert "falls with their number" in said["number"]
+    assert "falls significantly with their number" in said["number"]
     assert "claims whose kind is “a” on" in said["kind"]
     assert "less often than on the others" in said["kind"]
     assert say(0.0) == {}

@@ -63,15 +63,15 @@ def test_a_good_evaluator_may_be_used():
         "report a system's error rate": "yes",
         "rank systems": "yes",
     }
-    assert found["rank systems"].figure.startswith("orders 6 of 6 pairs that the labels order as they do, ")
-    assert found["rank systems"].sentence == "None of 6 pairs differs: few to go by."
+    assert found["rank systems"].figure.startswith("of 6 pairs that the labels order, 6 in the same order, none")
+    assert found["rank systems"].sentence == "It agrees with the labels on all 6 pairs, but these are few."
 
 
 def test_few_labels_cannot_tell():
     found = answers(results(claims(dict.fromkeys("abcd", 0.2), n=15), "e"))
     assert {each.may for each in found.values()} == {"cannot tell"}
     assert found["rank systems"].sentence.startswith(
-        "The labels order none of 6 pairs significantly; none has labels enough"
+        "The labels order none of 6 pairs significantly; none has enough labels"
     )
 
 
@@ -84,7 +84,7 @@ def test_a_bad_evaluator_may_not_be_used():
 def test_reversed_pairs_forbid_a_ranking_and_one_sided_ones_leave_it_open():
     turned = [row | {"e": float(1 - row["label"])} for row in claims(SYSTEMS)]
     found = answers(results(turned, "e"))["rank systems"]
-    assert (found.may, found.sentence) == ("no", "It significantly reverses 6 pairs of systems.")
+    assert (found.may, found.sentence) == ("no", "It puts 6 pairs of systems significantly in the wrong order.")
     alike = [row | {"e": float(at % 2)} for at, row in enumerate(claims(SYSTEMS))]
     found = answers(results(alike, "e"))["rank systems"]
     assert (found.may, found.sentence) == ("no", "It orders none of the 6 pairs that the labels order.")
@@ -93,7 +93,7 @@ def test_reversed_pairs_forbid_a_ranking_and_one_sided_ones_leave_it_open():
     ]
     found = answers(results(coarse, "e"))["rank systems"]
     assert found.may == "cannot tell"
-    assert "only one side finds a significant difference" in found.sentence
+    assert "only the labels or only the predictions find a significant difference" in found.sentence
 
 
 def test_unscored_claims_can_leave_it_open():
@@ -107,7 +107,7 @@ def test_a_shifted_score_is_good_with_a_threshold():
     rows = [row | {"e": 0.6 + 0.3 * row["e"], "doc_id": str(at // 5)} for at, row in enumerate(claims(SYSTEMS))]
     found = answers(results(rows, "e"))
     assert found["find single errors"].may == "with a correction"
-    assert "TPR 98.0 %, TNR 98.0 %" in found["find single errors"].sentence
+    assert "TPR is 98.0 % and TNR 98.0 %" in found["find single errors"].sentence
 
 
 def test_each_evaluator_has_a_line_with_a_figure_and_a_sentence_for_each_task():
@@ -148,7 +148,7 @@ def test_what_is_not_scored_cannot_be_told_of():
     of = results(rows, "e", "always-yes", about={"claims": []})
     of["about"]["evaluators"] = [{"name": "e"}, {"name": "always-yes", "floor": True}]
     found = answers(of)["find single errors"]
-    assert (found.may, found.figure) == ("cannot tell", "0 claims scored")
+    assert (found.may, found.figure) == ("cannot tell", "0 scored claims")
 
 
 def test_tasks_stand_in_the_order_of_the_question():

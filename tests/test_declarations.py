@@ -110,7 +110,7 @@ def test_a_caption_says_of_each_figure_how_its_interval_is_made():
     said = describe_interval_methods(
         audit, ("tpr", "tnr", "bacc"), rows_of("rates", 5), {"confidence": 0.95, "replicates": 5}
     )
-    assert said == f"95 % intervals: {WILSON} (TPR, TNR); {MOVER} (BAcc); of means over datasets MOVER"
+    assert said == f"95 % intervals: {WILSON} (TPR, TNR); {MOVER} (BAcc); of means over data sets MOVER"
     drawn = list_computable_audits()["adjusted_bias"]
     said = describe_interval_methods(
         drawn, ("bias",), rows_of("adjusted_bias", 60), {"confidence": 0.9, "replicates": 2000}

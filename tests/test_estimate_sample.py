@@ -191,11 +191,13 @@ def test_responses_that_happen_to_be_labelled_whole_are_not_called_unlabelled() 
     assert (of_responses["quote"], of_responses["n_labels"]) == (None, 0)
     assert "cannot be used" in of_responses["why"]
     for row, said in (
-        (of_claims, "60 labels for 2 systems and 120 claims; rates are of these claims"),
-        (of_responses, "no label that can be used for 2 systems and 60 responses; rates are of these responses"),
+        (of_claims, "there are 60 labels for 2 systems and 120 claims. Rates are about these claims."),
+        (of_responses, "there is no usable label for 2 systems and 60 responses. Rates are about these responses."),
     ):
         (remark,) = load_all_audits()["estimate_summary"].remarks([row], [])
-        assert f"{said}; main evaluator: {row['main']}" in remark, "that it leads would read as that it is the best"
+        assert f"{said} They use the scores of {row['main']}" in remark, (
+            "that it leads would read as that it is the best"
+        )
     (_, again) = load_all_audits()["estimate_summary"].remarks([of_claims, of_claims], [])
     assert f"Quote {of_claims['quote']}, for the same reason." in again
 

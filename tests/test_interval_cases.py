@@ -161,7 +161,9 @@ def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() ->
     ]
     found = collect_findings({"adjustment": compute_adjustment_effect(judged(rows, "e"))})
     (statement,) = [each["statement"] for each in found if each["id"] == "calibration"]
-    assert "(bee (4)): a calibration on one rests on no more. ant has most (12)." in statement  # 1 and 3 responses
+    assert (
+        ": bee (4). These are too few to correct the rates of other systems with. ant has the most (12)." in statement
+    )  # 1 and 3 responses
 
 
 def test_an_interval_of_the_noise_floor_holds_its_point() -> None:
@@ -188,7 +190,7 @@ def test_a_false_fact_is_false_of_one_person_and_may_be_true_of_another() -> Non
     row |= {"init_factscore": 1.0, "init_dfactscore": 0.8, "gap_high": 0.3, "merged_excess_low": 0.4}
     (finding,) = DFACTSCORE_AUDITS[0].checks[0].run(AuditedRun({"dfactscore": [row]}))
     assert (
-        "Of 26 facts known to be false of a person, the verifier supports none on that person's page. "
+        "Of 26 facts known to be false of a person, the verifier found none supported by that person's page. "
         in finding.statement
     )
 

@@ -85,8 +85,8 @@ def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> N
     )
     finding = next(one for one in found.finding_rows if one["id"] == "label_rule")
     assert finding["severity"] == "fail"
-    assert "most by majority" in finding["statement"]
-    assert "any by any objection" in finding["statement"]
+    assert "By majority it is most, " in finding["statement"]
+    assert "By any objection it is any, " in finding["statement"]
     few = claims["claim_id"].isin([f"c{at}" for at in range(60, 90)])
     small = fa.compare(
         claims[few].reset_index(drop=True),

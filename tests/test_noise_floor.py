@@ -71,7 +71,7 @@ def test_what_exceeds_the_noise_is_a_finding() -> None:
     assert found["merged_excess"] == pytest.approx(0.12, abs=0.04)
     ((severity, statement),) = told(found)
     assert severity == "warn"  # a gap of two points
-    assert "would seem to by the verifier's errors alone" in statement
+    assert "would seem to only because the verifier makes mistakes" in statement
 
 
 def test_the_excess_covers_nothing_where_there_is_nothing() -> None:
@@ -159,7 +159,7 @@ def test_where_errors_are_not_measured_the_finding_says_so() -> None:
     )
     ((severity, statement),) = told(found)
     assert severity == "warn"
-    assert "how often it errs is not measured" in statement
+    assert "It is not known how often the verifier is wrong" in statement
 
 
 def test_the_excess_of_few_responses_may_be_as_large_as_their_share() -> None:

@@ -393,7 +393,7 @@ def test_evidence_is_one_line_with_units_and_intervals() -> None:
         ("ranking", "error_rate", 0, "0.0"),
         ("rates", "tpr", None, "–"),
         ("ranking_pairs", "major_error", True, "yes"),
-        ("rates", "dataset", "__macro__", "mean over datasets"),
+        ("rates", "dataset", "__macro__", "mean over data sets"),
     ],
 )
 def test_figures_are_printed_with_their_unit(audit: str, key: str, value: Any, shown: str) -> None:
@@ -529,7 +529,7 @@ def test_a_mean_over_one_dataset_is_not_shown_beside_it(tmp_path: Path) -> None:
     document = build_report_document(results, tmp_path)
     (section,) = [section for section in document.sections if section.id == "rates"]
     assert [line[0].text for line in section.tables[0].rows] == ["d"]
-    assert "mean over datasets" not in " ".join(document.summary_paragraphs)
+    assert "mean over data sets" not in " ".join(document.summary_paragraphs)
 
 
 def test_means_over_calibrations_stand_in_the_report(tmp_path: Path) -> None:

@@ -477,7 +477,7 @@ def test_a_finding_on_a_data_set_that_a_run_lacks_is_not_told_as_mended(tmp_path
     left = [row for row in found.findings if "d" in (row["dataset"], row.get("dataset_before"))]
     assert left
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "datasets  d: only before" in output
+    assert "data sets  d: only before" in output
     is_gone = any(row["change"] == "gone" for row in found.findings)
     assert ("one that is gone is not reported now, which does not show that it was mended" in output) == is_gone
 

@@ -53,15 +53,17 @@ def test_sentences_on_grades(judge: dict[str, float]) -> None:
     loose = {name: 1.96 / (len(part) / 5 - 3) ** 0.5 for name, part in parts.items()}
     surely = [name for name in rho if np.arctanh(rho[name]) + loose[name] < np.arctanh(0.2)]
     possibly = [name for name in rho if rho[name] < 0.2]
-    assert set(surely) <= set(re.findall(r"on (odd|even) Spearman", told.get("grade_order", ""))) <= set(possibly)
+    assert set(surely) <= set(re.findall(r"On (odd|even), Spearman", told.get("grade_order", ""))) <= set(possibly)
     if "grade_order" in told:
-        pattern = r"on 1 of 2 datasets: on (\w+) Spearman's ρ is (−?[\d.]+), significantly under 0.20"
+        pattern = r"on 1 of 2 data sets\. On (\w+), Spearman's ρ is (−?[\d.]+), significantly lower than 0.20"
         (found,) = re.findall(pattern, told["grade_order"])
         assert found[0] == min(rho, key=lambda name: rho[name])
         assert float(found[1].replace("−", "-")) == pytest.approx(rho[found[0]], abs=0.0051)
     assert ("grade_shift" in told) == (max(map(abs, moved.values())) > 0.4), (moved, told)  # of 4 steps 5 % is 0.2
     if "grade_shift" in told:
-        pattern = r"grades significantly (\w+) than people on 1 of 2 datasets: on (\w+) the mean difference is (\S+), "
+        pattern = (
+            r"significantly (\w+) grades than people on 1 of 2 data sets\. On (\w+), the mean difference is (\S+) "
+        )
         way, name, size = re.findall(pattern, told["grade_shift"])[0]
         assert (way, name) == ("higher" if moved["odd"] > 0 else "lower", "odd")
         assert float(size.replace("−", "-")) == pytest.approx(moved["odd"], abs=0.0051)
@@ -106,8 +108,8 @@ def read_judged(folder: Path, evaluator: str) -> pd.DataFrame:
 
 def check_figures_of_statement(statement: str, both: pd.DataFrame) -> int:
     """How many percentages of a finding on error rates, or on TPR and TNR, are those of these verdicts."""
-    of_all = r"On (\w+) it puts their (error rate) at ([\d.]+) % where the labels say ([\d.]+) %"
-    of_one = r"puts (\w+)'s error rate on (\w+) at ([\d.]+) %, the labels at ([\d.]+) %"
+    of_all = r"On (\w+) it puts the (rate) at ([\d.]+) %; by the labels it is ([\d.]+) %"
+    of_one = r"puts (\w+)'s error rate on (\w+) at ([\d.]+) %; by the labels it is ([\d.]+) %"
     for system, dataset, said, labelled in [
         *re.findall(of_one, statement),
         *((None, name, *rates) for name, _, *rates in re.findall(of_all, statement)),
@@ -117,10 +119,10 @@ def check_figures_of_statement(statement: str, both: pd.DataFrame) -> int:
         assert f"{100 * (1 - mine['label'].mean()):.1f}" == labelled
         return 2
     for high, kind, low, dataset in re.findall(
-        r"recognises ([\d.]+) % of (\w+) but only ([\d.]+) % of \w+ claims on (\w+)\.", statement
+        r"(?:passes|finds) ([\d.]+) % of the ([\w ]+) but \w+ only ([\d.]+) % of the [\w ]+ on (\w+)\.", statement
     ):
         mine = both[both["dataset"] == dataset]
-        better = float(kind == "attributable")
+        better = float(kind == "correct claims")
         rates = [float((mine[mine["label"] == one]["prediction"] == one).mean()) for one in (better, 1 - better)]
         assert [f"{100 * one:.1f}" for one in rates] == [high, low]
         return 2

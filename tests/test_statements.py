@@ -126,7 +126,7 @@ def read_value_again(value: StatementValue) -> str:
         has_interval = value.reading == "interval" and low is not None
         return f"{100 * found[0]:.1f} %" + (f" ({100 * low:.1f}–{100 * high:.1f})" if has_interval else "")
     assert value.reading == "name"
-    totals = {"__all__": f"all {value.key}s", "__macro__": "mean over datasets"}
+    totals = {"__all__": f"all {value.key}s", "__macro__": "mean over data sets"}
     return f"{found[0]:,}" if isinstance(found[0], int) else totals.get(str(found[0]), str(found[0]))
 
 
@@ -219,7 +219,7 @@ def test_the_report_tells_how_many_tests_were_made(tmp_path: Any) -> None:
     text = f"{len(told)} checks of this run made {sum(told.values()):,} tests."
     assert any(text in paragraph for paragraph in sections["provenance"].paragraphs)
     (table,) = sections["checks"].tables
-    assert [row[3].text for row in table.rows if row[0].text == "Error rates of systems that are off"] == [
+    assert [row[3].text for row in table.rows if row[0].text == "Predicted error rates that are wrong"] == [
         str(told["bias"])
     ]
 

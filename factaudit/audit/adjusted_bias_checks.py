@@ -1,4 +1,4 @@
-"""What is said of error rates corrected by one system's labels: the check of the audit `adjusted_bias`."""
+"""Does a correction with one system's labels help the other systems' error rates? The check of `adjusted_bias`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from factaudit.stats.threshold_calibration import CORRECTION_METHODS
 #: The methods in words.
 _METHOD_PHRASES = {
     "adjusted_counts": "adjusted counts",
-    "zero_bias_threshold": "a zero-bias threshold",
-    "bacc_threshold": "a best-BAcc threshold",
+    "zero_bias_threshold": "a threshold without bias",
+    "bacc_threshold": "the threshold with the best BAcc",
 }
 
 
@@ -54,7 +54,7 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         best = max(helping or mine, key=lambda one: (-len(one.lacking), one.gain))
         rivals = [one for one in mine if len(one.lacking) == len(best.lacking)]
         is_best = len(rivals) > 1 and best.gain == max(one.gain for one in rivals)
-        which = ", the best of {methods:count method}" + " that correct as many rates" * (len(rivals) < len(mine)) + ","
+        which = " (the best of {methods:count method}" + " that correct as many rates" * (len(rivals) < len(mine)) + ")"
         is_shown = best in helping and best.keys in shown
         severity: Severity = "ok" if helping and not best.off_after else "warn"
         if severity == "ok" and not (is_shown and not best.untested_after and _is_each_bias_less_than_before(best)):
@@ -62,24 +62,26 @@ def _find_bias_left_after_calibration(audited_run: AuditedRun) -> Iterator[Findi
         # A method that corrects fewer rates, and so leaves fewer to find off, makes no better case.
         if not helping and all(one.off_after for one in rivals):
             severity = "fail"
-        text = "Calibrating {evaluator} on one system and correcting the others by " + _METHOD_PHRASES[best.method]
+        text = "Correcting {evaluator}'s error rates with the labels of one system, by " + _METHOD_PHRASES[best.method]
         text += which * is_best
-        text += " changes their mean |bias| from {before.bias:points} to {after.bias:points} points, at worst "
-        text += "{worst.bias:points}. "
+        text += (
+            ", changes the mean |bias| of the other systems from {before.bias:points} to {after.bias:points} points "
+        )
+        text += "(at worst {worst.bias:points}). "
         if best.tested_after:
             text += ("{off:count}" if best.off_after else "None") + " of {tested:count corrected rate} {are}"
-            text += " significantly off"
-            text += "; {untested:count} more could not be tested (too few documents)" * bool(best.untested_after)
+            text += " still significantly wrong"
+            text += "; {untested:count} more have too few documents for a test" * bool(best.untested_after)
         else:
-            text += "The {after:count corrected rate} could not be tested (too few documents)"
+            text += "The {after:count corrected rate} have too few documents for a test"
         text += "; {lacking:count} more cannot be corrected." if best.lacking else "."
         if is_shown:
-            text += " The gain is significant."
+            text += " The improvement is significant."
         else:
-            text += " It is not shown to help: do" if severity == "warn" else " Do"
-            text += " not count on a correction from one system."
+            text += " It is not shown to help, so do" if severity == "warn" else " Do"
+            text += " not rely on a correction with one system's labels."
         if severity == "ok" and not all(is_significantly_within(row, "bias", most) for row in best.after):
-            text += " Whether all are then within {most:limit} points is not known."
+            text += " It is not known whether every corrected rate is within {most:limit} points."
         said = make_statement(
             text,
             evaluator=evaluator,
@@ -125,12 +127,12 @@ def _select_adjusted_biases_to_test(audited_run: AuditedRun) -> tuple[list[Row],
 
 def _explain_untested_adjusted_biases(audited_run: AuditedRun) -> str:
     if explain_too_few_documents_for_bias_test(audited_run):
-        return "no evaluator could be found off"
+        return "no evaluator's error rates could be tested"
     biases = list_quantification_bias_rows(audited_run)
     if not biases or any(least_bias_p_value(row) == 0 for row in biases):
         return ""
     rows, to_test = _select_adjusted_biases_to_test(audited_run)
-    return "the systems have too few documents for tests of corrected rates" if rows and not to_test else ""
+    return "the systems have too few documents to test corrected rates" if rows and not to_test else ""
 
 
 def _is_each_bias_less_than_before(comparison: AdjustedBiasComparison) -> bool:
@@ -210,8 +212,8 @@ def _get_tested_rate_key(row: Row) -> tuple[str, ...]:
 
 ADJUSTED_BIAS_CHECK = Check(
     "adjustment",
-    "What a calibration does to the other systems",
-    "systems whose error rates are still significantly wrong after a calibration on another system",
+    "What a correction with one system does to the others",
+    "error rates are still significantly wrong after a correction with the labels of another system",
     _find_bias_left_after_calibration,
     {
         f"{method}_{what}": Column(f"{method.replace('_', ' ')}: {'rates' if what == 'systems' else what}", "count")
@@ -221,7 +223,7 @@ ADJUSTED_BIAS_CHECK = Check(
     null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the others",
     controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one, of few "
     "clusters those that could be significant (Tarone 1990); of a lower mean |bias|, over all evaluators and methods "
-    "(a jackknife over systems[, within datasets])",
+    "(a jackknife over systems[, within data sets])",
     figure="bias",
     gravity=lambda evidence: sum(n for key, n in evidence.items() if key.endswith("_off")),
     lacks=_explain_untested_adjusted_biases,

@@ -169,7 +169,9 @@ def _build_adjustment_rows(
     reason = [f"{name}: {reason}" for name, reason in zip(system_names, refusal_reasons, strict=True) if reason]
     if len(system_names) < 2:
         reason.append(
-            f"{format_count(len(system_names), 'system')}: one to calibrate on and another to correct are needed"
+            f"there is {format_count(len(system_names), 'system')}, but two are needed: one whose labels are used "
+            f"and one to "
+            "correct"
         )
     if len(made):
         reason.append("a mean over calibrations has no threshold of its own")
@@ -209,9 +211,9 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
         best, least = max(of, key=lambda name: of[name]), min(of, key=lambda name: of[name])
         text = "{row.calibration_system} ({row.calibration_errors:number})"
         listed = [make_statement(text, row=by_system[name]) for name in sorted(few[worst], key=lambda name: of[name])]
-        advice = make_statement("Label more first")
+        advice = make_statement("Label more claims before you correct rates with one system")
         if best not in few[worst]:
-            text = "{row.calibration_system} has most ({row.calibration_errors:number})"
+            text = "{row.calibration_system} has the most ({row.calibration_errors:number})"
             advice = make_statement(text, row=by_system[best])
         yield Finding(
             "warn" if best not in few[worst] else "fail",
@@ -220,8 +222,8 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
             make_statement(
                 "On {worst}, {few:count} of {of:count} systems "
                 + ("has" if len(few[worst]) == 1 else "have")
-                + " fewer than {limit:errors} labelled errors ({listed}): a calibration on one rests on no "
-                "more. {advice}." + " There are such systems{where}." * (len(errors) > 1),
+                + " fewer than {limit:errors} labelled errors: {listed}. These are too few to correct the rates of "
+                "other systems with. {advice}." + " There are such systems{where}." * (len(errors) > 1),
                 few=few[worst],
                 of=list(of),
                 worst=worst,
@@ -238,7 +240,7 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
             None,
             None,
             make_statement(
-                "Each system has at least {limit:errors} labelled errors to calibrate on, of all its labels.",
+                "Each system has at least {limit:errors} labelled errors, enough to correct the rates of others with.",
                 limit=MIN_CALIBRATION_ERRORS,
             ),
             {"n_errors": min(min(of.values()) for of in errors.values())},
@@ -332,18 +334,18 @@ AUDIT = Audit(
     name="adjustment",
     after="chunking_rates",
     title="Correcting error rates with one system's labels",
-    question="Can one labelled system mend the predicted error rates of the others?",
+    question="Can the labels of one system correct the predicted error rates of the others?",
     source="VC §5, A.7",
     formula="Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where FNR "
     "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
     "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
     "mean over calibration systems, and the worst of all.",
-    text="All labels of one system calibrate the evaluator; the others' predicted error rates are corrected (VC §5). A "
-    "method's means leave out the calibrations that it cannot use; “no adjustment” has all. To compare a method with "
-    "it, read “change”, which is over the same calibrations.",
-    remedy="No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
-    "labels of its own (`factaudit estimate`). Whether the evaluator judges all systems alike, as a correction "
-    "supposes, says `covariates: {columns: [system]}`.",
+    text="The labels of one system are used to correct the predicted error rates of the others (VC §5). A method "
+    "cannot use every system; its means are over those that it can use. To compare a method with “no adjustment”, "
+    "read “change”, which is over the same systems.",
+    remedy="If no method leaves less bias than `none`, do not correct rates with the labels of one system. Estimate "
+    "the rate of each system from labels of its own (`factaudit estimate`). A correction assumes that the evaluator "
+    "judges all systems alike; `covariates: {columns: [system]}` tests this.",
     columns=_COLUMNS,
     options=CALIBRATION_OPTIONS,
     compute=compute_adjustment_effect,
@@ -351,7 +353,7 @@ AUDIT = Audit(
     readable=select_adjustment_means_over_calibrations,
     plots=(
         DotPlotSpec(
-            what="|Bias| of the systems that did not calibrate, by method: mean (filled) and worst (hollow)",
+            what="|Bias| of the other systems after a correction, by method: mean (filled) and worst (hollow)",
             keys=("mean_abs_bias",),
             hollow_key="worst_abs_bias",
             panels="evaluator",
@@ -362,8 +364,9 @@ AUDIT = Audit(
     checks=(
         Check(
             "calibration",
-            "Calibration on too few errors",
-            f"systems with fewer than {MIN_CALIBRATION_ERRORS} labelled errors: too few to calibrate on",
+            "Too few labelled errors to correct rates with",
+            f"a system has fewer than {MIN_CALIBRATION_ERRORS} labelled errors, too few to correct the rates of "
+            f"others with",
             _find_adjustment_with_few_errors,
         ),
     ),

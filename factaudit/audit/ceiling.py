@@ -146,22 +146,26 @@ def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
         one = rows[0]
         if one["ceiling"] is None:
             continue
-        told = "On {one.dataset} one annotator agrees with the others to a BAcc of {one.ceiling:percent}, the ceiling"
+        told = (
+            "On {one.dataset}, one annotator reaches a BAcc of {one.ceiling:percent} against the others, which is the "
+        )
+        told += "ceiling for evaluators"
         beyond = [row["evaluator"] for row in better if row["dataset"] == dataset]
         if beyond:
             agree = "agrees" if len(beyond) == 1 else "agree"
-            told += f" ({{beyond}} significantly {agree} with them more than that)"
+            told += f" ({{beyond}} significantly {agree} with them more than an annotator does)"
         sure = one in low
         if sure or (one["ceiling"] < asked and can_warn_without_intervals(every, "ceiling")):
             severity: Severity = "fail" if sure else "warn"
             told += (
-                f": {'significantly ' if sure else ''}less than the {{asked:limit}} % that are required of an "
-                "evaluator. Beyond the ceiling a higher BAcc is no sign of a better evaluator: get labels that people "
-                "agree on."
+                f". This is {'significantly ' if sure else ''}less than the {{asked:limit}} % that an evaluator must "
+                "reach. Above the ceiling, a higher BAcc does not mean a better evaluator: get labels that "
+                "people agree "
+                "on."
             )
         elif is_significantly_above(one, "ceiling", asked):
             severity = "ok"
-            told += ": significantly above the {asked:limit} % that are required of an evaluator."
+            told += ". This is significantly more than the {asked:limit} % that an evaluator must reach."
         else:
             continue
         statement = make_statement(told, one=one, asked=asked, beyond=format_first_finding_names(beyond))
@@ -178,8 +182,9 @@ AUDIT = Audit(
     "evaluator's against the same majorities; room = ceiling − BAcc, paired.",
     text="Where annotators disagree, an evaluator can be right and be counted wrong: beyond the ceiling a higher BAcc "
     "says nothing.",
-    remedy="A low ceiling: mend the guideline or ask more annotators before you compare evaluators; near the ceiling a "
-    "better BAcc means nothing.",
+    remedy="If the ceiling is low, improve the guideline or ask more annotators before you compare evaluators. "
+    "Near the "
+    "ceiling, a higher BAcc means nothing.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "n_claims": Column("claims", "count", "claims with two judgements or more"),
@@ -204,10 +209,10 @@ AUDIT = Audit(
         Check(
             "ceiling",
             "How far annotators agree",
-            "an annotator's BAcc against the others is below what an evaluator must reach",
+            "annotators agree with each other less than an evaluator must agree with them",
             _find_low_annotator_ceiling,
-            null="an annotator's BAcc against the others is what an evaluator must reach, on every dataset",
-            controls="Holm over all evaluators' room[ on all datasets, and over the ceilings of all datasets]",
+            null="annotators agree with each other as much as an evaluator must agree with them, on every data set",
+            controls="Holm over all evaluators' room[ on all data sets, and over the ceilings of all data sets]",
             figure="ceiling",
             gravity=lambda evidence: -evidence["ceiling"],
         ),

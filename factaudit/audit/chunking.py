@@ -347,11 +347,12 @@ AUDITS = (
             Check(
                 "chunking",
                 "Claims that chunks cannot support",
-                "chunks turn claims to 0 that no one chunk has the words of",
+                "chunks make an evaluator flag claims whose words are spread over several chunks",
                 lambda audited_run: find_chunking_flips(audited_run, audited_run.rows("chunking_rates")),
                 {"flip_1_to_0_of_others": Column("flips 1 → 0 of others", "percent")},
-                null="chunks turn no more of the claims to 0 that no one chunk has the words of than of the others",
-                controls="Bonferroni over all pairs of an evaluator and its chunks[ on all datasets]",
+                null="chunks make an evaluator flag no more of the claims whose words are spread over several "
+                "chunks than of the others",
+                controls="Bonferroni over all pairs of an evaluator and its chunks[ on all data sets]",
                 figure="flip_1_to_0",
             ),
         ),

@@ -1,4 +1,4 @@
-"""What the findings on chunks say: whether chunks turn claims to 0 that no one chunk supports, and whether it harms."""
+"""Do chunks make an evaluator flag claims that no single chunk supports, and does that do harm?"""
 
 from __future__ import annotations
 
@@ -59,18 +59,19 @@ def find_chunking_flips(audited_run: AuditedRun, chunked_rates: Sequence[Row]) -
         if cut and uncut:
             has_interval = cut.get("bacc_change_high") is not None
             is_fault = cut["bacc_change_high"] < 0 if has_interval else cut["bacc"] < uncut["bacc"]
-            advice = " Its balanced accuracy there is {cut.bacc:percent} with chunks, {uncut.bacc:percent} without"
+            advice = " Its balanced accuracy there is {cut.bacc:percent} with chunks and {uncut.bacc:percent} without"
             is_lower = has_interval and not is_fault and cut["bacc"] < uncut["bacc"]
-            advice += ": no significant fall." if is_lower else "." if is_fault else ": the labels show no harm."
-        advice += " Give it whole documents, or larger chunks." * is_fault
+            advice += ", not significantly lower." if is_lower else "." if is_fault else ", so the labels show no harm."
+        advice += " Give it whole documents or larger chunks." * is_fault
         yield Finding(
             "fail" if sure and is_fault else "warn",
             evaluator,
             dataset,
             make_statement(
-                "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}. "
-                f"On {{split.dataset}} chunks of {size} turn {{split.flip_1_to_0:percent}} of "
-                f"{{split.n:number}} from attributable to unattributable, against {others} of the others.{advice}",
+                "Chunks make {split.evaluator} flag more of the claims whose words are spread over several "
+                "chunks{where}. "
+                f"On {{split.dataset}}, chunks of {size} turn {{split.flip_1_to_0:percent}} of these "
+                f"{{split.n:number claim}} from attributable to unattributable, and {others} of the others.{advice}",
                 split=split,
                 cut=cut,
                 uncut=uncut,

@@ -163,8 +163,8 @@ def _find_citation_recall_without_empty_responses(audited_run: AuditedRun) -> It
         if row["recall"] is None or row.get("n_empty", 0) < max(1, MANY_EMPTY_SHARE * total):
             continue
         said = make_statement(
-            "The citation recall of {name} ({row.recall:percent}) leaves out {row.n_empty:number} of "
-            "{row.n_all:number} responses that are empty, as ALCE does: with them it is {row.recall_all:percent}.",
+            "The citation recall of {name} is {row.recall:percent} without {row.n_empty:number} of {row.n_all:number} "
+            "responses that are empty, as ALCE computes it. With them it is {row.recall_all:percent}.",
             name=row["system"] or "the system",
             row=row | {"n_all": total},
         )
@@ -210,7 +210,7 @@ AUDIT = Audit(
     checks=(
         Check(
             "empty_outputs",
-            "Recall without empty outputs",
+            "Citation recall without empty responses",
             f"at least {100 * MANY_EMPTY_SHARE:.0f} % of the responses are empty, and left out of citation recall",
             _find_citation_recall_without_empty_responses,
         ),

@@ -157,18 +157,19 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
     where = format_how_many_datasets([row for row in mine if row in sure], rows)
     has_several_datasets = len({row["dataset"] for row in rows}) > 1
-    alike = "like mean BAcc" if has_several_datasets else "like BAcc"
+    alike = "about the same mean BAcc" if has_several_datasets else "about the same BAcc"
+    either, both = ("flags", "flag") if worst["class"] == "unattributable" else ("passes", "pass")
     yield Finding(
         "fail" if sure else "warn",
         pair,
         worst["dataset"],
         make_statement(
-            f"{{worst.evaluator_a}} and {{worst.evaluator_b}} have {alike} but share only {{worst.iou:percent}} of the "
-            "claims that either finds {worst.class} on {worst.dataset}{unsure}"
-            + ", significantly less than half{where}" * bool(where)
-            + ". One cannot stand in for the other: look at claims, not only at rates."
-            + f" This holds significantly for {{pairs:count}} of {{like:count}} pairs of {alike}"
-            f"{', each on some dataset' * has_several_datasets}." * (bool(sure) and len(like) > 1),
+            f"{{worst.evaluator_a}} and {{worst.evaluator_b}} have {alike}, but of the claims that either {either} on "
+            f"{{worst.dataset}}, both {both} only {{worst.iou:percent}}{{unsure}}"
+            + ". This is significantly less than half{where}" * bool(where)
+            + ". One cannot replace the other."
+            + f" The same is significant for {{pairs:count}} of {{like:count}} pairs with {alike}"
+            f"{', each on at least one data set' * has_several_datasets}." * (bool(sure) and len(like) > 1),
             worst=worst,
             unsure="" if sure else f" ({explain_undecided_decision_limit(worst, 'iou')})",
             where=where,
@@ -231,7 +232,7 @@ AUDIT = Audit(
             {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
             claims="disagree",
             null="evaluators of like BAcc share at least half of the claims that either puts in a class",
-            controls="Holm over both classes and all pairs of like BAcc[ on all datasets]",
+            controls="Holm over both classes and all pairs with about the same BAcc[ on all data sets]",
             lacks=explain_absence_of_evaluators_of_like_accuracy,
             figure="iou",
         ),

@@ -232,8 +232,8 @@ def _find_associations(audited_run: AuditedRun) -> Iterator[Finding]:
         text = "{row.evaluator} is right on {row.right:percent} of the {class_name} claims whose {row.covariate} is "
         text += "“{row.value}” on {row.task}, significantly {how} than on the others ({row.difference:signed} points)."
         if worst["value"] == SLOPE:
-            text = "How often {row.evaluator} is right on {class_name} claims significantly {how} with their "
-            text += "{row.covariate} on {row.task}: by {row.difference:signed} points {row.per}."
+            text = "On {row.task}, the share of {class_name} claims on which {row.evaluator} is right {how} "
+            text += "significantly with their {row.covariate}: by {row.difference:signed} points {row.per}."
         words = {True: ("rises", "more often"), False: ("falls", "less often")}[worst["difference"] > 0]
         said = make_statement(
             text,
@@ -311,10 +311,10 @@ AUDIT = Audit(
     checks=(
         Check(
             "covariate",
-            "Being right depends on something",
-            "TPR or TNR differs with something that is known of claims",
+            "Accuracy that depends on something else",
+            "TPR or TNR depends on another property of the claims",
             _find_associations,
-            null="TPR and TNR are the same whatever is known of claims",
+            null="TPR and TNR do not depend on any other property of the claims",
             controls="Holm over all covariates, tasks, rates and evaluators",
             figure="difference",
         ),

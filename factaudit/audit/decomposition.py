@@ -191,7 +191,7 @@ def _build_decomposition_score_figures(
 
 _FAULT_TEXTS = {
     "invented": "are not in the text of their responses",
-    "leaked": "are from the demonstrations of the prompt",
+    "leaked": "come from the examples in the prompt",
     "repeated": "repeat other facts of their responses",
 }
 
@@ -215,7 +215,7 @@ def list_decomposition_advice(audited_run: AuditedRun) -> Iterator[tuple[str, St
     for row in {id(row): row for row, _ in told}.values():
         said = join_statements([state_decomposition_fault(row, fault) for one, fault in told if one is row], "; ", ".")
         if (row["invented"] or 0) > MOST_FACTS_SHARE:
-            text = "the scores: most facts are not in the text. {said}"
+            text = "the scores, because most facts are not in the texts. {said}"
             yield "Avoid", make_statement(text, said=said)
         else:
             yield "Beware", said
@@ -247,7 +247,9 @@ def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
         if row["coverage"] is None or row["coverage"] >= MIN_COVERAGE:
             continue
         said = make_statement(
-            "The facts of {name} have {row.coverage:percent} of the content words of its responses.",
+            "The facts of {name} contain only {row.coverage:percent} of the content words of the responses, so "
+            "much of the "
+            "text is not checked.",
             name=row["system"] if row["system"] not in (None, ALL_TOGETHER) else "all systems",
             row=row,
         )
@@ -320,16 +322,17 @@ AUDITS = (
         checks=(
             Check(
                 "faulty_facts",
-                "Facts that are not of the text",
-                "more than 10 % of facts are not in the text, 2 % are from demonstrations or 20 % repeat others",
+                "Facts that are not in the text",
+                "more than 10 % of the facts are not in the text, 2 % come from examples in the prompt, or 20 % "
+                "repeat other facts",
                 _find_faulty_decomposed_facts,
                 figure="invented",
                 gravity=lambda evidence: max(evidence.get(fault) or 0.0 for fault in MAX_FAULTY_SHARES),
             ),
             Check(
                 "uncovered_text",
-                "Text that no fact says",
-                "facts have less than 70 % of the content words of the text",
+                "Text that no fact covers",
+                "the facts contain less than 70 % of the content words of the text",
                 _find_text_uncovered_by_facts,
                 figure="coverage",
                 gravity=lambda evidence: -evidence["coverage"],

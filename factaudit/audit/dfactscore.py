@@ -183,30 +183,34 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
-        of_others = f"{merged} responses say of one person what is true of another of the name{{others}}"
+        of_others = (
+            f"{merged} responses say about one person what is true of another person with the same name{{others}}"
+        )
         others = state_shares_merged_by_other_groups(audited_run, row)
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
         if row["merged_floor"] is None:
             severity = "warn"
             said = (
-                f"{scores} By the verifier and these groups of facts, {of_others}; how often it errs is not measured. "
-                "Judge cells that are known to be false (decoys) before you rely on it."
+                f"{scores} By the verifier and these groups of facts, {of_others}. It is not known how often the "
+                f"verifier "
+                "is wrong: let it judge facts that are known to be false (decoys) before you rely on this."
             )
         elif row in merging:
-            noise, alone = " ({row.merged_floor:percent} would seem to by the verifier's errors alone)", ""
+            noise, alone = " ({row.merged_floor:percent} would seem to only because the verifier makes mistakes)", ""
             if not row["merged_floor"]:
                 noise = ""
                 alone = (
-                    "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on that "
-                    "person's page. "
+                    "Of {row.n_false:number fact} known to be false of a person, the verifier found none supported by "
+                    "that person's page. "
                 ) * bool(row["n_false"])
             said = f"{scores} {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
         else:
             severity = "ok"
             said = (
-                f"{scores} By the verifier and these groups of facts, {of_others}, but its errors alone would make "
-                "{row.merged_floor:percent} seem to: that it merges people is not shown."
+                f"{scores} By the verifier and these groups of facts, {of_others}. But "
+                f"{{row.merged_floor:percent}} would "
+                "seem to only because the verifier makes mistakes, so it is not shown that the system merges people."
             )
         evidence = {key: value for key, value in evidence.items() if value is not None or not key.startswith("merged")}
         said = make_statement(said, name=name, row=row, others=others)
@@ -324,8 +328,8 @@ def _list_advice_on_errors_true_of_others(
     mine = [row for row in rates if row["evaluator"] == "FActScore"]
     passed = [row | {"n_passed": round((1 - row["tnr"]) * row["n_unattributable"])} for row in mine]
     if any(row["n_passed"] for row in passed):
-        text = "{passed.n_passed:number} of {passed.n_unattributable:number error} are true of somebody of the name, "
-        text += "though not of the person told of: FActScore counts them as supported."
+        text = "{passed.n_passed:number} of {passed.n_unattributable:number error} are true of another person with the "
+        text += "same name. FActScore counts them as supported."
         yield "Beware", make_statement(text, passed=passed)
 
 

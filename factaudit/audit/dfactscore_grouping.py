@@ -30,7 +30,7 @@ def state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> St
             text = "{name} {one.n_merged:number} of {one.n_decided:number}"
             one = one | {"n_merged": round(one["share_merged"] * n_decided), "n_decided": n_decided}
         listed.append(make_statement(text, name=one["grouper"].removeprefix("group_"), one=one))
-    return make_statement(" (by other groups of facts: {all})", all=join_statements(listed, ", ")) if listed else ""
+    return make_statement(" (with other groups of facts: {all})", all=join_statements(listed, ", ")) if listed else ""
 
 
 AUDIT = Audit(

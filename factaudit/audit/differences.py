@@ -89,7 +89,7 @@ def _average_evaluator_differences(evaluator_pair: Row, figure: str, dataset_row
     why = explain_undefined_dataset_means(dataset_rows, ["difference"])
     if "p_permutation" in dataset_rows[0]:
         row["p_permutation"] = None
-        why.append("the permutation test is for one dataset")
+        why.append("the permutation test is for one data set")
     return row | {"reason": join_reasons(why)}
 
 

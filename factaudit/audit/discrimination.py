@@ -231,8 +231,8 @@ def _average_dataset_discrimination(evaluator: str, dataset_rows: Sequence[Row])
     row |= average_dataset_rows(dataset_rows, AVERAGED_FIGURES, ("n", "n_unscored", "n_datasets"))
     shares = [one["error_rate"] for one in dataset_rows if one["error_rate"] is not None]
     row |= {"error_rate": sum(shares) / len(shares) if shares else None, "tuned": None, "tuned_threshold": None}
-    why = [*explain_undefined_dataset_means(dataset_rows, AVERAGED_FIGURES), "each dataset has a threshold of its own"]
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "a dataset has none")])}
+    why = [*explain_undefined_dataset_means(dataset_rows, AVERAGED_FIGURES), "each data set has a threshold of its own"]
+    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "a data set has none")])}
 
 
 def _explain_discrimination_row(judgements: Judgements, scored_rows: np.ndarray, row: Row) -> str | None:
@@ -282,9 +282,9 @@ def _list_threshold_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -
     ]
     if rows:
         row = max(rows, key=lambda each: each["tuned_bacc"] - best[each["dataset"]]["bacc"])
-        text = "with a tuned threshold {row.evaluator} has a balanced accuracy of {row.tuned_bacc:percent} on "
-        text += "{row.dataset} ({best.evaluator}: {best.bacc:percent} as it is"
-        text += ", {best.tuned_bacc:percent} tuned" * (best[row["dataset"]].get("tuned_bacc") is not None) + ")."
+        text = "With a tuned threshold, {row.evaluator} has a balanced accuracy of {row.tuned_bacc:percent} on "
+        text += "{row.dataset}; {best.evaluator} has {best.bacc:percent} as it is"
+        text += " and {best.tuned_bacc:percent} tuned" * (best[row["dataset"]].get("tuned_bacc") is not None) + "."
         yield "Beware", make_statement(text, row=row, best=best[row["dataset"]])
 
 
@@ -295,10 +295,10 @@ def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[F
     for _, sure, rows in group_significant_rows_by_evaluator(every, better):
         worst = max(sure, key=lambda row: row["tuned_bacc"] - row["bacc"])
         said = make_statement(
-            "Another threshold would raise the BAcc of {worst.evaluator} significantly{where}: on {worst.dataset} "
-            "from {worst.bacc:percent} to {worst.tuned_bacc:percent} on documents that did not tune it (TPR "
-            "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). The threshold that all tuning documents "
-            "choose is {worst.tuned_threshold:threshold}: check it on labels of your own.",
+            "Another threshold would make {worst.evaluator} significantly more accurate{where}. On {worst.dataset} it "
+            "would raise BAcc from {worst.bacc:percent} to {worst.tuned_bacc:percent} (TPR {worst.tuned_tpr:percent}, "
+            "TNR {worst.tuned_tnr:percent}), measured on documents that did not tune it. The threshold tuned on all "
+            "documents is {worst.tuned_threshold:threshold}. Check it on your own labels.",
             worst=worst,
             where=format_how_many_datasets(sure, rows),
         )
@@ -363,7 +363,7 @@ AUDIT = Audit(
             "a threshold tuned on other documents makes a significantly better BAcc than the evaluator's own",
             _find_wrong_discrimination_thresholds,
             null="no threshold has a better BAcc on other documents than the evaluator's own",
-            controls="Holm over all evaluators[ on all datasets]",
+            controls="Holm over all evaluators[ on all data sets]",
             figure="tuned_bacc",
             gravity=lambda evidence: evidence["tuned_bacc"] - evidence["bacc"],
         ),

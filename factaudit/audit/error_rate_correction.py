@@ -71,7 +71,7 @@ def correct_system_error_rates(
                     rows += [row | found for found in _correct_error_rates_by_each_method(case, dataset, intervals)]
     if not rows:
         raise UsageError(
-            f"nothing to correct: {calibration_system!r} shares no dataset with another system ({', '.join(levels)})"
+            f"nothing to correct: {calibration_system!r} shares no data set with another system ({', '.join(levels)})"
         )
     return rows
 

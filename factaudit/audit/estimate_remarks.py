@@ -1,4 +1,4 @@
-"""What the report says of how rates were estimated: the labels, the method to quote and why, the intervals."""
+"""How were error rates estimated, which method should be quoted, and why? The sentences of the report about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
 #: How many labels the estimates rest on. A response may be labelled that was not drawn whole: it has none to use.
-USED_LABELS, NO_USABLE_LABEL = "{row.n_labels:number label}", "no label that can be used"
+USED_LABELS, NO_USABLE_LABEL = "{row.n_labels:number label}", "no usable label"
 
 
 def list_estimation_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
@@ -29,24 +29,26 @@ def format_estimate_advice(row: Row, earlier_reasons: Sequence[str]) -> str:
 def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
     """What is estimated, which method to quote and why, and what the labels achieve."""
     noun = "response" if row["level"] == "response" else "claim"
-    of = f"these {noun}s" if row["target"] == "corpus" else "the population that their documents come from"
-    used = "; main evaluator: {row.main}" + ", with {row.covariates}" * bool(row["covariates"])
+    of = f"about these {noun}s" if row["target"] == "corpus" else "about the population that their documents come from"
+    used = " They use the scores of {row.main}" + " and of {row.covariates}" * bool(row["covariates"]) + "."
     systems = "{row.n_systems:number system} and " * bool(row["n_systems"])
+    labels = USED_LABELS if row["n_labels"] else NO_USABLE_LABEL
+    verb = "are" if (row["n_labels"] or 1) > 1 else "is"
     told = [
         make_statement(
-            f"{{row.dataset}}, {{row.level}} level: {USED_LABELS if row['n_labels'] else NO_USABLE_LABEL} for "
-            f"{systems}{{row.n:number {noun}}}; rates are of {{of}}{used}.",
+            f"{{row.dataset}}, {{row.level}} level: there {verb} {labels} for "
+            f"{systems}{{row.n:number {noun}}}. Rates are {{of}}.{used}",
             row=row,
             of=of,
         ),
         make_statement("{why}.", why=why[0].upper() + why[1:]),
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
-        text = "By the hierarchical model, the lowest error rate, whichever system has it, is {row.headroom:interval}, "
+        text = "By the hierarchical model, the lowest error rate of any system is {row.headroom:interval} and the "
         # Another system may be best in more of the draws: the table of ranks says so.
-        text += "the highest {row.highest:interval}. {row.best_system} has the lowest estimate by it: "
-        text += "{row.best_rate:interval}; its "
-        told.append(make_statement(text + "interval allows for the choice.", row=row))
+        text += "highest is {row.highest:interval}. {row.best_system} has the lowest estimate: "
+        text += "{row.best_rate:interval}. This interval allows for choosing the lowest of several."
+        told.append(make_statement(text, row=row))
     told += _state_estimate_interval_widths(row)
     if row["reason"]:
         told.append(make_statement("Note: {row.reason}.", row=row))
@@ -56,7 +58,7 @@ def _state_estimation_methods_and_labels(row: Row, why: str) -> Statement:
 def _state_estimate_interval_widths(row: Row) -> Iterator[Statement]:
     """What scores narrow, and what pooling of systems and the prior do: with shuffled scores these are left."""
     if row["width"] is not None and row.get("width_shuffled") is not None:  # of old folders it is not known
-        text = "Hierarchical intervals are {row.width:points} points wide on average; with useless (shuffled) scores "
-        text += "{row.width_shuffled:points}, by these labels alone {row.width_labels:points}. "
-        text += "Four times as many labels about halve them."
+        text = "The intervals of the hierarchical model are {row.width:points} points wide on average. With useless "
+        text += "(shuffled) scores they would be {row.width_shuffled:points} points wide, and from the labels alone "
+        text += "{row.width_labels:points} points. Four times as many labels make them about half as wide."
         yield make_statement(text, row=row)

@@ -197,8 +197,9 @@ def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
     for evaluator, mine, rows in group_significant_rows_by_evaluator(every, unrelated):
         worst = min(mine, key=lambda row: row["rho"])
         statement = make_statement(
-            "The {worst.measure}s of {evaluator} hardly follow people's grades{where}: on {worst.dataset} Spearman's ρ "
-            "is {worst.rho:hundredths}, significantly under {limit:hundredths}. Order nothing by them.",
+            "The {worst.measure}s of {evaluator} hardly follow human grades{where}. On {worst.dataset}, "
+            "Spearman's ρ is "
+            "{worst.rho:hundredths}, significantly lower than {limit:hundredths}. Do not rank anything by them.",
             evaluator=evaluator,
             where=format_how_many_datasets(mine, rows),
             worst=worst,
@@ -218,9 +219,9 @@ def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]
     for evaluator, mine, rows in group_significant_rows_by_evaluator(every, shifted):
         worst = max(mine, key=lambda row: abs(row["difference"]))
         statement = make_statement(
-            f"{{evaluator}} grades significantly {'higher' if worst['difference'] > 0 else 'lower'} than people"
-            "{where}: on {worst.dataset} the mean difference is {worst.difference:hundredths}, on a scale from "
-            "{worst.lowest:threshold} to {worst.highest:threshold}. Do not report its mean grade as people's.",
+            f"{{evaluator}} gives significantly {'higher' if worst['difference'] > 0 else 'lower'} grades than people"
+            "{where}. On {worst.dataset}, the mean difference is {worst.difference:hundredths} on a scale from "
+            "{worst.lowest:threshold} to {worst.highest:threshold}. Do not report its mean grade as a human grade.",
             evaluator=evaluator,
             where=format_how_many_datasets(mine, rows),
             worst=worst,
@@ -297,21 +298,21 @@ AUDITS = (
         checks=(
             Check(
                 "grade_order",
-                "Grades that do not follow people's",
-                "Spearman's ρ of an evaluator's grades with people's is under 0.2",
+                "Grades that do not follow human grades",
+                "Spearman's ρ between an evaluator's grades and human grades is below 0.2",
                 _find_low_grade_agreement,
-                null="ρ is 0.2 or more, on every dataset",
-                controls="Holm over all evaluators[ on all datasets]",
+                null="ρ is 0.2 or more, on every data set",
+                controls="Holm over all evaluators[ on all data sets]",
                 figure="rho",
                 gravity=lambda evidence: -evidence["rho"],
             ),
             Check(
                 "grade_shift",
-                "Grades that are higher or lower than people's",
-                "an evaluator's mean grade is off people's by more than 5 % of the scale",
+                "Grades that are higher or lower than human grades",
+                "an evaluator's mean grade differs from the human mean by more than 5 % of the scale",
                 _find_shifted_evaluator_grades,
-                null="mean grades are off by at most 5 % of the scale, on every dataset",
-                controls="Holm over all evaluators[ on all datasets]",
+                null="mean grades differ by at most 5 % of the scale, on every data set",
+                controls="Holm over all evaluators[ on all data sets]",
                 figure="difference",
             ),
         ),

@@ -243,10 +243,11 @@ def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
         of = "" if worst["group"] == ALL_TOGETHER else " among {worst.group} systems"
         whose = ", for {groups} systems" if groups else ""
         said = make_statement(
-            f"{{worst.evaluator}} significantly misjudges the headroom{{where}}{whose}: on {{worst.dataset}}{of} "
-            "the least error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
+            f"{{worst.evaluator}} is significantly wrong about the headroom{{where}}{whose}. On "
+            f"{{worst.dataset}}{of} the "
+            "lowest error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
             f"predictions{' for the labelled claims' * bool(worst.get('n_unlabelled'))}"
-            f"{'' if is_far else ', not significantly over {most:limit} points apart'}.",
+            f"{'' if is_far else '; they are not significantly more than {most:limit} points apart'}.",
             worst=worst,
             most=max_bias,
             where=format_how_many_datasets(sure, mine),
@@ -311,7 +312,7 @@ AUDIT = Audit(
             _find_biased_headroom,
             {"n_off": Column("off", "count")},
             null="the least error rate is the same by the labels and by the predictions, in every group of systems",
-            controls="Holm over all groups and evaluators[ on all datasets]",
+            controls="Holm over all groups and evaluators[ on all data sets]",
             figure="bias",
         ),
     ),

@@ -76,7 +76,7 @@ def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
     for one in run.about.get("graded_labels") or []:
         if one["rule"] is not None and len(one["words"]) <= _MAX_LISTED_GRADES:
             read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["words"]]
-            text = "{dataset}: people's grades were read as labels, {read}; " + _LABEL_RULE_PHRASES[one["rule"]] + "."
+            text = "{dataset}: human grades were read as labels: {read}. " + _LABEL_RULE_PHRASES[one["rule"]] + "."
             yield make_statement(text, dataset=one["dataset"], read=join_statements(read, ", "))
         for label in (0, 1, None):
             rows = [row for row in one["counts"] if row["label"] == label]
@@ -85,8 +85,8 @@ def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
             if len(rows) < 2 or not given:
                 continue
             text = "Of {rows.n:number claim} " + ("without a label" if label is None else f"with label {label}")
-            text += " most annotators gave {given}"
-            text += "; {split.n:number claim} of them without a grade of most." if split else "."
+            text += ", most annotators gave {given}"
+            text += "; for {split.n:number claim} no grade has a majority." if split else "."
             names = [make_statement("{row.grade} ({row.n:number})", row=row) for row in given]
             yield make_statement(text, rows=rows, given=join_statements(names, ", "), split=split)
 
@@ -94,9 +94,9 @@ def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
 #: More grades than this are a scale of numbers, which no sentence lists.
 _MAX_LISTED_GRADES = 6
 _LABEL_RULE_PHRASES = {
-    "majority": "a claim's label is that of most annotators",
-    "any_unattributable": "one annotator's 0 makes a claim 0",
-    "all_attributable": "a claim is 1 where all annotators say 1",
+    "majority": "The label of a claim is the one that most annotators gave",
+    "any_unattributable": "A claim is 0 if one annotator says 0",
+    "all_attributable": "A claim is 1 only if all annotators say 1",
 }
 
 

@@ -48,7 +48,7 @@ KIND_WORDS = {
     "unit_changed": "changed units",
     "negation_added": "added negations",
     "negation_removed": "removed negations",
-    "comparison_turned": "turned comparisons",
+    "comparison_turned": "reversed comparisons",
     "quantity_strengthened": "strengthened quantities",
 }
 #: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
@@ -220,18 +220,18 @@ def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterato
         worst = max(chosen, key=_rank_failure)
         words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
         kinds, compared = (sorted({row["kind"] for row in rows}) for rows in (chosen, mine))
-        over = ("significantly " if sure else "") + "over {worst.limit:percent}"
+        over = ("significantly " if sure else "") + "more than {worst.limit:percent}"
         if expected == "same":
-            said = f"{{worst.evaluator}} changes {{worst.failure_rate:percent}} of its verdicts with {{words}}, {over}"
-            advice = "the meaning is the same"
+            said = f"With {{words}}, {{worst.evaluator}} changes {{worst.failure_rate:percent}} of its verdicts, {over}"
+            advice = "although the meaning is the same"
         else:
             said = (
                 f"{{worst.evaluator}} still passes {{worst.failure_rate:percent}} of the claims with {{words}}, {over}"
             )
-            advice = "it found each of them attributable before the change"
-        others = f" Of {{compared:count kind}} of change, {{kinds:count}} are {over}." * (len(kinds) > 1)
+            advice = "although it passed each of them before the change"
+        others = f" For {{kinds:count}} of {{compared:count kind}} of change it is {over}." * (len(kinds) > 1)
         statement = make_statement(
-            f"{said}: {advice}.{others}", worst=worst | {"limit": limit}, words=words, kinds=kinds, compared=compared
+            f"{said}, {advice}.{others}", worst=worst | {"limit": limit}, words=words, kinds=kinds, compared=compared
         )
         keys = ("kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst")
         dataset = None if worst["dataset"] == ALL_TOGETHER else worst["dataset"]
@@ -260,7 +260,9 @@ def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, State
             "{missed.evaluator} still passes {missed.n_missed:number} of {missed.n:number claim} with {words}" + where
         )
         if more and at == _MAX_ADVISED:
-            text += f"; {{more:count more evaluator}} significantly {'misses' if len(more) == 1 else 'miss'} changes"
+            text += (
+                f"; {{more:count more evaluator}} {'misses' if len(more) == 1 else 'miss'} significantly many changes"
+            )
         yield "Beware", make_statement(f"{text}.", missed=missed, words=words, more=more)
 
 
@@ -358,21 +360,21 @@ AUDIT = Audit(
         Check(
             "invariance",
             "Verdicts that change with the wording",
-            "significantly over 5 % of the verdicts change where the meaning stays",
+            "significantly more than 5 % of the verdicts change although the meaning stays",
             partial(_find_invariance_failures, expected="same"),
             claims="contrary",
             null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
-            controls="Holm over all such kinds and evaluators[ on all datasets]",
+            controls="Holm over all such kinds and evaluators[ on all data sets]",
             figure="failure_rate",
         ),
         Check(
             "missed_changes",
-            "Changes of meaning that are passed",
-            "significantly more of the changed claims are passed than the limit allows (`1 − min_rate`)",
+            "Changes of meaning that the evaluator misses",
+            "an evaluator passes significantly more of the changed claims than the limit allows (`1 − min_rate`)",
             partial(_find_invariance_failures, expected="changed"),
             claims="contrary",
-            null="at most 20 % of the changed claims are passed, for every kind of change of the meaning",
-            controls="Holm over all such kinds and evaluators[ on all datasets]",
+            null="an evaluator passes at most 20 % of the changed claims, for every kind of change of the meaning",
+            controls="Holm over all such kinds and evaluators[ on all data sets]",
             figure="failure_rate",
         ),
     ),

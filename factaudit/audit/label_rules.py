@@ -140,10 +140,11 @@ def _find_label_rule_dependence(audited_run: AuditedRun) -> Iterator[Finding]:
                     f"{best[one]} / {best[other]}",
                     dataset,
                     make_statement(
-                        "Which evaluator is best on {first.dataset} depends on how annotators' labels are made one: "
-                        "{first.evaluator} by {one} ({second.behind:points} points of BAcc before "
-                        "{second.evaluator}), {second.evaluator} by {other} ({first.behind:points} before "
-                        "{first.evaluator}): say which rule your task needs, and name it beside every figure.",
+                        "On {first.dataset}, the best evaluator depends on the rule that combines several annotators' "
+                        "labels. By {one} it is {first.evaluator}, {second.behind:points} points of BAcc ahead of "
+                        "{second.evaluator}. By {other} it is {second.evaluator}, {first.behind:points} points "
+                        "ahead of "
+                        "{first.evaluator}. Decide which rule your task needs, and name it beside every figure.",
                         one=rules[0],
                         other=rules[1],
                         first=first,
@@ -197,10 +198,10 @@ AUDIT = Audit(
         Check(
             "label_rule",
             "Which evaluator is best depends on the label rule",
-            "the best evaluators of two rules are each significantly behind under the other's",
+            "the best evaluator by one label rule is significantly behind by another rule, and the reverse",
             _find_label_rule_dependence,
-            null="the best evaluator of one rule is behind that of another under neither, on every dataset",
-            controls="Holm over all evaluators and rules[ on all datasets]",
+            null="no two label rules have different best evaluators, on every data set",
+            controls="Holm over all evaluators and rules[ on all data sets]",
             figure="behind",
         ),
     ),

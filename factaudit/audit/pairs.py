@@ -127,10 +127,10 @@ def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Findin
             if (row["evaluator"], row["dataset"]) == (evaluator, worst["dataset"]) and row["error_type"] != ALL_TOGETHER
         ]
         hardest = min(kinds, key=lambda row: row["told_apart"], default=None)
-        least = ", least where the change is a {hardest.error_type} ({hardest.told_apart:percent})" * bool(hardest)
+        least = " It notices a {hardest.error_type} least often ({hardest.told_apart:percent})." * bool(hardest)
         said = make_statement(
-            "On {worst.dataset}, {worst.evaluator} tells {worst.told_apart:percent} of the claims from their "
-            f"changed twins{least}: what it passes need not be what the document says.",
+            "On {worst.dataset}, {worst.evaluator} passes a claim and flags its changed twin in only "
+            f"{{worst.told_apart:percent}} of the pairs.{least}",
             worst=worst,
             hardest=hardest or {},
         )
@@ -180,11 +180,11 @@ AUDIT = Audit(
     checks=(
         Check(
             "pairs",
-            "Claims taken for their changed twins",
-            "significantly fewer than half of the pairs",
+            "Changed claims that the evaluator does not notice",
+            "significantly fewer than half of the pairs are judged rightly",
             _find_minimal_pairs_judged_alike,
-            null="at least half of the pairs are judged rightly on every dataset",
-            controls="Holm over all evaluators[ on all datasets]",
+            null="at least half of the pairs are judged rightly on every data set",
+            controls="Holm over all evaluators[ on all data sets]",
             figure="told_apart",
             gravity=lambda evidence: -evidence["told_apart"],
         ),

@@ -171,21 +171,21 @@ def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDe
         for rows_off in select_significant_biases(audited_run, most)
     )
     averaged = list_error_rate_bias_rows(rows, evaluator) or rows  # of systems, where any is named
-    text = "mean |bias| {mean} points over {rows:count rate}" + " of systems" * (len(averaged) < len(rows))
+    text = "{rows:count rate}" + " of systems" * (len(averaged) < len(rows)) + ", on average wrong by {mean} points"
     figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
     if all(is_significantly_within(row, "bias", most) for row in rows):
-        text = "Every rate is significantly within {most:limit} points of the labelled one."
+        text = "Every rate is significantly less than {most:limit} points from the labelled rate."
         return AuditDecision("yes", figure, make_statement(text, most=most))
     if far:
         return AuditDecision("no", figure, _state_error_rates_far_from_labels(audited_run, far, rows))
     if far_datasets:
-        text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
-        text += "(on {worst.dataset}): not every system is within. Which ones are not is open."
+        text = "The rate of all systems together is significantly wrong by more than {most:limit} points, at worst by "
+        text += "{worst.bias:signed} (on {worst.dataset}). It is not known which systems cause it."
         worst = max(far_datasets, key=lambda row: abs(row["bias"]))
         return AuditDecision("no", figure, make_statement(text, most=most, worst=worst))
     unsettled = [row for row in rows if not is_significantly_within(row, "bias", most)]
     why = "; ".join(dict.fromkeys(explain_undecided_decision_limit(row, "bias") for row in unsettled))
-    text = "Whether all are within {most:limit} points is open: {why}."
+    text = "It is not known whether every rate is within {most:limit} points: {why}."
     return AuditDecision("cannot tell", figure, make_statement(text, most=most, why=why))
 
 
@@ -196,13 +196,13 @@ def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Ro
     if unscored_share_for_decision(worst) > limits.max_unscored:
         size = "{worst.bias_min:signed} to {worst.bias_max:signed}"
     if len(rows) == 1:
-        text = f"It is significantly off by over {{most:limit}} points: {size} on {{worst.dataset}}."
+        text = f"The rate is significantly wrong by more than {{most:limit}} points: by {size} on {{worst.dataset}}."
         return make_statement(text, most=limits.max_bias, worst=worst)
     place = "on {worst.dataset}" if worst["system"] == ALL_TOGETHER else "{worst.system} on {worst.dataset}"
-    counted = "{far:count}"
+    counted, verb = "{far:count}", "is" if len(far) == 1 else "are"
     if 0 < len(list_error_rate_bias_rows(rows, worst["evaluator"])) < len(rows):
         counted += " of {rows:count rate}, with those of data sets that name no system,"
-    text = f"{counted} significantly off by over {{most:limit}} points, at worst {size} ({place})."
+    text = f"{counted} {verb} significantly wrong by more than {{most:limit}} points, at worst by {size} ({place})."
     return make_statement(text, far=far, rows=rows, most=limits.max_bias, worst=worst)
 
 

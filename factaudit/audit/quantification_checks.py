@@ -1,4 +1,4 @@
-"""What is said of error rates that are off: the checks of the audit `quantification`."""
+"""Which predicted error rates are significantly wrong, and by how much? The checks of the audit `quantification`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def explain_too_few_documents_for_bias_test(audited_run: AuditedRun) -> str:
     rows = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
     if not rows or any(has_interval(row, "bias") for row in list_testable_biases(audited_run)):
         return ""
-    return f"too few documents: after the correction for {format_count(len(rows), 'test')} none could reject"
+    n_tests = format_count(len(rows), "test")
+    return f"there are too few documents: after the correction for {n_tests}, none could be significant"
 
 
 def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -116,53 +117,57 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
         off, whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in biased)
         far, far_whole = ([row for row in rows if row["evaluator"] == evaluator] for rows in beyond)
         if len(usable) == len(mine) and all(is_significantly_within(row, "bias", max_bias) for row in usable):
-            text = "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
-            said = make_statement(text + "labelled one.", evaluator=evaluator, most=max_bias)
+            text = "Every error rate that {evaluator} predicts is significantly less than {most:limit} points from the "
+            said = make_statement(text + "labelled rate.", evaluator=evaluator, most=max_bias)
             yield Finding("ok", evaluator, None, said, {"n_rates": len(usable)})
             continue
         if not off and not whole:
             continue
         worst = max(far or off or far_whole or whole, key=lambda row: abs(row["bias"]))
-        how_far = "significantly by over {most:limit} points"
+        how_far = "by significantly more than {most:limit} points"
         if off:
             where = format_how_many_datasets(off, mine)
             whose = "the" if worst["system"] == ALL_TOGETHER else "{worst.system}'s"
-            text = "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}, for "
-            text += f"{'{far:count}' if far else 'none'} {how_far}. "
+            verb = "is" if len(off) == 1 else "are"
+            text = f"{{off:count}} of the {{usable:count error rate}} that {{worst.evaluator}} predicts {verb} "
+            text += "significantly wrong{where}, "
+            text += f"{'{far:count}' if far else 'none'} of them {how_far}. "
             if len(usable) == 1:
-                text = "The error rate that {worst.evaluator} predicts is significantly off"
-                text += " by over {most:limit} points. " if far else f", not {how_far}. "
+                text = "The error rate that {worst.evaluator} predicts is significantly wrong"
+                text += f", {how_far}. " if far else f", but not {how_far}. "
             rate = "{worst.predicted_error_rate:percent}"
             if unscored_share_for_decision(worst) > read_decision_limits(audited_run).max_unscored:
                 rate = "{worst.predicted_error_rate_min:percent} to {worst.predicted_error_rate_max:percent} ("
-                rate += "depending on the unscored claims)"
+                rate += "this depends on the unscored claims)"
             if worst.get("n_unlabelled"):  # then the rate is not what it says of the system
                 of = "" if worst["system"] == ALL_TOGETHER else "{worst.system}'s "
-                text += f"{'The worst: of' if len(far or off) > 1 else 'Of'} {of}labelled claims on {{worst.dataset}} "
-                text += f"it calls {rate} errors, the labels {{worst.labelled_error_rate:percent}}."
+                text += f"{'At worst, of' if len(far or off) > 1 else 'Of'} {of}labelled claims on {{worst.dataset}} "
+                text += f"it calls {rate} errors; by the labels it is {{worst.labelled_error_rate:percent}}."
             else:
-                text += f"{'The worst: it' if len(far or off) > 1 else 'It'} puts {whose} error rate on "
-                text += f"{{worst.dataset}} at {rate}, the labels at {{worst.labelled_error_rate:percent}}."
+                text += f"{'At worst, it' if len(far or off) > 1 else 'It'} puts {whose} error rate on "
+                text += f"{{worst.dataset}} at {rate}; by the labels it is {{worst.labelled_error_rate:percent}}."
             if far_whole and not far:
-                text += f" On {{far_whole.dataset}} all systems together are off {how_far}."
+                text += f" The rate of all systems together on {{far_whole.dataset}} is wrong {how_far}."
         else:
             where = format_how_many_datasets(whole, mine)
-            text = "{worst.evaluator} is significantly off for all systems together{where}"
-            on_some = ", on {far_whole_rows:count}" * (len(far_whole) < len(whole))
-            text += f"{on_some} by over {{most:limit}} points" if far_whole else f", not {how_far}"
+            text = (
+                "The error rate that {worst.evaluator} predicts for all systems together is significantly wrong{where}"
+            )
+            on_some = ", on {far_whole_rows:count} of them" * (len(far_whole) < len(whole))
+            text += f"{on_some} {how_far}" if far_whole else f", but not {how_far}"
             if worst.get("n_unlabelled"):
                 text += ". Of the labelled claims on {worst.dataset} it calls {worst.predicted_error_rate:percent} "
-                text += "errors, the labels {worst.labelled_error_rate:percent}. "
+                text += "errors; by the labels it is {worst.labelled_error_rate:percent}. "
             else:
-                text += ". On {worst.dataset} it puts their error rate at {worst.predicted_error_rate:percent} where "
-                text += "the labels say {worst.labelled_error_rate:percent}. "
+                text += ". On {worst.dataset} it puts the rate at {worst.predicted_error_rate:percent}; by the labels "
+                text += "it is {worst.labelled_error_rate:percent}. "
             if any(row in tested for row in usable):
-                text += "None of {usable:count rate} of single systems is significantly off after the correction for "
-                text += "all tests."
+                text += "After the correction for all tests, none of the {usable:count rate} of single systems is "
+                text += "significantly wrong."
             else:
-                text += "Single systems have too few documents for tests of their {usable:count rate}."
+                text += "Single systems have too few documents to test their {usable:count rate}."
         is_far = bool(far or far_whole)
-        text += " Do not report the rates that it predicts as they are." * is_far
+        text += " Do not publish the rates that it predicts as they are." * is_far
         said = make_statement(
             text,
             worst=worst,
@@ -194,9 +199,9 @@ def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Fi
         if over and under:
             most, least = max(over, key=lambda row: row["bias"]), min(under, key=lambda row: row["bias"])
             said = make_statement(
-                "{most.evaluator} significantly over-estimates the error rate on {over:count} of {mine:count} "
-                "datasets (most on {most.dataset}: {most.bias:signed} points) and under-estimates it on "
-                "{under:count} (most on {least.dataset}: {least.bias:signed}). One correction does not fit all.",
+                "{most.evaluator}'s error rate is significantly too high on {over:count} of {mine:count} data sets (at "
+                "most by {most.bias:points} points, on {most.dataset}) and significantly too low on {under:count} (at "
+                "most by {least.bias:points} points, on {least.dataset}). No single correction fits all of them.",
                 most=most,
                 least=least,
                 over=over,
@@ -227,9 +232,9 @@ def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[
         response = max(larger, key=lambda row: abs(row["bias"]))
         claim = claims[response["dataset"], evaluator]
         said = make_statement(
-            "{response.evaluator}'s bias is significantly larger for responses than for claims{where}: on "
-            "{response.dataset} {response.bias:signed} points against {claim.bias:signed}. A response is wrong "
-            "with its first wrong claim, so check the level that you report.",
+            "{response.evaluator}'s bias is significantly larger for responses than for claims{where}. On "
+            "{response.dataset} it is {response.bias:signed} points for responses and {claim.bias:signed} for claims. "
+            "One wrong claim makes a response wrong, so check the level that you report.",
             response=response,
             claim=claim,
             where=format_how_many_datasets(larger, mine),
@@ -262,9 +267,9 @@ def _explain_no_other_dataset(audited_run: AuditedRun) -> str:
         {row["dataset"] for row in audited_run.per_dataset("quantification", key)} for key in ("bias", "n")
     )
     if len(every) == 1:
-        return "there is one dataset"
+        return "there is one data set"
     # Where none has a bias, the rows say why.
-    return "one dataset alone has a labelled error rate" if len(with_bias) == 1 else ""
+    return "one data set alone has a labelled error rate" if len(with_bias) == 1 else ""
 
 
 def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
@@ -276,18 +281,18 @@ def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
 
 
 _OVER_ALL_RATES = (
-    "Holm over all evaluators' error rates of systems and of all claims together (claim level)[ on all datasets], of "
+    "Holm over all evaluators' error rates of systems and of all claims together (claim level)[ on all data sets], of "
     "few clusters those that could be significant (Tarone 1990)"
 )
-_OVER_ALL_DATASETS = "Holm over all evaluators[ on all datasets]"
+_OVER_ALL_DATASETS = "Holm over all evaluators[ on all data sets]"
 QUANTIFICATION_CHECKS = (
     Check(
         "bias",
-        "Error rates of systems that are off",
-        "the bias of a system's error rate, or of all systems together, is significantly not 0 (`warn`), or over the "
-        "limit `max_bias` (`fail`), by its interval and its bounds",
+        "Predicted error rates that are wrong",
+        "the predicted error rate of a system, or of all systems together, is significantly wrong (`warn`), or "
+        "significantly wrong by more than the limit `max_bias` (`fail`)",
         _find_biased_error_rates,
-        {"n_off": Column("off", "count"), "n_far": Column("off by over the limit", "count")}
+        {"n_off": Column("wrong rates", "count"), "n_far": Column("wrong by more than the limit", "count")}
         | {"n_rates": Column("rates", "count")},
         null="every predicted error rate is, over many claims, the labelled one",
         controls=_OVER_ALL_RATES,
@@ -296,11 +301,11 @@ QUANTIFICATION_CHECKS = (
     ),
     Check(
         "direction",
-        "Too many errors on some data sets, too few on others",
-        "the error rate is significantly over-estimated on one data set and under-estimated on another",
+        "Error rates too high on some data sets, too low on others",
+        "the predicted error rate is significantly too high on one data set and significantly too low on another",
         _find_opposite_quantification_biases,
         {key: Column(key.removeprefix("n_"), "count") for key in ("n_over", "n_under")},
-        null="no evaluator over-estimates the error rate of one dataset and under-estimates that of another",
+        null="no evaluator's error rate is too high on one data set and too low on another",
         controls=_OVER_ALL_DATASETS,
         figure="bias",
         gravity=lambda evidence: evidence["n_over"] + evidence["n_under"],
@@ -309,14 +314,14 @@ QUANTIFICATION_CHECKS = (
     Check(
         "level",
         "More bias for responses than for claims",
-        "the bias at response level is significantly farther from 0 than at claim level",
+        "the bias of the error rate of responses is significantly farther from 0 than that of claims",
         _find_bias_magnified_at_response_level,
         {
             "bias_of_claims": Column("bias of claims", "points"),
             "bias_of_responses": Column("bias of responses", "points"),
             "n_larger": Column("larger", "count"),
         },
-        null="on no dataset is the bias of responses farther from 0 than that of claims",
+        null="on no data set is the bias of responses farther from 0 than that of claims",
         controls=_OVER_ALL_DATASETS,
         figure="bias",
         gravity=lambda evidence: abs(evidence["bias_of_responses"]),

@@ -1,4 +1,4 @@
-"""What is said of the order of systems: the checks of the audit `ranking`, and its decision."""
+"""Does an evaluator put systems in the right order, and can the labels tell? The checks of the audit `ranking`."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def _find_systems_in_reversed_order(audited_run: AuditedRun) -> Iterator[Finding
         told = count_ordered_system_rankings(rows)
         if turned:
             worst = max(turned, key=lambda row: row["n_reversed"])
-            at_worst = " (most on {worst.dataset}: {worst.n_reversed:number})" if len(turned) > 1 else ""
+            at_worst = " ({worst.n_reversed:number} of them on {worst.dataset})" if len(turned) > 1 else ""
             said = make_statement(
-                "{evaluator} significantly reverses {turned.n_reversed:number} of {rows.n_pairs:number pair} of "
-                f"systems{{where}}{at_worst}; the labels order {{rows.n_ordered:number}}. Do not rank systems by "
-                "it.",
+                "{evaluator} puts {turned.n_reversed:number} of {rows.n_pairs:number pair} of systems significantly in "
+                f"the wrong order{{where}}{at_worst}. The labels order {{rows.n_ordered:number}} significantly. Do not "
+                "rank systems by it.",
                 evaluator=evaluator,
                 turned=turned,
                 rows=rows,
@@ -59,8 +59,8 @@ def _find_systems_in_reversed_order(audited_run: AuditedRun) -> Iterator[Finding
             yield make_row_finding("fail", worst, said, *keys)
         elif told["n_not_alike_max"] == 0 and told["n_ordered"] and told["n_able"] == told["n_pairs"]:
             said = make_statement(
-                "{evaluator} orders all {rows.n_pairs:number pair} of systems as the labels do, "
-                "{rows.n_ordered:number} of them significantly, and all could have shown a difference of "
+                "{evaluator} orders all {rows.n_pairs:number pair} of systems like the labels, "
+                "{rows.n_ordered:number} of them significantly. Each pair has enough labels to show a difference of "
                 "{shown:limit} points.",
                 evaluator=evaluator,
                 rows=rows,
@@ -80,7 +80,7 @@ def _number_or_none(field: str, number: int) -> str:
 
 
 def _describe_able_pairs(n_able: int) -> str:
-    """The part of a template that says how many pairs (``able``) have labels enough."""
+    """The part of a template that says how many pairs (``able``) have enough labels."""
     return "{able:count} " + ("has" if n_able == 1 else "have") if n_able else "none has"
 
 
@@ -109,11 +109,12 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
             None,
             worst["dataset"],
             make_statement(
-                "The labels cannot say how evaluators rank systems{where}. On {worst.dataset} they order "
-                f"{_number_or_none('worst.n_ordered', worst['n_ordered'])} of {{worst.n_pairs:number pair}} "
-                f"significantly, and {_describe_able_pairs(count_ordered_system_rankings([worst])['n_able'])} labels "
-                "enough to show a difference of {shown:limit} points. A pair without a significant difference is not a "
-                "pair of equals.",
+                "There are too few labels to tell how well evaluators rank systems{where}. On {worst.dataset} "
+                "the labels "
+                f"order {_number_or_none('worst.n_ordered', worst['n_ordered'])} of {{worst.n_pairs:number pair}} of "
+                f"systems significantly, and {_describe_able_pairs(count_ordered_system_rankings([worst])['n_able'])} "
+                "enough labels to show a difference of {shown:limit} points. Two systems without a significant "
+                "difference may still differ.",
                 worst=worst,
                 able=range(count_ordered_system_rankings([worst])["n_able"]),
                 shown=SHOWN_DIFFERENCE,
@@ -122,7 +123,8 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
             pick_finding_evidence(worst, *keys),
         )
     elif rows and all(row["detectable_10"] == 1 for row in rows.values()):
-        text = "Every pair of systems ({rows.n_pairs:number}) has labels enough to show {shown:limit} points."
+        text = "Each of the {rows.n_pairs:number pair} of systems has enough labels to show a difference of "
+        text += "{shown:limit} points."
         yield Finding("ok", None, None, make_statement(text, rows=list(rows.values()), shown=SHOWN_DIFFERENCE))
 
 
@@ -156,39 +158,41 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditD
     limits, counts = read_decision_limits(audited_run), count_ordered_system_rankings(rows)
     pairs, told = counts["n_pairs"], dict(rows[0])
     # That none is reversed is no merit of who orders hardly any of those that the labels order.
-    text = f"orders {_number_or_none('rows.n_ordered_alike', counts['n_ordered_alike'])} of "
-    text += "{rows.n_ordered:number pair} that the labels order as they do, reverses "
-    text += _number_or_none("rows.n_reversed", counts["n_reversed"])
+    text = "of {rows.n_ordered:number pair} that the labels order, "
+    text += f"{_number_or_none('rows.n_ordered_alike', counts['n_ordered_alike'])} in the same order, "
+    text += f"{_number_or_none('rows.n_reversed', counts['n_reversed'])} reversed"
     if not counts["n_ordered"]:
         text = "the labels order none of {rows.n_pairs:number pair}"
     if all(row.get("soft_accuracy") is not None for row in rows):
         for name, key in (("soft", "soft_accuracy"), ("soft_constant", "soft_accuracy_constant")):
             told[name] = sum(row[key] * row["n_pairs"] for row in rows) / pairs
-        text += "; soft accuracy {told.soft:percent} (a constant: {told.soft_constant:percent})"
+        text += "; soft accuracy {told.soft:percent} (a constant evaluator: {told.soft_constant:percent})"
     reversing = [row for row in list_ranking_reversal_rows(audited_run) if row["evaluator"] == evaluator]
     told["n_not_alike"] = counts["n_not_alike_max"]
     may: Permission = "no"
     if reversing:
-        why = "It significantly reverses {reversing.n_reversed:number pair} of systems."
+        why = "It puts {reversing.n_reversed:number pair} of systems significantly in the wrong order."
     elif counts["n_ordered"] < limits.min_orderable * pairs:
         may = "cannot tell"
         why = f"The labels order {_number_or_none('rows.n_ordered', counts['n_ordered'])} of "
-        why += f"{{rows.n_pairs:number pair}} significantly; {_describe_able_pairs(counts['n_able'])} labels enough to "
-        why += "show {shown:limit} points."
+        why += f"{{rows.n_pairs:number pair}} significantly; {_describe_able_pairs(counts['n_able'])} enough labels to "
+        why += "show a difference of {shown:limit} points."
     elif not counts["n_ordered_alike"]:
         why = "It orders none of the {rows.n_ordered:number pair} that the labels order."
     elif counts["n_not_alike_max"] <= limits.max_misordered * pairs:
-        may, why = "yes", "At most {most:limit} % of all pairs differ."
+        may, why = "yes", "It disagrees with the labels on at most {most:limit} % of all pairs."
         if limits.max_misordered * pairs < 1:  # of so few that is a promise of each
             is_one_of_several = len(rows) == 1 < len(audited_run.about.get("claims") or [])
-            why = "None of {rows.n_pairs:number pair} differs" + " on {rows.dataset}" * is_one_of_several
-            why += ": few to go by."
+            why = (
+                "It agrees with the labels on all {rows.n_pairs:number pair}" + " on {rows.dataset}" * is_one_of_several
+            )
+            why += ", but these are few."
     else:
         may = "cannot tell"
-        why = "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only one side finds a significant "
-        why += "difference."
+        why = "In {told.n_not_alike:number} of {rows.n_pairs:number pair}, only the labels or only the predictions "
+        why += "find a significant difference."
         if counts["n_not_alike_max"] > counts["n_one_sided"]:
-            why = "With unscored claims up to {told.n_not_alike:number pair} could differ."
+            why = "Because of unscored claims, it may disagree with the labels on up to {told.n_not_alike:number pair}."
     sentence = make_statement(
         why,
         rows=rows,
@@ -205,10 +209,10 @@ RANKING_CHECKS = (
     Check(
         "order",
         "Systems in the wrong order",
-        "systems come out significantly in the reverse order of the labels",
+        "the predictions put two systems significantly in the opposite order of the labels",
         _find_systems_in_reversed_order,
         null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
-        controls="Holm over all pairs, then over all evaluators[ on all datasets]; of a pair both tests must reject",
+        controls="Holm over all pairs, then over all evaluators[ on all data sets]; of a pair both tests must reject",
         figure="p_reversed",
         gravity=lambda evidence: evidence["n_reversed"],
         lacks=_explain_no_ordered_pair,
@@ -217,10 +221,10 @@ RANKING_CHECKS = (
         "power",
         "Too few labels to tell systems apart",
         "the labels order fewer pairs of systems than required (a quarter), and fewer than half of the pairs have "
-        "labels enough to show 10 points",
+        "enough labels to show a difference of 10 points",
         _find_too_few_ranking_labels,
-        null="on every dataset the labels order a quarter of the pairs, or half of the pairs have labels enough to "
-        "show 10 points",
+        null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
+        "show a difference of 10 points",
         controls="no test: the power of each pair's test is computed from the numbers of its labels",
         figure="detectable_10",
     ),

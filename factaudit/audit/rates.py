@@ -111,7 +111,7 @@ def _average_rates_over_datasets(dataset_rows: list[Row], keys: Sequence[str], c
     row |= average_dataset_rows(dataset_rows, RATE_NAMES, counts)
     why = [
         *explain_undefined_dataset_means(dataset_rows, RATE_NAMES),
-        explain_missing_row_intervals(row, "a dataset has none"),
+        explain_missing_row_intervals(row, "a data set has none"),
     ]
     return row | {"reason": join_reasons(why)}
 
@@ -142,8 +142,10 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
     if row is None:
         return None
     if row.get("tpr") is None or row.get("tnr") is None:
-        scored = make_statement("{row.n:number claim} scored", row=row)
-        why = make_statement("TPR and TNR need scored claims with labels of both classes.")
+        scored = make_statement("{row.n:number scored claim}", row=row)
+        why = make_statement(
+            "TPR and TNR need scored claims of both kinds, labelled errors and labelled correct claims."
+        )
         return AuditDecision("cannot tell", scored, why)
     is_open = unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
     is_open &= all(row.get(f"{key}_min") is not None for key in ("tpr", "tnr"))
@@ -151,14 +153,16 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
     if is_open:  # so much is unscored that only the bounds hold
         text = "TPR {row.tpr_min:percent} to {row.tpr_max:percent}, TNR {row.tnr_min:percent} to {row.tnr_max:percent}"
     figure = make_statement(text, row=row)
-    required = "required: {least:limit} % of both classes."
-    rates = {"tpr": "the attributable claims", "tnr": "the errors"}
+    required = "{least:limit} % of both are required."
+    rates = {"tpr": "the correct claims", "tnr": "the errors"}
     if all(is_significantly_above(row, key, least) for key in rates):
         return AuditDecision(
             "yes",
             figure,
             make_statement(
-                "It finds significantly more than {least:limit} % of the errors and of the rest.", least=least
+                "It finds significantly more than {least:limit} % of the errors and passes significantly more than "
+                "{least:limit} % of the correct claims.",
+                least=least,
             ),
         )
     tuned = find_overall_evaluator_rows(audited_run.rows("discrimination")).get(evaluator, {})
@@ -167,8 +171,8 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
             "with a correction",
             figure,
             make_statement(
-                "With a threshold tuned to each dataset: TPR {tuned.tuned_tpr:percent}, TNR {tuned.tuned_tnr:percent}, "
-                "significantly over {least:limit} %.",
+                "With a threshold tuned to each data set, TPR is {tuned.tuned_tpr:percent} and TNR "
+                "{tuned.tuned_tnr:percent}, both significantly more than {least:limit} %.",
                 tuned=tuned,
                 least=least,
             ),
@@ -179,7 +183,7 @@ def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> Audit
     if short:
         key = min(short, key=lambda each: row[each])
         found = f"at most {{row.{key}_max:percent}}" if is_open else f"{{row.{key}:percent}}" if row[key] else "none"
-        text = f"It finds {found} of {rates[key]}; {required}"
+        text = f"It {'passes' if key == 'tpr' else 'finds'} {found} of {rates[key]}; {required}"
         return AuditDecision("no", figure, make_statement(text, row=row, least=least))
     undecided = [key for key in rates if not is_significantly_above(row, key, least)]
     open_question = explain_undecided_decision_limit(row, *undecided)
@@ -197,7 +201,7 @@ def _list_partial_mean_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> 
     partial = [row["evaluator"] for row in means if row["evaluator"] in lacking]
     if not partial:
         return []
-    text = "Means over datasets leave out those on which a figure is undefined: of {names} not all are in the mean."
+    text = "A mean over data sets leaves out those on which a figure is undefined. This concerns {names}."
     return [make_statement(text, names=format_first_finding_names(partial))]
 
 

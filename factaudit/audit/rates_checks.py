@@ -44,30 +44,32 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
         if mine or far:
             worst = max(sure or mine or far, key=lambda row: abs(row["gap"]))
             passes = worst["gap"] > 0
-            worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
+            worse, better = ("errors", "correct claims") if passes else ("correct claims", "errors")
+            verbs = ("passes", "finds") if passes else ("finds", "passes")
             place, total = "on {worst.dataset}", ""
             cells = sure or [row for row in far if not mine]
             over, under = ([row for row in cells if row["gap"] * side > 0] for side in (1, -1))
             leaning = sum(row["gap"] for row in rows) * (1 if passes else -1)
-            how = "significantly " * bool(sure)
+            how = " significantly" * bool(sure)
             where = format_how_many_datasets(cells, rows)
             if over and under:
-                total = f" Its TPR is {how}over its TNR by over {{limit:limit}} points on {{over:count}} of "
-                total += "{rows:count dataset}, under it on {under:count}."
+                total = f" Its TPR is{how} more than {{limit:limit}} points above its TNR on {{over:count}} of "
+                total += "{rows:count data set} and below it on {under:count}."
             elif cells and where:
-                total = f" Its TPR and TNR are {how}over {{limit:limit}} points apart{{where}}."
+                total = f" Its TPR and TNR are{how} more than {{limit:limit}} points apart{{where}}."
             elif mine and not sure:
-                place = "as the mean over {rows:count dataset}"
-                total = " That mean is significantly over {limit:limit} points; no dataset alone is."
+                place = "on average over {rows:count data set}"
+                total = " On average, but on no single data set, they are significantly more than {limit:limit} points "
+                total += "apart."
             unsure = "" if mine else f" ({explain_undecided_decision_limit(worst, 'gap')})"
             high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
-            few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
-            advice = f" Check a sample of what it {'passes' if passes else 'rejects'} before you rely on it."
+            few = f"only {{worst.{low}:percent}}" if worst[low] else "none"
+            advice = f" Check a sample of the claims that it {'passes' if passes else 'flags'} before you rely on it."
             # The worst data set says what to check only where the others do not say the opposite.
             advice *= leaning > 0 and not (over and under)
             said = make_statement(
-                f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims "
-                f"{place}{{unsure}}.{advice}{total}",
+                f"{{worst.evaluator}} {verbs[0]} {{worst.{high}:percent}} of the {better} but {verbs[1]} {few} of the "
+                f"{worse} {place}{{unsure}}.{advice}{total}",
                 worst=worst,
                 rows=rows,
                 unsure=unsure,
@@ -80,8 +82,8 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
             yield make_row_finding("fail" if mine else "warn", worst, said, *keys)
         elif rows and all(is_significantly_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
             widest = max(rows, key=lambda row: abs(row["gap"]))
-            text = "{widest.evaluator}'s TPR and TNR are significantly within {limit:limit} points of each other "
-            text += "everywhere (widest: {widest.gap:points} on {widest.dataset})."
+            text = "{widest.evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on every "
+            text += "data set (at most {widest.gap:points} points, on {widest.dataset})."
             said = make_statement(text, widest=widest, limit=MAX_TPR_TNR_GAP)
             yield Finding("ok", evaluator, None, said, pick_finding_evidence(widest, "tpr", "tnr", "gap"))
 
@@ -120,17 +122,18 @@ def _find_like_bacc_with_opposite_tpr_tnr_gaps(audited_run: AuditedRun) -> Itera
     passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
     told = {name_evaluator_pair(each[2], each[3]) for each in found}
     has_several_datasets = len({dataset for dataset, _ in rows}) > 1
-    alike = "like mean BAcc" if has_several_datasets else "like BAcc"
+    alike = "about the same mean BAcc" if has_several_datasets else "about the same BAcc"
     yield Finding(
         "warn",
         name_evaluator_pair(a, b),
         a["dataset"],
         make_statement(
-            f"{{a.evaluator}} and {{b.evaluator}} have {alike} but opposite habits on {{a.dataset}}{{unsure}}. "
-            "To catch errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to "
-            "keep good claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
-            + f" This holds for {{told:count}} of {{pairs:count}} pairs of {alike}"
-            f"{', each on some dataset' * has_several_datasets}." * (len(pairs) > 1),
+            f"{{a.evaluator}} and {{b.evaluator}} have {alike} but lean to opposite answers on "
+            f"{{a.dataset}}{{unsure}}. "
+            "To find errors, choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}). To "
+            "keep correct claims, choose {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
+            + f" This is true of {{told:count}} of {{pairs:count}} pairs with {alike}"
+            f"{', each on at least one data set' * has_several_datasets}." * (len(pairs) > 1),
             a=a,
             b=b,
             unsure="" if sure else f" ({explain_undecided_decision_limit(a, 'gap')})",
@@ -151,17 +154,19 @@ RATES_CHECKS = (
         "as the mean over data sets",
         _find_gap_between_tpr_and_tnr,
         null=f"TPR and TNR are at most {format_limit_in_points(MAX_TPR_TNR_GAP)} points apart everywhere",
-        controls="Holm over all evaluators[, datasets and their means]",
+        controls="Holm over all evaluators[, data sets and their means]",
         figure="gap",
     ),
     Check(
         "bacc_tie",
-        "Like BAcc, unlike habits",
-        f"two evaluators of like BAcc (within {format_limit_in_points(ALIKE_BACC_DIFFERENCE)} points) have "
-        "opposite habits",
+        "Same BAcc, opposite mistakes",
+        f"of two evaluators of about the same BAcc (within {format_limit_in_points(ALIKE_BACC_DIFFERENCE)} "
+        f"points), one "
+        "leans to passing claims and the other to flagging them",
         _find_like_bacc_with_opposite_tpr_tnr_gaps,
-        null="of no two evaluators of like BAcc is TPR above TNR for one and below for the other",
-        controls="Holm over the gaps of all evaluators[ on all datasets]",
+        null="of no two evaluators of about the same BAcc has one a TPR above its TNR and the other a TPR below "
+        "its TNR",
+        controls="Holm over the gaps of all evaluators[ on all data sets]",
         figure="gap",
         lacks=explain_absence_of_evaluators_of_like_accuracy,
     ),

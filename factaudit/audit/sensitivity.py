@@ -101,8 +101,9 @@ def _find_variant_sensitive_scores(audited_run: AuditedRun) -> Iterator[Finding]
     for _, rows in group_finding_rows_by_evaluator(beyond):
         worst = max(rows, key=lambda row: abs(row["change"]))
         said = make_statement(
-            "{worst.variant} moves the score{of} by {worst.change:signed} points "
-            "({rows:count change|changes} of more than {limit:limit} points).",
+            "The setting {worst.variant} changes the score{of} by {worst.change:signed} points. "
+            "{rows:count setting} {verb} a score by more than {limit:limit} points.",
+            verb="changes" if len(rows) == 1 else "change",
             worst=worst,
             of=make_statement("" if worst["system"] in (None, ALL_TOGETHER) else " of {row.system}", row=worst),
             rows=rows,
@@ -168,11 +169,11 @@ AUDITS = (
         checks=(
             Check(
                 "moved_score",
-                "Settings that move the score",
-                "a setting moves the score significantly by more than 5 points",
+                "Settings that change the score",
+                "a setting changes the score significantly by more than 5 points",
                 _find_variant_sensitive_scores,
-                null="no setting moves a score by more than 5 points",
-                controls="Holm over all variants of all systems and evaluators[ on all datasets]",
+                null="no setting changes a score by more than 5 points",
+                controls="Holm over all variants of all systems and evaluators[ on all data sets]",
                 figure="change",
             ),
         ),

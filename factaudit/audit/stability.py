@@ -123,9 +123,9 @@ def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
         most = max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
         most = max([most, *(max(row["flip_rate_max"], row.get("flip_rate_high") or 1) for row in rows)])
         severity: Severity
-        advice, severity = ", and no more elsewhere", "fail" if sure else "warn"
+        advice, severity = " and no more on any other data set", "fail" if sure else "warn"
         if sure or (worst["flip_rate"] > MAX_FLIP_RATE and can_warn_without_intervals(every, "flip_rate")):
-            advice = ": no figure of it is surer than that; ask several times and take the majority"
+            advice = ". All its figures vary by chance; ask several times and take the majority"
         elif most > MAX_FLIP_RATE:  # these repeats cannot tell
             continue
         else:
@@ -142,14 +142,14 @@ def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> Aud
         return None
     worst = max(rows, key=lambda row: row["flip_rate"])
     low, most = worst.get("flip_rate_low"), max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
-    figure = make_statement("{worst.flip_rate:percent} change", worst=worst)
+    figure = make_statement("{worst.flip_rate:percent} of its verdicts change", worst=worst)
     place = "On {worst.dataset}, {worst.flip_rate:percent} of its verdicts change when it is asked again"
     may: Permission = "cannot tell"
-    why = "; more than {limit:limit} % is not ruled out."
+    why = "; there are too few repeats to rule out more than {limit:limit} %."
     if low is not None and low > MAX_FLIP_RATE:
-        may, why = "no", ": everything measured with it has that much chance in it."
+        may, why = "no", ". So much of every figure is due to chance."
     elif most <= MAX_FLIP_RATE:
-        may, why = "yes", ", and no more elsewhere."
+        may, why = "yes", ", and on other data sets no more."
     return AuditDecision(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
 
 
@@ -186,10 +186,10 @@ AUDIT = Audit(
         Check(
             "stability",
             "Verdicts that change when asked again",
-            "significantly over 5 % of verdicts change",
+            "significantly more than 5 % of the verdicts change",
             _find_unstable_verdicts,
-            null="at most 5 % of the verdicts change, on every dataset",
-            controls="Holm over all evaluators[ on all datasets]",
+            null="at most 5 % of the verdicts change, on every data set",
+            controls="Holm over all evaluators[ on all data sets]",
             figure="flip_rate",
         ),
     ),

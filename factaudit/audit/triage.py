@@ -89,12 +89,12 @@ def _build_triage_review_rows(
             needed = plan_labels_to_pass(curve, len(claims), max_error, 1 - level)
             most = _MOST_MORE_LABELS * len(claims)
             if needed is not None and needed <= most:
-                why = f": about {format_count(needed, 'label')} would do if errors stay as rare"
+                why = f"; about {format_count(needed, 'label')} would be enough if errors stay as rare"
             elif not can_labels_let_claims_pass(curve, max_error):
                 why = ", and more labels are not likely to help"
             else:
-                why = f": over {format_count(most, 'label')} would be needed, if any number would do"
-            row["reason"] = f"no threshold is certified{why}"
+                why = f"; it would take more than {format_count(most, 'label')}, if any number is enough"
+            row["reason"] = f"the labels are too few to promise anything at any threshold{why}"
         yield row
 
 
@@ -104,14 +104,14 @@ def _list_triage_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) ->
     if not able:
         if not overall:
             return []
-        text = "No claim passes without review: these labels cannot promise of any evaluator that at most "
-        text += "{row.max_error:limit} % of what passes are errors" + CONFIDENCE_WORDS
+        text = "No claim can pass without review. For no evaluator do these labels show that at most "
+        text += "{row.max_error:limit} % of the passing claims are errors" + CONFIDENCE_WORDS
         return [make_statement(text, row=overall[0])]
     best = min(able, key=lambda row: row["review_share"])
     by = ", over all data sets together" * (best["dataset"] == ALL_TOGETHER)
     by += ", by the scores of {row.evaluator}" + CONFIDENCE_WORDS
     if best["review_share"] == 0:
-        text = "Errors are rare: without any review at most {row.max_error:limit} % of the claims are errors"
+        text = "Errors are rare: without any review, at most {row.max_error:limit} % of the claims are errors"
         return [make_statement(text + CONFIDENCE_WORDS, row=best)]
     return [make_statement(REVIEW_SENTENCE + by, row=best)]
 
@@ -138,7 +138,7 @@ AUDIT = Audit(
         "passing_error_share": Column("errors that pass", "percent", "labelled errors among what passes, as a share"),
         "threshold": Column("threshold", "number", "claims pass from this score on", digits=3),
         "max_error": Column("promised", "percent", "at most this share of what passes are errors", shown=False),
-        "confidence": Column("confidence", "percent", "how often all promises of a dataset hold", shown=False),
+        "confidence": Column("confidence", "percent", "how often all promises of a data set hold", shown=False),
         **pick_shared_columns("reason"),
     },
     options={

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "only_after": "integer: claims",
         "only_datasets_before": "array: data sets without a claim after",
         "only_datasets_after": "array: data sets without a claim before",
-        "changes": "array: per evaluator and dataset (__macro__: the mean): evaluator_before, n, n_both (judged in"
+        "changes": "array: per evaluator and data set (__macro__: the mean): evaluator_before, n, n_both (judged in"
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
         " to_wrong, unlabelled_flips, and per figure its change, _low, _high, _before and _after; abs_bias: of its"
         " size",
@@ -205,7 +205,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     )
     for names, side in ((run_diff.only_datasets_before, "before"), (run_diff.only_datasets_after, "after")):
         if names:
-            print_line(f"datasets  {', '.join(names)}: only {side}")
+            print_line(f"data sets  {', '.join(names)}: only {side}")
     if run_diff.n_texts_changed:
         print_line(f"texts     {format_count(run_diff.n_texts_changed, 'claim')} in both with another text or document")
     if 0 < run_diff.n_labelled < run_diff.n_claims:
@@ -230,7 +230,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     is_single = len(datasets) == 1
     for row in run_diff.changes:
         is_mean = row["dataset"] == "__macro__"
-        whole = next(iter(datasets)) if is_single else "all datasets (rates: means over them)"
+        whole = next(iter(datasets)) if is_single else "all data sets (rates: means over them)"
         place = whole if is_mean else row["dataset"]
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
@@ -277,7 +277,7 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
         )
         moved = abs(row["bias_after"]) - abs(row["bias_before"])
         if row["abs_bias"] is not None and abs(row["abs_bias"] - moved) >= 0.0005:  # biases of unlike signs cancel
-            told.append(f"size of bias by dataset {format_points(row['abs_bias'])} points on average")
+            told.append(f"size of bias by data set {format_points(row['abs_bias'])} points on average")
     if (row["lost"] or row["gained"]) and told[n_counts:]:
         told[n_counts] = f"of those judged in both: {told[n_counts]}"
     return told

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     cls=options.FlagSwitchedCommand,
     json_keys={
         **RUN_JSON_KEYS,
-        "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
+        "summary": "array: per data set and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
     },
     short_help="Estimate the error rate of each system from few labels.",

@@ -27,7 +27,7 @@ RUN_JSON_KEYS = {
     "report": "string: the report",
     "results": "string: results.json, which has the rows of every audit, or says where they lie",
     "signature": "string: of what was computed from what",
-    "about": "object: the claims per dataset and the verdicts per evaluator, counted",
+    "about": "object: the claims per data set and the verdicts per evaluator, counted",
     "audits": "object: per audit, how many rows it has",
     "decisions": "array: evaluator, task, may (yes, no, cannot tell) and why",
     "findings": "array: severity (fail, warn, ok), statement, and what it rests on",

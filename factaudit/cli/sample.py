@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     json_keys={
         "out": "string: the sample",
         "pages": "array: pages to label on",
-        "drawn": "object: per dataset, the claims (or responses) to label now",
+        "drawn": "object: per data set, the claims (or responses) to label now",
         "remaining": "integer: labels of the budget that the next phase draws",
     },
     short_help="Choose which claims to label.",

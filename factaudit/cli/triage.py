@@ -28,7 +28,7 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "triage",
     cls=JsonOutputCommand,
     json_keys={
-        "promises": "array: per group (all claims, a dataset or a system): n_passing, n_known_errors"
+        "promises": "array: per group (all claims, a data set or a system): n_passing, n_known_errors"
         " (labelled, do not pass), share_passing, statement",
         "rule": "string: the rule, a file that `read_triage_rule` applies to new claims",
         "queue": "string: a row per claim, those to review first",

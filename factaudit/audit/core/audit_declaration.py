@@ -71,7 +71,7 @@ SHARED_COLUMNS: dict[str, Column] = {
         "a data set; `__macro__` is the unweighted mean over data sets, `__all__` all of them together. An audit with "
         "the option `by` has its columns here",
         key=True,
-        values={"__macro__": "mean over datasets", "__all__": "all datasets"},
+        values={"__macro__": "mean over data sets", "__all__": "all data sets"},
     ),
     **{
         name: Column(name.replace("_", " "), "text", "names as in the verdicts", key=True)

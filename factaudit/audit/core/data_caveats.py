@@ -47,7 +47,7 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
         if none:
             where = format_how_many_datasets(none, mine) or make_statement(" on {row.dataset}", row=none[0])
             text = make_statement(
-                "{evaluator} has scored no claim{where}: judge them first.", evaluator=evaluator, where=where
+                "{evaluator} has scored no claim{where}. Judge the claims first.", evaluator=evaluator, where=where
             )
             yield Finding("fail", evaluator, none[0]["dataset"], text, {"n_unscored": total})
         if matter:
@@ -58,9 +58,9 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
                 evaluator,
                 worst["dataset"],
                 make_statement(
-                    "{worst.n_lost:number claim} on {worst.dataset} that {worst.evaluator} did not score, or that were "
-                    "guessed, could change {questions}. Judge them again before you conclude."
-                    + " This is so{where}."
+                    "{worst.evaluator} did not score, or only guessed, {worst.n_lost:number claim} on {worst.dataset}. "
+                    "They could change {questions}. Judge them again before you conclude."
+                    + " The same is true{where}."
                     * (len(mine) > 1),
                     worst=lost,
                     questions=join_statements(open_questions[worst["dataset"]], "; or "),
@@ -72,11 +72,13 @@ def _find_unscored_claims_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
             )
         elif not none and any(row["n"] != row.get("n_unlabelled") for row in mine):
             said = make_statement(
-                "{row.n_lacking:number unscored claim} of {row.evaluator} cannot change "
-                + "on any one dataset " * (len(mine) > 1)  # of means over datasets nothing was looked at
-                + "its place by BAcc, "
-                + "the sign of its bias, " * any((row["dataset"], evaluator) in biases for row in lacking)
-                + "or whether TPR and TNR are over {limit:limit} points apart."
+                "{row.evaluator} has {row.n_lacking:number unscored claim}. "
+                # Means over data sets are not tested.
+                + ("On no data set can this change " if len(mine) > 1 else "This cannot change ")
+                + "its rank by BAcc, "
+                + "whether its error rate is too high or too low, "
+                * any((row["dataset"], evaluator) in biases for row in lacking)
+                + "or whether TPR and TNR are more than {limit:limit} points apart."
                 if total
                 else "{row.evaluator} has scored every labelled claim.",
                 row=mine[0] | {"n_lacking": total},
@@ -102,16 +104,16 @@ def _list_unscored_claims_caveats(
     dataset, evaluator = row["dataset"], row["evaluator"]
     found = []
     if row["gap"] is not None and not _is_settled_by_bounds(row, "gap", -MAX_TPR_TNR_GAP, MAX_TPR_TNR_GAP):
-        text = "whether its TPR and TNR are over {limit:limit} points apart"
+        text = "whether its TPR and TNR are more than {limit:limit} points apart"
         found.append(make_statement(text, limit=MAX_TPR_TNR_GAP))
     bias = bias_rows.get((dataset, evaluator))
     if bias is not None and not _is_settled_by_bounds(bias, "bias", 0):
         found.append(make_statement("whether its error rate is too low or too high"))
     order = ranking_rows.get((dataset, evaluator))
     if order is not None and order["error_rate_min"] < order["error_rate_max"]:
-        found.append(make_statement("how many pairs of systems it orders as the labels do"))
+        found.append(make_statement("how many pairs of systems it orders like the labels"))
     elif order is not None and order["major_error_rate_min"] < order["major_error_rate_max"]:
-        found.append(make_statement("how many pairs of systems it reverses"))
+        found.append(make_statement("how many pairs of systems it puts in the wrong order"))
     rivals = [
         other["evaluator"]
         for other in rate_rows
@@ -120,7 +122,7 @@ def _list_unscored_claims_caveats(
         and _can_unscored_claims_reverse_bacc_order(row, other)
     ]
     if rivals:
-        text = "whether its BAcc is above that of {names}"
+        text = "whether its BAcc is higher than that of {names}"
         found.append(make_statement(text, names=format_first_finding_names(rivals)))
     return found
 
@@ -153,8 +155,9 @@ def _find_few_clusters_caveat(audited_run: AuditedRun) -> Iterator[Finding]:
             worst["dataset"],
             make_statement(
                 "All claims of {worst.dataset} come from {worst.n_clusters:number document or response|documents or "
-                "responses}, so that intervals say little, where there are any: judge more documents before you rely "
-                "on them." + " Documents are few{where}." * (len(claims) > 1),
+                "responses}. Intervals from so few are unreliable: judge claims about more documents."
+                + " There are too few documents{where}."
+                * (len(claims) > 1),
                 worst=worst,
                 where=format_how_many_datasets(few, claims),
             ),
@@ -166,7 +169,7 @@ CAVEAT_CHECKS = (
     Check(
         "unscored",
         "Unscored claims that matter",
-        "unscored claims that could change one of these conclusions",
+        "unscored claims could change a conclusion",
         _find_unscored_claims_caveat,
         claims="unscored",
         gravity=lambda evidence: evidence.get("n_unscored", float("inf")),
@@ -174,7 +177,7 @@ CAVEAT_CHECKS = (
     Check(
         "clusters",
         "Too few documents for intervals",
-        f"a data set with fewer than {FEWEST_CLUSTERS} documents or responses: intervals are too narrow",
+        f"a data set has fewer than {FEWEST_CLUSTERS} documents or responses, so intervals are too narrow",
         _find_few_clusters_caveat,
         {"n_clusters": Column("clusters", "count")},
     ),

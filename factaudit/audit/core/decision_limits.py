@@ -83,7 +83,7 @@ def explain_undecided_decision_limit(row: Row, *keys: str) -> str:
     if not all(has_interval(row, key) for key in keys):
         return "no interval was computed"
     if any(row.get(f"{key}_min") != row.get(f"{key}_max") for key in keys):
-        return "not significant either way, or open by the unscored claims"
+        return "not significant either way, or it depends on the unscored claims"
     return "not significant either way"
 
 

@@ -31,9 +31,10 @@ from factaudit.audit.core.statements import Statement, make_statement
 ALIKE_BACC_DIFFERENCE = 0.02
 #: What the audit `triage` promises of an evaluator's single verdicts.
 REVIEW_SENTENCE = (
-    "With review of {row.review_share:percent} of the claims, at most {row.max_error:limit} % of the rest are errors"
+    "If people review {row.review_share:percent} of the claims, "
+    "at most {row.max_error:limit} % of the others are errors"
 )
-CONFIDENCE_WORDS = " (confidence {row.confidence:limit} %)."
+CONFIDENCE_WORDS = " ({row.confidence:limit} % confidence)."
 
 
 def rank_evaluators_by_bacc(rows: Sequence[Row]) -> list[str]:

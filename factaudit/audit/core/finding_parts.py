@@ -59,7 +59,7 @@ def make_row_finding(severity: Severity, row: Row, statement: str, *evidence_key
 def format_how_many_datasets(concerned: Iterable[Any], every: Iterable[Any]) -> Statement:
     """`` on 9 of 14 datasets``, with the space before it; "" where there is but one. Of rows, or of names."""
     some, all_names = _list_dataset_names(concerned), _list_dataset_names(every)
-    several = " on {concerned:count} of {every:count dataset}" * (len(all_names) > 1)
+    several = " on {concerned:count} of {every:count data set}" * (len(all_names) > 1)
     return make_statement(several, concerned=some, every=all_names)
 
 

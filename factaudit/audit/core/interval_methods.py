@@ -60,7 +60,7 @@ def describe_interval_methods(audit: Audit, keys: Iterable[str], rows: Sequence[
         text = method + replicates * is_random_interval_method(method)
         parts.append(f"{text} ({', '.join(headings)})" if len(headings_by_method) > 1 else text)
     if any(row.get("dataset") == MACRO_MEAN for row in rows):
-        parts.append("of means over datasets MOVER")
+        parts.append("of means over data sets MOVER")
     share = f"{100 * about['confidence']:.4g} % " if about.get("confidence") else ""
     methods = "; ".join(filter(None, parts))
     return f"{share}intervals: {methods}" if methods else f"{share}intervals"

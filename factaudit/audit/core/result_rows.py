@@ -137,7 +137,7 @@ def explain_undefined_dataset_means(dataset_rows: Sequence[Row], figures: Sequen
     """Which figures are means over fewer data sets than there are: ``undefined in 2 of 3 datasets: tpr, bacc``."""
     lacking = {key: sum(each[key] is None for each in dataset_rows) for key in figures}
     return [
-        f"undefined in {n} of {len(dataset_rows)} datasets: {', '.join(key for key in figures if lacking[key] == n)}"
+        f"undefined in {n} of {len(dataset_rows)} data sets: {', '.join(key for key in figures if lacking[key] == n)}"
         for n in dict.fromkeys(lacking.values())
         if n
     ]
