@@ -8,7 +8,7 @@ from audit_tables import judged
 from scipy.stats import fisher_exact, norm, pearsonr
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
-from statsmodels.stats.proportion import proportion_confint, proportions_ztest
+from statsmodels.stats.proportion import proportion_confint
 
 from factaudit.stats.agreement import intersection_over_union_interval, kappa_interval
 from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
@@ -21,8 +21,8 @@ from factaudit.stats.clustered_proportions import (
 )
 from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_weighted_sum
 from factaudit.stats.permutation import studentised_permutation_p
-from factaudit.stats.proportion_test import fisher_exact_p, pairwise_probability_worse
-from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau_interval, soft_pairwise_accuracy
+from factaudit.stats.proportion_test import fisher_exact_p
+from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau_interval
 from factaudit.stats.roc import RocRankedScores
 from factaudit.stats.slope_moments import least_squares_slope
 
@@ -227,19 +227,6 @@ def test_slopes():
     assert np.isnan(jackknife_slope_interval(flat, 0.95)[0][0])
     few = ClusterCounts(np.zeros(9, dtype=int), np.ones(9, dtype=int), sums[:9], 1)
     assert np.isnan(jackknife_slope_interval(few, 0.95)[0][0])
-
-
-def test_soft_pairwise_accuracy():
-    errors, n = np.array([10, 30, 32]), np.array([100, 100, 100])
-    p = pairwise_probability_worse(errors, n)
-    assert 2 * min(p[0], 1 - p[0]) == pytest.approx(proportions_ztest(errors[:2], n[:2])[1])
-    assert p[2] == pytest.approx(1 - proportions_ztest([30, 32], [100, 100], alternative="larger")[1])
-    assert p[0] < 0.01 < p[2] < 0.5
-    assert soft_pairwise_accuracy(p, p) == 1
-    constant = np.full(3, 0.5)
-    assert soft_pairwise_accuracy(p, constant) == pytest.approx(1 - np.abs(p - 0.5).mean())
-    assert soft_pairwise_accuracy(p, 1 - p) < soft_pairwise_accuracy(p, constant)
-    assert pairwise_probability_worse(np.array([5, 5]), np.array([10, 10])) == 0.5
 
 
 def test_fishers_z_is_scipys():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import combinations
-from math import erf
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +48,6 @@ def test_a_report_of_counts_alone_says_nothing_that_its_rows_have_not() -> None:
 
 
 RATES = ("tpr", "tnr", "bacc")
-
-
-def one_sided_p(a: pd.Series[float], b: pd.Series[float]) -> float:
-    """Of "a has no lower mean than b": a pooled z test of two proportions."""
-    pooled = (a.sum() + b.sum()) / (len(a) + len(b))
-    error = (pooled * (1 - pooled) * (1 / len(a) + 1 / len(b))) ** 0.5
-    return 0.5 if not error else (1 + erf(float(b.mean() - a.mean()) / error / 2**0.5)) / 2
 
 
 def read_values(statement: Statement) -> dict[str, StatementValue]:
@@ -147,18 +138,6 @@ class World:
         flagged = mine["said"] == 0 if row["method"] == "none" else mine["score"] <= threshold
         return float(flagged.mean() - (1 - mine["label"].mean()))
 
-    def soft_accuracy(self, row: dict[str, Any], is_constant: bool) -> float:
-        """Over the pairs of all data sets 1 − |p labelled − p predicted|, of one-sided pooled z tests."""
-        rows = [one for one in self.audits["ranking"] if one["level"] == "claim"]
-        found = []
-        for dataset in {one["dataset"] for one in rows if one["evaluator"] == row["evaluator"]}:
-            mine = self.select({"dataset": dataset, "evaluator": row["evaluator"]})
-            parts = [part for _, part in mine.groupby("system")]
-            for a, b in combinations(parts, 2):
-                p = [one_sided_p(a[column].dropna(), b[column].dropna()) for column in ("label", "said")]
-                found.append(1 - abs(p[0] - (0.5 if is_constant else p[1])))
-        return float(np.mean(found))
-
     def figure(self, row: dict[str, Any], key: str) -> float | None:
         """A figure of a row, computed again; None for one that only the package's own statistics have."""
         if row.get("level") == "response" or row.get("cited_by"):
@@ -169,8 +148,6 @@ class World:
             return self.bound_figure(row, key)
         if "calibration_system" in row and key == "bias":
             return self.corrected_bias(row)
-        if key in ("soft", "soft_constant"):
-            return self.soft_accuracy(row, key == "soft_constant")
         if key == "n" and row.get("tpr", 0) is None:
             return float(self.select(row)["said"].notna().sum())
         rates = {"tpr": lambda: self.rate(row, 1), "tnr": lambda: self.rate(row, 0)}

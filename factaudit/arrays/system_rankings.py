@@ -13,13 +13,12 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.clustered_proportions import ClusterCounts, ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
-from factaudit.stats.proportion_test import pairwise_probability_worse, two_proportion_power, two_proportion_z_test
+from factaudit.stats.proportion_test import two_proportion_power, two_proportion_z_test
 from factaudit.stats.rank_correlation import (
     fisher_z_interval,
     kendall_tau,
     kendall_tau_interval,
     pearson_r,
-    soft_pairwise_accuracy,
 )
 from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 
@@ -280,19 +279,6 @@ def system_ranking_error_shares(labelled_order: np.ndarray, predicted_order: np.
         "error_rate": float((labelled_order != predicted_order).mean()),
         "major_error_rate": float((labelled_order * predicted_order == -1).mean()),
         "orderable": float((labelled_order != 0).mean()),
-    }
-
-
-def soft_system_ranking_accuracy(counts: np.ndarray) -> dict[str, Any]:
-    if len(counts) < 2:
-        return dict.fromkeys(("soft_accuracy", "soft_accuracy_constant"))
-    labelled, predicted = (
-        pairwise_probability_worse(*count_labelled_errors(counts)),
-        pairwise_probability_worse(*count_predicted_errors(counts)),
-    )
-    return {
-        "soft_accuracy": float(soft_pairwise_accuracy(labelled, predicted)),
-        "soft_accuracy_constant": float(soft_pairwise_accuracy(labelled, np.full(len(labelled), 0.5))),
     }
 
 

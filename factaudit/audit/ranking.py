@@ -17,7 +17,6 @@ from factaudit.arrays.system_rankings import (
     count_reversed_system_rankings,
     cross_tabulate_system_rankings,
     least_rankable_system_difference,
-    soft_system_ranking_accuracy,
     system_ranking_error_shares,
     system_ranking_power,
 )
@@ -70,8 +69,7 @@ def compute_ranking_agreement(
 
     A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims), n, n_unscored,
     n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the share of pairs that the labels
-    themselves order; so much is the error_rate of a constant evaluator, for which all are equal), soft_accuracy (soft
-    pairwise accuracy, `factaudit.stats.rank_correlation`) and soft_accuracy_constant (what a constant evaluator gets),
+    themselves order; so much is the error_rate of a constant evaluator, for which all are equal),
     kendall_tau (tau-b) and pearson_r over the systems' error rates, detectable_5 and detectable_10 (the share of pairs
     whose labels would show a difference of 5 and 10 points with a `power` of at least 80 %), detectable_difference
     (what half of the pairs would show so), and the confusion of orders as ``labelled_lt_predicted_gt`` and so on
@@ -107,7 +105,6 @@ def compute_ranking_agreement(
         by_cluster = test == "clustered" and certain_counts[:, :2, 2].any()
         certain = case.count_used_certain_clusters() if by_cluster else None
         row |= bound_system_ranking_errors(certain_counts, labelled, predicted, alpha, correction, certain)
-        row |= soft_system_ranking_accuracy(counts)
         row |= correlate_system_rankings(counts, case.resampled_counts, min_systems, intervals)
         says_nothing = _is_tau_interval_too_wide(row)
         row |= dict.fromkeys(("kendall_tau_low", "kendall_tau_high")) if says_nothing else {}
@@ -166,10 +163,6 @@ def _explain_missing_ranking_correlation(row: Row, is_tau_too_wide: bool) -> str
 # --------------------------------------------------------------------------------------------------------- declaration
 
 _ORDER_ERRORS_DESCRIPTION = "share of pairs that labels and predictions order differently; significantly and oppositely"
-_SOFT_ACCURACY_DESCRIPTION = (
-    "soft pairwise accuracy, 1 − mean |p labelled − p predicted| of one-sided p-values (Thompson et al. 2024), of the "
-    "evaluator and of a constant one"
-)
 _CORRELATION_DESCRIPTION = "τ-b and r over the systems' error rates"
 _DETECTABLE_DESCRIPTION = (
     "share of pairs whose labels would show a true difference of 5, of 10 points at least 80 % of the time"
@@ -227,8 +220,6 @@ AUDIT = Audit(
         "major_error_rate": Column(
             "reversed pairs", "percent", _ORDER_ERRORS_DESCRIPTION, bounds=True, counted_in="n_pairs"
         ),
-        "soft_accuracy": Column("soft accuracy", "percent", _SOFT_ACCURACY_DESCRIPTION),
-        "soft_accuracy_constant": Column("soft accuracy of a constant", "percent", _SOFT_ACCURACY_DESCRIPTION),
         "kendall_tau": Column(
             "Kendall τ-b",
             "number",

@@ -55,7 +55,7 @@ def _find_systems_in_reversed_order(audited_run: AuditedRun) -> Iterator[Finding
                 where=format_how_many_datasets(turned, rows),
             )
             counts = ("n_systems", "n_pairs", "n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed")
-            keys = (*counts, "p_reversed", "soft_accuracy", "soft_accuracy_constant", "kendall_tau")
+            keys = (*counts, "p_reversed", "kendall_tau")
             yield make_row_finding("fail", worst, said, *keys)
         elif told["n_not_alike_max"] == 0 and told["n_ordered"] and told["n_able"] == told["n_pairs"]:
             said = make_statement(
@@ -163,10 +163,6 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> AuditD
     text += f"{_number_or_none('rows.n_reversed', counts['n_reversed'])} reversed"
     if not counts["n_ordered"]:
         text = "the labels order none of {rows.n_pairs:number pair}"
-    if all(row.get("soft_accuracy") is not None for row in rows):
-        for name, key in (("soft", "soft_accuracy"), ("soft_constant", "soft_accuracy_constant")):
-            told[name] = sum(row[key] * row["n_pairs"] for row in rows) / pairs
-        text += "; soft accuracy {told.soft:percent} (a constant evaluator: {told.soft_constant:percent})"
     reversing = [row for row in list_ranking_reversal_rows(audited_run) if row["evaluator"] == evaluator]
     told["n_not_alike"] = counts["n_not_alike_max"]
     may: Permission = "no"

@@ -70,19 +70,6 @@ def two_proportion_power(
     )
 
 
-def pairwise_probability_worse(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """How confidently system a has the higher rate, for all pairs a < b: (..., S) -> (..., S (S - 1) / 2).
-
-    errors, n: (..., S). One minus the one-sided p-value of the pooled two-proportion z-test: 0.5 where the rates are
-    equal.
-
-    >>> pairwise_probability_worse(np.array([30, 20, 20]), np.array([100, 100, 100])).round(3).tolist()
-    [0.949, 0.949, 0.5]
-    """
-    a, b = np.triu_indices(errors.shape[-1], 1)
-    return scipy.special.ndtr(_pooled_proportion_z(errors[..., a], n[..., a], errors[..., b], n[..., b]))
-
-
 def _pooled_proportion_z(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
     """The difference of two rates in pooled standard errors; 0 where the rates are equal, NaN where an n is 0."""
     pooled = divide_or_undefined(errors_a + errors_b, n_a + n_b)

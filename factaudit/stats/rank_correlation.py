@@ -14,19 +14,6 @@ from factaudit.stats.undefined_values import divide_or_undefined
 MIN_CORRELATED_SYSTEMS = 3
 
 
-def soft_pairwise_accuracy(p_labelled: np.ndarray, p_predicted: np.ndarray) -> np.ndarray:
-    """Soft pairwise accuracy: 1 - the mean over pairs of |p_labelled - p_predicted|, along the last axis.
-
-    Both (..., pairs), from `pairwise_probability_worse`. To be unsure where the labels are unsure is right, too. A
-    constant predictor gets what ``p_predicted`` 0.5 everywhere gets. Source: Thompson, Mathur, Deutsch & Khayrallah
-    2024 (WMT).
-
-    >>> soft_pairwise_accuracy(np.array([0.9, 0.5]), np.array([0.7, 0.5])).round(6).item()
-    0.9
-    """
-    return 1 - np.abs(p_labelled - p_predicted).mean(-1)
-
-
 def kendall_tau_interval(replicates_x: np.ndarray, replicates_y: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of Kendall's tau-a between two rates of S systems: what the orders that the data leave open allow.
 
