@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
@@ -67,10 +64,8 @@ class ComparisonTables:
         said = None if annotations is None else list_annotator_judgements(annotations)
         if said is not None and label_rules:
             table = relabel_claims_by_annotations(table, said, label_rules[0])
-        _release_unused_memory()
         judged = replace(Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules))
         read = [table, verdict_table] if said is None else [table, verdict_table, said]
-        _release_unused_memory()
         digest = hash_texts(*map(compute_table_digest, read), *label_rules)
         order = list(verdict_table["evaluator"].unique())
         return cls(judged, digest, order, count_labels_by_grade(table, annotations))
@@ -105,7 +100,6 @@ class AuditRunSettings:
             audit = list_computable_audits()[name]
             with use_one_blas_thread():
                 found[name] = audit.compute(judged, **options, intervals=self.intervals) if audit.compute else []
-            _release_unused_memory()
         return found
 
     def assemble_results(
@@ -150,10 +144,3 @@ class AuditRunSettings:
         signature = make_signature("factaudit", {**self._signed_settings, **own})
         findings, about["n_tests"] = run_audit_checks(audit_rows, about)
         return signature, about, audit_rows, findings
-
-
-def _release_unused_memory() -> None:
-    """Give back what Arrow and the C library keep of freed memory: of millions of rows, hundreds of megabytes."""
-    pa.default_memory_pool().release_unused()
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # glibc's
-        trim(0)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from factaudit.errors import InputError
 from factaudit.files import write_text
-from factaudit.garbage_collection import collect_garbage_rarely
 from factaudit.report.report_tables import write_report_csv_table
 from factaudit.report.results_json import read_results_json
 
@@ -23,7 +22,6 @@ _CALL_COLUMNS = (
 )
 
 
-@collect_garbage_rarely()
 def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
