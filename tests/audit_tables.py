@@ -9,6 +9,7 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
+from factaudit.audit.findings import run_audit_checks
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
@@ -55,3 +56,8 @@ def as_declared(name: str, row: Row) -> Row:
     known = {*columns, *(f"{key}{end}" for key in columns for end in ("_min", "_max", "_low", "_high"))}
     assert row.keys() <= known, f"{name} declares no {row.keys() - known}"
     return row
+
+
+def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
+    """The findings of all checks on rows by audit name."""
+    return run_audit_checks(audit_rows, about)[0]

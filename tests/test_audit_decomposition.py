@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import collect_findings, find
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_audit_properties import check_rows
@@ -23,7 +23,6 @@ from factaudit.audit.decomposition import (
     compute_decomposition_scores,
     list_decomposition_advice,
 )
-from factaudit.audit.findings import collect_findings
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.content_words import WordVocabulary, is_trivial_statement, list_informative_words

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import find, judged
+from audit_tables import collect_findings, find, judged
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.audit.discrimination import AUDIT, compute_score_discrimination
-from factaudit.audit.findings import collect_findings
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

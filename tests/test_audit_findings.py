@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from audit_tables import as_declared, find, judged
+from audit_tables import as_declared, collect_findings, find, judged
 
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.consistency import compute_evaluator_consistency
 from factaudit.audit.core.figure_formatting import format_percentage_points
-from factaudit.audit.findings import _explain_evaluators_not_checked, collect_findings
+from factaudit.audit.findings import _explain_evaluators_not_checked
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.ranking import compute_ranking_agreement

@@ -8,13 +8,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import Row
+from audit_tables import Row, collect_findings
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.grades import compute_grade_agreement
 from factaudit.datasets.conversion import convert
 from factaudit.errors import InputError, UsageError

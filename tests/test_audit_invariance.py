@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import find, judged, tables
+from audit_tables import collect_findings, find, judged, tables
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.invariance import compute_invariance
 from factaudit.audit.screen import compose_screen
 from factaudit.errors import UsageError

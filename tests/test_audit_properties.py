@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from audit_tables import judged, tables
+from audit_tables import collect_findings, judged, tables
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,6 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.audit.consistency import compute_evaluator_consistency
 from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import compute_evaluator_rates

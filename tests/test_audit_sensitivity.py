@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import find, judged
+from audit_tables import collect_findings, find, judged
 from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.sensitivity import compute_score_sensitivity
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

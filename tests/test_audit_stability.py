@@ -6,10 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from audit_tables import find, judged, tables
+from audit_tables import collect_findings, find, judged, tables
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.audit.stability import compute_verdict_stability
 from factaudit.results import compare

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from audit_tables import find, judged
+from audit_tables import collect_findings, find, judged
 
 from factaudit.audit.covariates import compute_covariates
-from factaudit.audit.findings import collect_findings
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

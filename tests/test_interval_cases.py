@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find, judged
+from audit_tables import collect_findings, find, judged
 from scipy.stats import norm
 from test_statements import make_world
 
@@ -18,7 +18,6 @@ from factaudit.audit.core.significance import p_above_other_figure, select_rows_
 from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.factscore import compute_factscore_audit
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates

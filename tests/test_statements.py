@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import collect_findings
 
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.adjustment import MIN_CALIBRATION_ERRORS
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP
 from factaudit.audit.core.statements import Statement, StatementValue
-from factaudit.audit.findings import collect_findings
 from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.report_document import build_report_document

@@ -23,19 +23,15 @@ _MAX_REASONS = 2
 _NOT_FOR = "not for "
 
 
-def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
-    """The findings of all checks whose audits are there, in the order of the audits.
+def run_audit_checks(
+    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
+) -> tuple[list[Row], dict[str, int]]:
+    """The findings of all checks whose audits are there, in the order of the audits; and how many tests each check
+    made, by its id.
 
     audit_rows: rows by audit name, as in ``results.json``. about: its ``about``, with the evaluators (one without any
     row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
     """
-    return run_audit_checks(audit_rows, about)[0]
-
-
-def run_audit_checks(
-    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
-) -> tuple[list[Row], dict[str, int]]:
-    """As `collect_findings`; and how many tests each check made, by its id."""
     candidates = _make_run_without_floors(audit_rows, about)
     found: list[Row] = []
     n_tests: dict[str, int] = {}

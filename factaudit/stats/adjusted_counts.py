@@ -7,15 +7,12 @@ import numpy as np
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
-def adjust_counts(
-    predicted_error_rate: np.ndarray, confusion: np.ndarray, *, refuse_unidentified: bool = True
-) -> np.ndarray:
+def adjust_counts(predicted_error_rate: np.ndarray, confusion: np.ndarray) -> np.ndarray:
     """Forman's adjusted counts with the error as the positive class: clip((p - FNR) / (TNR - FNR), 0, 1).
 
     predicted_error_rate: (...), p. confusion: (..., 2, 2), counts by [label, prediction] on the labelled sample that
     TNR and FNR come from. NaN where the correction is unidentifiable: no error or nothing else is labelled, or TNR <=
-    FNR. With ``refuse_unidentified=False`` only where TNR = FNR, as in the published tables of Verify with Caution
-    (A.7).
+    FNR.
 
     Source: Forman 2006, "Quantifying trends accurately despite classifier error and class imbalance".
 
@@ -28,5 +25,4 @@ def adjust_counts(
     tnr, fnr = divide_or_undefined(confusion[..., 0, 0], errors), divide_or_undefined(confusion[..., 1, 0], others)
     # Compared as products of counts, which are exact: equal rates must not differ in the last bit.
     better = confusion[..., 0, 0] * others - confusion[..., 1, 0] * errors
-    identified = better > 0 if refuse_unidentified else better != 0
-    return np.clip(divide_or_undefined(predicted_error_rate - fnr, np.where(identified, tnr - fnr, 0)), 0, 1)
+    return np.clip(divide_or_undefined(predicted_error_rate - fnr, np.where(better > 0, tnr - fnr, 0)), 0, 1)

@@ -23,7 +23,7 @@ from finding_worlds import (
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
-from factaudit.audit.findings import collect_findings
+from factaudit.audit.findings import run_audit_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -291,7 +291,7 @@ def collect_run_findings(family: Family, world: World, seed: Sequence[int], repl
     """The findings of one run of a world."""
     random = np.random.default_rng(seed)
     if family.draw is None:
-        return collect_findings({"dfactscore": draw_biography_rows(world, random)}, {})
+        return run_audit_checks({"dfactscore": draw_biography_rows(world, random)}, {})[0]
     judgements = Judgements.join(**family.draw(world, random))
     intervals = ClusterBootstrap(replicates=replicates, seed=seed[-1])
     declared, rows = load_all_audits(), {}
@@ -300,4 +300,4 @@ def collect_run_findings(family: Family, world: World, seed: Sequence[int], repl
         assert compute is not None
         rows[name] = compute(judgements, **options, intervals=intervals)
     claims = [{"dataset": name, "n_clusters": world.documents} for name in judgements.dataset_names]
-    return collect_findings(rows, {"claims": claims, "evaluators": []})
+    return run_audit_checks(rows, {"claims": claims, "evaluators": []})[0]
