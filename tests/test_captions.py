@@ -68,9 +68,9 @@ def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> No
     audits = {"estimate_differences": [{"dataset": "d"}], "chunking": []}
     about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9, "n_tests": {"gap": 3}}
     said = " ".join(_explain_report_claims_labels_and_intervals({"audits": audits, "about": about}))
-    assert "leaves out 0, and of all such pairs at most 5 % are expected in the wrong order." in said
+    assert "leaves out 0, and at most 5 % of all such pairs are expected to be in the wrong order." in said
     assert "a bias whose interval leaves out 0 need not be significant" in said
-    assert "Not computed for these claims and verdicts: What cutting documents into chunks" in said
+    assert "These audits do not apply to these claims and verdicts: What cutting documents into chunks" in said
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_report_without_labels_says_what_it_lacks(n_labelled: int, audits: lis
     about = {"claims": [{"dataset": "d", "n_labelled": n_labelled}], "confidence": 0.95, "replicates": 9}
     results = {"audits": {name: [{"dataset": "d"}] for name in ["dfactscore", *audits]}, "about": about}
     said = " ".join(_explain_report_claims_labels_and_intervals(results))
-    assert ("No claim is labelled: no figure that needs labels was computed." in said) == is_said
+    assert ("No claim is labelled, so no figure that needs labels was computed." in said) == is_said
 
 
 def test_a_report_says_where_the_method_of_each_interval_stands() -> None:
@@ -90,4 +90,4 @@ def test_a_report_says_where_the_method_of_each_interval_stands() -> None:
         _explain_report_claims_labels_and_intervals({"audits": {"rates": [{}], "headroom": []}, "about": about})
     )
     assert "captions say how it is made" not in text
-    assert "the page of audits how all are" in text
+    assert "the page of audits says it for all of them" in text

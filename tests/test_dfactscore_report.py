@@ -59,10 +59,10 @@ def test_what_was_not_decomposed_is_not_counted_in_the_table(ran: tuple[Path, Re
 
 def test_the_verifiers_verdicts_stand_in_the_table_of_verdicts(ran: tuple[Path, Results, ReportDocument]) -> None:
     """It held the 164 facts of each score as if somebody had been asked for them, and not the 392 verdicts."""
-    table = find_table(ran[2], "Evaluators: what became")
+    table = find_table(ran[2], "The evaluators: how many")
     counts = {row[0].text: row[1].text for row in table.rows}
     assert counts == {"unigram@0.9": "392", "D-FActScore": "164", "FActScore": "164"}
-    assert "D-FActScore, FActScore is of a fact, and made of those by unigram@0.9" in table.caption
+    assert "D-FActScore, FActScore is about a fact. It is made from the verdicts by unigram@0.9" in table.caption
 
 
 def test_the_claims_of_a_finding_are_there(ran: tuple[Path, Results, ReportDocument]) -> None:

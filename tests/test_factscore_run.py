@@ -120,8 +120,8 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     (about,) = results.about["evaluators"]
     assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 1)
     text = read_report_text(tmp_path / "run")
-    assert "without a prediction: retrieval+scripted (1 of 9)" in text
-    assert "counted as a verdict all the same: retrieval+scripted (8 of 9)" in text
+    assert "Some verdicts have no prediction: retrieval+scripted (1 of 9)" in text
+    assert "counted as one all the same: retrieval+scripted (8 of 9)" in text
     assert "Replies are read by the parser 'original'." in text
     rows = dict(results.sections[0]["table"]["rows"])
     assert rows["sentences that were not decomposed: each counts as one fact without a verdict"] == "1"

@@ -94,7 +94,7 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
                 if key not in cache:
                     rows = [row for row in every if row.get("level") == level]
                     figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
-                    is_whole = figures and "Drawn: the first" not in figures[-1].caption
+                    is_whole = figures and "The figure shows the first" not in figures[-1].caption
                     axes = [ax for one in figures if is_whole and one.draw for ax in one.draw().figure.axes]
                     cache[key] = DrawnFigures(audit, plot, rows, floors, figures, axes) if is_whole else None
                 if cache[key] is not None:

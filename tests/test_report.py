@@ -192,9 +192,9 @@ def test_unscored_verdicts_stand_beside_the_rates_with_bounds(page: Page, exampl
     least, greatest = 100 * row["tpr_min"], 100 * row["tpr_max"]
     assert any(f"[{least:.1f}–{greatest:.1f}]" in cell for cell in page.cells)
     text = " ".join(page.text)
-    assert "Verdicts without a prediction" in text
+    assert "Some verdicts have no prediction" in text
     # A model that reads scores gives rates without bounds.
-    assert "Each figure of predictions that the unscored claims could change has bounds" in text
+    assert "Every figure that these claims could change has bounds" in text
 
 
 def test_no_text_of_the_input_can_act(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
     assert "The first 100 of 450 rows; all are in tables/rates.csv" in text
-    assert "Drawn: the first 16 of 450 groups; the table's file has all." in text
+    assert "The figure shows the first 16 of 450 groups; the file of the table has all." in text
     assert sum(1 for cell in page.cells if re.fullmatch(r"d\d+ ", cell)) == 100
     with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
         assert sum(1 for _ in file) == 451
@@ -326,8 +326,8 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     folder = run(tmp_path, results)
     text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
     assert "none of them labelled" in text
-    assert "Undefined on these claims (no labelled claim)" in text
-    assert re.search("Not computed for these claims and verdicts: [^.]*The pairs of systems", text)
+    assert "These figures do not exist for these claims: no labelled claim." in text
+    assert re.search("These audits do not apply to these claims and verdicts: [^.]*The pairs of systems", text)
     assert not (folder / "figures" / "rates.svg").exists()
 
 
@@ -554,7 +554,7 @@ def test_five_findings_open_the_report_and_stand_for_those_on_other_data_sets(ex
     groups, well = group_report_summary_findings_by_check({**example, "findings": found})
     first = choose_report_summary_findings(groups)
     assert [one.statement for one in first] == [
-        "headroom fail a one (And so on 2 more datasets.)",
+        "headroom fail a one (The same is true on 2 more data sets.)",
         "iou fail b one",
         "gap warn a one",
         "other0 warn a one",

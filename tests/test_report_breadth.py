@@ -43,7 +43,9 @@ def test_of_twenty_evaluators_the_best_and_the_worst_are_drawn():
     ranked = JUDGES[::-1]
     (figure,) = figures_of("rates", [rate_row(f"d{i}", name) for i in range(3) for name in JUDGES], ranked)
     assert legend_of(figure) == [*ranked[:5], *ranked[-3:]]
-    assert "Drawn: the best 5 and the worst 3 of 20 evaluators; the table's file has all." in figure.caption
+    assert (
+        "The figure shows the best 5 and the worst 3 of 20 evaluators; the file of the table has all." in figure.caption
+    )
     drawn = figure.draw().figure  # type: ignore[misc]
     colours = [line.get_color() for line in drawn.legends[0].get_lines()]
     assert len(set(colours)) == MAX_DRAWN_EVALUATORS
@@ -52,7 +54,7 @@ def test_of_twenty_evaluators_the_best_and_the_worst_are_drawn():
 def test_evaluators_without_a_rank_are_not_called_the_best():
     (figure,) = figures_of("rates", [rate_row("d", name) for name in JUDGES], [])
     assert legend_of(figure) == JUDGES[:MAX_DRAWN_EVALUATORS]
-    assert "Drawn: 8 of 20 evaluators" in figure.caption
+    assert "The figure shows 8 of 20 evaluators" in figure.caption
     assert "best" not in figure.caption
 
 
@@ -75,7 +77,7 @@ def test_a_line_per_system_is_drawn_of_those_with_the_lowest_and_the_highest_err
     names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
     assert names == [f"model-{i}" for i in (*range(6), *range(34, 40))]
     assert len(names) == MAX_DRAWN_SYSTEMS
-    text = "Drawn: the 6 of 40 systems with the lowest labelled error rate and the 6 with the highest"
+    text = "The figure shows the 6 of 40 systems with the lowest labelled error rate and the 6 with the highest"
     assert text in lines.caption
     assert "Drawn" not in scatter.caption
 

@@ -14,7 +14,8 @@ from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
 from factaudit.cli.screen_text import SCREEN_WIDTH, format_terminal_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
-from factaudit.results import Results
+from factaudit.results import Results, compare_counts
+from factaudit.tables.counts_table import validate_counts
 
 SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")
 
@@ -225,6 +226,20 @@ def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
     }
     (use,) = advice_of(screen, "Use")
     assert use.startswith("the estimated rates: 240 labels give 95 % CIs of ")
+
+
+def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
+    rates = {"labelled_error_rate": [0.1, 0.2, 0.3] * 2, "predicted_error_rate": [0.1, 0.5, 0.25, 0.1, 0.2, 0.26]}
+    table = pd.DataFrame({"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates)
+    screen = compose_screen(compare_counts(validate_counts(table)).to_dict())
+    heads = ["systems' error rates are off by", "and at worst by", "systems in wrong order", "Kendall's τ of systems"]
+    assert [" ".join(lines) for lines in screen.columns[1:]] == heads
+    assert [row[:3] for row in screen.rows] == [["f", "1.3 points", "4 points"], ["e", "12 points", "30 points"]]
+    unknown = table.drop(columns=["n"]).assign(n=100, n_known=0)
+    (warning,) = advice_of(compose_screen(compare_counts(validate_counts(unknown)).to_dict()), "Beware")
+    assert warning.startswith(
+        "f comes closest to the labelled error rates. Of its 3 rates, none is off by more than 5 "
+    )
 
 
 def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -> None:

@@ -232,10 +232,10 @@ def test_a_report_explains_its_terms_once(audited_world: tuple[str, Tables, dict
     world, _, results = audited_world
     (section,) = [one for one in build_report_document(results, tmp_path).sections if one.id == "provenance"]
     text = " ".join(section.paragraphs)
-    assert text.count("Label and prediction 1: attributable") == 1
+    assert text.count("Label and prediction 1 mean attributable") == 1
     assert ("Estimates use labels of the claims" in text) == (world != "nothing labelled")
     for fewer in (0, 1):
         about = results["about"]
         claims = [row | {"n_responses": row["n_claims"] - fewer} for row in about["claims"]]
         document = build_report_document(results | {"about": about | {"claims": claims}}, tmp_path)
-        assert ("A claim is a whole response in " in " ".join(document.sections[-1].paragraphs)) == (not fewer)
+        assert (", a claim is a whole response." in " ".join(document.sections[-1].paragraphs)) == (not fewer)

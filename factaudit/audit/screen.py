@@ -133,7 +133,7 @@ def describe_size(run: AuditedRun) -> str:
     """How many evaluators, claims, systems, labels and errors the figures rest on."""
     claims, evaluators = (run.about.get(key) or [] for key in ("claims", "evaluators"))
     if run.about.get("counts"):
-        return f"{format_count(len(evaluators), 'evaluator')}, {run.about['counts']}; counts alone give no intervals."
+        return f"{format_count(len(evaluators), 'evaluator')}, by published error rates; {run.about['counts']}."
     if not claims:
         return ""
     labelled, attributable, total = (
@@ -165,7 +165,8 @@ def describe_size(run: AuditedRun) -> str:
 def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Headings and a row for each evaluator, the best first. A column in which nothing is known is left out."""
     overall = find_overall_evaluator_rows(run.rows("rates"))
-    names = [*ranked, *(name for name in overall if name not in ranked)]
+    given = [] if overall or run.rows("estimates") else _rank_by_error_rates(run)
+    names = list(dict.fromkeys([*ranked, *overall, *given]))
     names = [name for name in names if name not in run.floors] or names
     has_ci = any(has_interval(row, "bacc") for row in overall.values())
     heads = [
@@ -174,18 +175,22 @@ def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tu
         ("misses this", "share of errors"),
         ("flags this share", "of correct claims"),
         ("systems' error", "rates are off by"),
+        ("and at worst", "by"),
         ("systems in", "wrong order"),
+        ("Kendall's τ", "of systems"),
         ("still passes", "after an error"),
         ("changes after", "a rewording"),
     ]
     table = [
         [
             name,
-            _format_share(run, overall[name], "bacc", with_interval=True),
-            _format_mistakes(run, overall[name], "tnr"),
-            _format_mistakes(run, overall[name], "tpr"),
+            _format_share(run, overall.get(name, {}), "bacc", with_interval=True),
+            _format_mistakes(run, overall.get(name, {}), "tnr"),
+            _format_mistakes(run, overall.get(name, {}), "tpr"),
             _format_mean_bias(run, name),
+            UNDEFINED_MARK if overall else _format_worst_bias(run, name),
             _format_reversals(run, name),
+            UNDEFINED_MARK if overall else _format_mean_tau(run, name),
             *(_format_failures(run, name, expected) for expected in ("changed", "same")),
         ]
         for name in names
@@ -194,6 +199,15 @@ def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tu
     if len(shown) == 1:
         return [], []
     return [heads[at] for at in shown], [[row[at] for at in shown] for row in table]
+
+
+def _rank_by_error_rates(run: AuditedRun) -> list[str]:
+    """Where only error rates are known: the evaluators whose rates are nearest to the labelled ones first."""
+    off = {}
+    for name in [row["name"] for row in run.about.get("evaluators") or []]:
+        rows = list_error_rate_bias_rows(run.rows("quantification"), name)
+        off[name] = mean(abs(row["bias"]) for row in rows) if rows else 1.0
+    return sorted(off, key=off.__getitem__)
 
 
 def _format_share(run: AuditedRun, row: Row, key: str, with_interval: bool = False) -> str:
@@ -234,6 +248,11 @@ def _format_mean_bias(run: AuditedRun, evaluator: str) -> str:
     return f"{format_whole_percent(least)} to {_format_points(most)}"
 
 
+def _format_worst_bias(run: AuditedRun, evaluator: str) -> str:
+    rows = list_error_rate_bias_rows(run.rows("quantification"), evaluator)
+    return _format_points(max(abs(row["bias"]) for row in rows)) if rows else UNDEFINED_MARK
+
+
 def _format_reversals(run: AuditedRun, evaluator: str) -> str:
     """Of the pairs that both order significantly: an evaluator that orders hardly any reverses none."""
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
@@ -243,6 +262,11 @@ def _format_reversals(run: AuditedRun, evaluator: str) -> str:
         return f"{found['n_reversed_min']:,} to {found['n_reversed_max']:,} pairs"
     n_both = found["n_ordered_alike"] + found["n_reversed"]
     return f"{found['n_reversed']:,} of {format_count(n_both, 'pair')}" if n_both else "orders none"
+
+
+def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
+    taus = [row["kendall_tau"] for row in run.per_dataset("ranking", "kendall_tau") if row["evaluator"] == evaluator]
+    return f"{mean(taus):.2f}".replace("-", "−") if taus else UNDEFINED_MARK
 
 
 def _format_failures(run: AuditedRun, evaluator: str, expected: str) -> str:
@@ -312,6 +336,8 @@ def _advise_on_evaluators(run: AuditedRun, ranked: Sequence[str]) -> Iterator[Ad
     overall = find_overall_evaluator_rows(run.rows("rates"))
     rows = [overall[name] for name in ranked if name in overall and name not in run.floors]
     yield from _advise_to_label(run, rows)
+    if not rows:
+        yield from _advise_on_counts(run)
     if not rows or not _has_enough_labels(rows):
         yield from _advise_on_unscored(run, rows)
         return
@@ -334,6 +360,22 @@ def _advise_on_evaluators(run: AuditedRun, ranked: Sequence[str]) -> Iterator[Ad
     yield from _advise_to_beware(run, alike, rows)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(Advice, advise(run, [row["evaluator"] for row in alike]))
+
+
+def _advise_on_counts(run: AuditedRun) -> Iterator[Advice]:
+    """Where only error rates are known: how far the best ones are off, and whether that can be tested."""
+    names = _rank_by_error_rates(run)
+    rows = list_error_rate_bias_rows(run.rows("quantification"), names[0]) if names else []
+    if any(has_interval(row, "bias") for row in rows):
+        yield from _advise_on_error_rates(run, names[:1])
+        yield from _advise_on_order(run, names[:1])
+    elif rows:
+        most = read_decision_limits(run).max_bias
+        far = sum(abs(row["bias"]) > most for row in rows)
+        text = f"{names[0]} comes closest to the labelled error rates. Of its {format_count(len(rows), 'rate')}, "
+        text += f"{f'{far:,}' if far else 'none'} {'is' if far <= 1 else 'are'} off by more than "
+        text += f"{format_limit_in_points(most)} points. There are no intervals, so differences may be due to chance."
+        yield Advice("Beware", text)
 
 
 def _has_enough_labels(rows: Sequence[Row]) -> bool:

@@ -1,4 +1,4 @@
-"""Rows as people read them on a terminal."""
+"""How do results look on a terminal? Tables and lines that commands print."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
     costs = [row["cost"] for row in cost_rows]
     print_json_output({"rows": cost_rows, "cost": None if None in costs else sum(costs)})
     if not cost_rows:
-        print_line("no evaluator of this experiment asks a language model: nothing to pay")
+        print_line("no evaluator of this experiment asks a language model, so it costs nothing")
         return
     # Counted with the model's own tokenizer a figure is a bound; approximated, it is not.
     bounds = ["about" if row["counted"].startswith("approximately") else "at most" for row in cost_rows]
@@ -197,7 +197,7 @@ def _format_spared_calls(cost_row: Mapping[str, Any]) -> str:
     if same is None:  # a rehearsal does not part the two
         told = [f"{cost_row['cached_calls']:,} more are cached or the same as others"]
     elif same:
-        told.append(f"{same:,} are the same as others: asked once")
+        told.append(f"{same:,} are the same as others and asked only once")
     return f" ({', '.join(told)})"
 
 
@@ -222,7 +222,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             + f"; main evaluator: {about['main']}"
         )
         if about["target"] == "population":
-            print_line("rates are of the population that their documents come from")
+            print_line("These rates are about the population that the documents come from.")
         if about["quote"] is None:
             print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
             continue
@@ -266,11 +266,12 @@ def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) 
         systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
         print_line(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], what)}{systems} in {strata}")
     for path in pages:
-        print_line(f"label on {path}")
+        print_line(f"open {path} in a browser to label")
     print_line(str(out))
     if left:
         print_line(
-            f"{left:,} of {plan.budget:,} labels remain: when these are labelled, draw them with --then {out.name}"
+            f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the others with "
+            f"--then {out.name}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The report's table of checks: what each one tests, how its false alarms are controlled, what could not be checked."""
+"""Which checks did a run make, how are their false alarms controlled, and what could not be checked?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from factaudit.audit.findings import list_audit_check_outcomes
 from factaudit.report.report_tables import ReportTable, build_plain_report_table
 
-_COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not tested"]
+_COLUMNS = ["check", "nothing is wrong if", "false alarms are limited by", "tests", "found", "not tested"]
 
 
 def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
@@ -24,7 +24,7 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
         rows.append(
             [
                 one.check.title,
-                one.check.null or f"(it counts, without a test: {one.check.says})",
+                one.check.null or f"(this check counts and makes no test: {one.check.says})",
                 one.check.describe_controls(has_several_datasets=several) or None,
                 n_tests.get(one.check.id),
                 ", ".join(counts) or None,
@@ -34,10 +34,10 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     about = results.get("about") or {}
     caption = "The checks of this run."
     if about.get("replicates") == 0:
-        untested = "where a check made no test, its warnings go by the figures alone."
-        untested = untested if n_tests else "warnings go by the figures alone, and nothing is tested."
-        caption += f" No interval of a figure was computed: {untested}"
+        untested = "if a check made no test, its warnings rest on the figures alone."
+        untested = untested if n_tests else "warnings rest on the figures alone, and nothing is tested."
+        caption += f" No intervals were computed: {untested}"
     elif about.get("confidence") and any(one.check.null for one in outcomes):
         chance = 100 * (1 - about["confidence"])
-        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong."
+        caption += f" A check that makes tests warns in at most {chance:.3g} % of the runs in which nothing is wrong."
     return build_plain_report_table(_COLUMNS, rows, caption) if rows else None

@@ -1,4 +1,4 @@
-"""What figures draw where evaluators or systems are many: those at both ends of the ranking. Tables have all."""
+"""Which evaluators or systems does a figure show if there are many? Those at both ends of the ranking."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def select_evaluators_for_report_figure(
     if len(judges) == len(evaluators) - len(floors) and set(judges) <= set(ranked):
         n_best = MAX_DRAWN_EVALUATORS - N_WORST_EVALUATORS
         which = f"the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)} evaluators"
-    note = f"Drawn: {which}; the table's file has all."
+    note = f"The figure shows {which}; the file of the table has all."
     return [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)], note
 
 
@@ -76,8 +76,9 @@ def select_systems_for_report_figure(
     place = {system: at for at, system in enumerate(drawn)}
     chosen = [row for row in rows if row["system"] in place or is_total_key(row["system"])]
     chosen.sort(key=lambda row: place.get(row["system"], len(place)))
-    note = f"Drawn: the {half} of {len(figures)} systems with the lowest {columns[key].heading} and the {half} with "
-    return chosen, f"{note}the highest; the table's file has all."
+    note = f"The figure shows the {half} of {len(figures)} systems with the lowest {columns[key].heading} and the "
+    note += f"{half} with "
+    return chosen, f"{note}the highest; the file of the table has all."
 
 
 def spread_crowded_report_figure_panels(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> PlotSpec:

@@ -68,15 +68,16 @@ class ReportDocument:
         return CheckFindingsSummary("", found).format_severity_counts()
 
     def describe_headline_choice(self) -> str:
-        """``the gravest of each check``, of the checks that found something; of few checks more than that is shown."""
+        """``The most serious finding of each check``; of few checks, the next ones are shown as well."""
         n_checks, n_shown = len(self.check_warnings), len(self.headline_findings)
         checks = "each check" if n_checks <= n_shown else f"{n_shown} of {n_checks} checks"
-        return f"the gravest of {checks}" + ", then the next" * (n_checks < n_shown)
+        return f"The most serious finding of {checks}" + ", then the next ones" * (n_checks < n_shown)
 
     def format_ok_counts(self) -> str:
-        """``4 ok findings, of 1 check``: a check that looked at four evaluators is one."""
+        """``4 findings are ok (1 check)``: a check that looked at four evaluators is one."""
         checks = format_count(len({each.get("id") for each in self.ok_findings}), "check")
-        return f"{format_count(len(self.ok_findings), 'ok finding')}, of {checks}"
+        verb = "is" if len(self.ok_findings) == 1 else "are"
+        return f"{format_count(len(self.ok_findings), 'finding')} {verb} ok ({checks})"
 
 
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
@@ -155,7 +156,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         return ReportSection(slug, audit.title)  # it is named among what was not computed
     if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
         why = _find_common_undefined_reason(rows)
-        text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name)}."
+        text = f"These figures do not exist for these claims: {why}. The rows are in {name_table_file(audit.name)}."
         return ReportSection(slug, audit.title, [audit.text, text])
     shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
     if audit.add_references is not None:
@@ -192,7 +193,7 @@ def _find_common_undefined_reason(rows: Sequence[Row]) -> str:
         return next(iter(reasons), "no reason given")
     heads = [[part.partition(": ")[0] for part in reason.split("; ")] for reason in reasons]
     shared = [head for head in dict.fromkeys(heads[0]) if all(head in others for others in heads)]
-    return "; ".join(shared) or "for several reasons"
+    return "; ".join(shared) or "there are several reasons"
 
 
 # --- what is not an audit --------------------------------------------------------------------------------------------
@@ -222,13 +223,13 @@ def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     known = [row["cost"] for row in calls if row.get("cost") is not None]
     n_calls = sum(row.get("calls") or 0 for row in calls)
     n_cached = sum(row.get("cached_calls") or 0 for row in calls)
-    text = f"{format_count(n_calls, 'call')}, {n_cached:,} answered from the cache"
+    text = f"{format_count(n_calls, 'call')} sent; {n_cached:,} answered from the cache"
     if dated := format_cached_reply_dates(calls):
         text += f" ({dated})"
     text += " or by an equal call" if n_calls else ""
     text += f"; cost {sum(known):.4g}" if known else "; cost unknown"
     if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
-        text += f", {possible:.4g} of it for calls whose reply never came, and which may not have been charged"
+        text += f", of which {possible:.4g} is for calls without a reply, which may not have been charged"
     missing = len(calls) - len(known)
     text += f" (unknown for {format_count(missing, 'evaluator')})." if known and missing else "."
     return ReportSection("calls", "Calls and cost", [text], [], [table])
@@ -241,25 +242,32 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     if not claims:
         return []
     text = "A claim is a row of the claims table. "
-    text += "Label and prediction 1: attributable, its document supports it; 0: an error."
+    text += "Label and prediction 1 mean attributable: the document supports the claim. 0 means an error."
     if results["audits"].get("dfactscore"):
-        labels = "Label 1: true of the person told of; 0: an error, which may be true of another person of the name."
+        labels = (
+            "Label 1 means true of the person that the text is about. Label 0 means an error, which may be true of "
+        )
+        labels += "another person of the same name."
         if about.get("verifiers"):
-            text = "A claim is a fact of a response: the claims table has a row for it and each person of the name. "
-            text += f"{labels} Prediction 1: a page supports it, of any person (FActScore) or of the linked one "
+            text = "A claim is a fact of a response. The claims table has a row for it and each person of the name. "
+            text += (
+                f"{labels} Prediction 1 means that a page supports it: of any person (FActScore), or of the linked one "
+            )
             text += "(D-FActScore)."
         else:  # the verifier's own verdicts
             facts = dict.fromkeys(row["dataset"] for row in results["audits"]["dfactscore"])
             others = [row["dataset"] for row in claims if row["dataset"] not in facts]
-            text = "A row of the claims table is a fact of a response and one person of the name: a fact has several. "
-            text += f"{labels} Prediction 1: this person's page supports it."
+            text = (
+                "A row of the claims table is a fact of a response and one person of the name, so a fact has several "
+            )
+            text += f"rows. {labels} Prediction 1 means that this person's page supports it."
             if others:
-                text += f" In {', '.join(others)} label and prediction 1 are: attributable, its document supports it."
+                text += f" In {', '.join(others)}, 1 means attributable: the document supports the claim."
     # What no system wrote is no response, whatever ids it has.
     written = [row for row in claims if row.get("n_responses") and row.get("n_systems") != 0]
     single = [row["dataset"] for row in written if row["n_responses"] == row["n_claims"]]
     if single:
-        text += f" A claim is a whole response in {', '.join(single)}."
+        text += f" In {', '.join(single)}, a claim is a whole response."
     if results["audits"].get("estimates"):
         has_labels = any(row.get("n_labelled") for row in claims)
         text += _explain_estimate_label_origin(about.get("estimate") or {}, has_labels)
@@ -268,48 +276,52 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         level = f"{100 * about['confidence']:.4g} %"
         joint = []
         if results["audits"].get("headroom"):
-            joint.append("The interval of a lowest error rate is of all its systems together. ")
+            joint.append("The interval of a lowest error rate holds for all systems together. ")
         if any(row.get("headroom") is not None for row in results["audits"].get("estimate_summary") or []):
             joint.append(
-                "The intervals of the lowest, the highest and the best-looking estimate allow for the choice. "
+                "The intervals of the lowest, the highest and the best-looking estimate allow for choosing one "
+                "of many. "
             )
         text = (
-            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); small figures in tables are "
+            f"Each {'other ' * bool(joint)}interval is a {level} interval for one figure alone. In tables, intervals "
         )
-        text += "intervals. Captions say how those in figures are made, the page of audits how all are."
+        text += (
+            "are in small print. Captions say how the intervals in figures are made; the page of audits says it for "
+        )
+        text += "all of them."
         text = "".join(joint) + text
         if about.get("replicates") == 0:
-            text = "No interval of a figure was computed."
+            text = "No intervals were computed."
         if n_tests := about.get("n_tests") or {}:
             checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
             text += (
-                f" {checks} of this run made {tests}. “Significant” is said of them after Holm's correction for all "
-                "tests of a check: a bias whose interval leaves out 0 need not be significant. Of two evaluators, of "
-                "data sets, and of TPR or TNR against a limit it is said by the intervals of that one comparison. "
-                "“What was checked, and how” counts the tests of each check."
+                f" {checks} of this run made {tests}. In findings, “significant” means after Holm's correction for all "
+                "tests of a check, so a bias whose interval leaves out 0 need not be significant. When two evaluators "
+                "or two data sets are compared, or TPR and TNR with a limit, “significant” rests on the intervals of "
+                "that one comparison. “What was checked, and how” counts the tests of each check."
             )
         if results["audits"].get("estimate_differences"):
             text += (
-                " The model tells two systems apart where “wrong order” is small enough, also when adjusted for all "
-                "pairs. Then the interval of their difference leaves out 0, and of all such pairs at most 5 % are "
-                "expected in the wrong order."
+                " The model tells two systems apart if the probability of the wrong order is small enough, also after "
+                "the adjustment for all pairs. Then the interval of their difference leaves out 0, and at most 5 % of "
+                "all such pairs are expected to be in the wrong order."
             )
         told.append(text)
     if claims and all(row.get("n_labelled") == 0 for row in claims) and not results["audits"].get("estimates"):
-        told.append("No claim is labelled: no figure that needs labels was computed.")
+        told.append("No claim is labelled, so no figure that needs labels was computed.")
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
     left_out = [audit for name, audit in list_computable_audits().items() if name not in results["audits"]]
     if all(audit.applies is not None for audit in left_out):  # else audits were named
         empty += [audit.title for audit in left_out]
     if empty:
-        told.append(f"Not computed for these claims and verdicts: {'; '.join(empty)}.")
+        told.append(f"These audits do not apply to these claims and verdicts: {'; '.join(empty)}.")
     return told
 
 
 def _explain_estimate_label_origin(origin: Mapping[str, Any], has_labels: bool) -> str:
     """Where the labels come from that estimates rest on; ``has_labels``: the claims have some, too."""
     files = ", ".join(origin.get("labels") or [])
-    sample = f", drawn by the plan of {origin['sample']}" if origin.get("sample") else ""
+    sample = f", which {origin['sample']} drew" if origin.get("sample") else ""
     others = "; all other figures use all labels of the claims" if has_labels else ""
     whose = f"labels of their own from {files}" if files else "labels of the claims"
     return f" Estimates use {whose}{sample}{others}."
@@ -331,23 +343,24 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
         # Of no labels there is no number of attributable ones.
         rows = [row | ({} if row["n_labelled"] else {"n_attributable": None}) for row in about["claims"]]
         has_others = about.get("estimate") or results["audits"].get("estimates")
-        caption = "Claims, with the labels of their own table." if has_others else "Claims."
+        caption = "The claims, with the labels of their own table." if has_others else "The claims."
         tables.append(build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], caption))
     verifiers = about.get("verifiers") or []
     evaluators = [*verifiers, *(about.get("evaluators") or [])]
     if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):  # printed rates have neither
         columns = ["evaluator", "verdicts", "ok", "unparsed", "refused", "error", "skipped", "signature"]
         keys = ["name", *(f"n_{key}" for key in columns[1:-1]), "signature"]
-        caption = "Evaluators: what became of their verdicts, and how they were made."
+        caption = "The evaluators: how many of their verdicts are usable, and how they were made."
         if verifiers:
             made, of = (", ".join(row["name"] for row in rows) for rows in (about["evaluators"], verifiers))
-            caption += f" A verdict by {made} is of a fact, and made of those by {of} on the fact and each person."
+            caption += f" A verdict by {made} is about a fact. It is made from the verdicts by {of} "
+            caption += "about the fact and each person."
         tables.append(
             build_plain_report_table(columns, [[row.get(key) for key in keys] for row in evaluators], caption)
         )
     if about.get("reading"):
         rows = [[" ".join(str(note).split())] for note in about["reading"]]
-        tables.append(build_plain_report_table(["note"], rows, "What was said as the sources were read."))
+        tables.append(build_plain_report_table(["note"], rows, "What factaudit said when it read the sources."))
     if about.get("inputs"):
         rows = [[row.get("path"), row.get("checksum")] for row in about["inputs"]]
         tables.append(build_plain_report_table(["file", "checksum"], rows, "Inputs."))
@@ -359,7 +372,7 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
                     [one.name, len(own), f"github.com/{one.repository}", one.commit[:12], one.licence, one.cite]
                     for one, own in published.items()
                 ],
-                "Published data behind these figures; references.bib in the run folder has the citations.",
+                "The published data behind these figures. references.bib in the run folder has the citations.",
             )
         )
     parts = [f"factaudit {about.get('factaudit', '')}", f"seed {about.get('seed')}"]

@@ -177,7 +177,7 @@ def _select_groups_that_fit_a_page(
     if len(groups) <= size:
         return rows, ""
     drawn = set(groups[:size])
-    note = f"Drawn: the first {size} of {len(groups)} groups; the table's file has all."
+    note = f"The figure shows the first {size} of {len(groups)} groups; the file of the table has all."
     return [row for row in rows if group_labels[id(row)] in drawn], note
 
 

@@ -1,4 +1,4 @@
-"""What a report says beside the first screen: what is missing, what evaluators may be used for, and the findings."""
+"""Which verdicts are missing, what can each evaluator be used for, and which findings come first in the report?"""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     if missing:
         paragraphs.append(
             # Not each figure: estimates by a model of the scores have none.
-            f"Verdicts without a prediction: {missing}. Each figure of predictions that the unscored claims could "
-            "change has bounds, between which it would lie."
+            f"Some verdicts have no prediction: {missing}. Every figure that these claims could change has bounds: the "
+            "lowest and the highest value that it could have."
         )
     if of_which := _describe_claims_of_rates(results["about"].get("claims") or [], is_all_scored=not missing):
         paragraphs.append(of_which)
@@ -50,7 +50,7 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
         {each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told}
     )
     if guessed:
-        paragraphs.append(f"Replies that could not be read and were counted as a verdict all the same: {guessed}.")
+        paragraphs.append(f"Some replies state no verdict clearly and were counted as one all the same: {guessed}.")
     return paragraphs
 
 
@@ -62,10 +62,10 @@ def _describe_claims_of_rates(claim_rows: Sequence[Row], *, is_all_scored: bool)
     if labelled < total:
         scored = "" if is_all_scored else " that are scored"
         return (
-            f"Predicted rates are of the labelled claims{scored}, labelled rates of all labelled claims "
-            f"({labelled:,} of {total:,}); what has no label at all has predicted rates of all scored claims."
+            f"Predicted rates are over the labelled claims{scored}, labelled rates over all labelled claims "
+            f"({labelled:,} of {total:,}). Where nothing is labelled, predicted rates are over all scored claims."
         )
-    return "" if is_all_scored else "Predicted rates are of the scored claims, labelled rates of all."
+    return "" if is_all_scored else "Predicted rates are over the scored claims, labelled rates over all claims."
 
 
 _FAILED_STATUSES = ("unparsed", "refused", "error", "skipped")
@@ -105,17 +105,19 @@ def build_report_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable
         body.append(cells)
     limits = read_decision_limits(audited)
     by_task = {
-        "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
-        "report a system's error rate": "every system's error rate within "
-        f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
-        "rank systems": "for rankings, no where a pair is significantly reversed; where labels order at least "
-        f"{format_percent(limits.min_orderable)} of pairs, no where it orders none of these alike, yes where at most "
-        f"{format_percent(limits.max_misordered)} of all pairs differ",
+        "find single errors": "To find single errors, an evaluator must have a TPR and a TNR of more than "
+        f"{format_percent(limits.min_rate)}.",
+        "report a system's error rate": "To report error rates, each of its rates must be within "
+        f"{format_limit_in_points(limits.max_bias)} points of the labelled rate.",
+        "rank systems": "To rank systems, it may put no pair significantly in the wrong order and may disagree "
+        "with the "
+        f"labels on at most {format_percent(limits.max_misordered)} of the pairs; the labels must order at least "
+        f"{format_percent(limits.min_orderable)} of them.",
     }
-    said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
-    caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"
+    said = [by_task[one.task] for one in tasks if one.task in by_task]
+    caption = " ".join(["What each evaluator can be used for.", *said, *["You can set these limits."] * bool(said)])
     if any(cell.text == "cannot tell" for line in body for cell in line):
-        caption += " “Cannot tell”: neither is shown."
+        caption += " “Cannot tell” means that there are too few labels for an answer."
     columns = ["evaluator", *(one.task for one in tasks)]
     return ReportTable(caption, columns, [False] * len(columns), body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
 
@@ -153,7 +155,7 @@ class ReportSummaryFinding:
     def statement(self) -> str:
         text = str(self.finding.get("statement"))
         more = self.n_more_datasets
-        return f"{text} (And so on {format_count(more, 'more dataset')}.)" if more else text
+        return f"{text} (The same is true on {format_count(more, 'more data set')}.)" if more else text
 
 
 def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[ReportSummaryFinding]:
