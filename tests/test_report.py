@@ -29,7 +29,7 @@ from factaudit.report.summary import (
     format_report_summary_finding_evidence,
     group_report_summary_findings_by_check,
 )
-from factaudit.run_diff_markdown import escape_markdown
+from factaudit.run_diff_text import escape_markdown
 
 EVIL = "<script>alert('x')</script>"
 

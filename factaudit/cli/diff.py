@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -121,7 +121,7 @@ def diff_command(
 
     from factaudit.errors import FactauditError, UsageError
     from factaudit.files import write_json, write_text
-    from factaudit.run_diff_markdown import render_run_diff_markdown
+    from factaudit.run_diff_text import describe_run_diff, render_run_diff_markdown
 
     with exit_command_with_two_on_errors():
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
@@ -133,7 +133,8 @@ def diff_command(
         elif out is not None:
             write_json(out, answer)
         _display_diff_verdict(verdict)
-        _display_run_diff(found)
+        for word, text in describe_run_diff(found):
+            print_line(f"{word:<9} {text}" if word else text)
         print_json_output(answer)
         if is_answer_format("github"):
             click.echo(format_terminal_text(markdown), nl=False)
@@ -193,125 +194,6 @@ def _display_diff_verdict(verdict: RunGateVerdict) -> None:
     print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
     for line in others:
         print_line(f"          {line}")
-
-
-def _display_run_diff(run_diff: RunDiff) -> None:
-    from factaudit.run_claims import describe_label_changes_of_runs
-    from factaudit.text.display_text import format_count
-
-    print_line(
-        f"claims    {run_diff.n_claims:,} in both; {run_diff.only_before:,} only before, "
-        f"{run_diff.only_after:,} only after"
-    )
-    for names, side in ((run_diff.only_datasets_before, "before"), (run_diff.only_datasets_after, "after")):
-        if names:
-            print_line(f"data sets  {', '.join(names)}: only {side}")
-    if run_diff.n_texts_changed:
-        print_line(f"texts     {format_count(run_diff.n_texts_changed, 'claim')} in both with another text or document")
-    if 0 < run_diff.n_labelled < run_diff.n_claims:
-        print_line(f"labelled  {run_diff.n_labelled:,} of {run_diff.n_claims:,} before: rates are of these")
-    if run_diff.n_labels_changed:
-        told = describe_label_changes_of_runs(
-            run_diff.n_labels_changed, run_diff.n_labels_added, run_diff.n_labels_removed
-        )
-        print_line(f"labels    {told}; rates use those before, findings those of each run")
-    if max(run_diff.n_repeats.values(), default=1) > 1:
-        told = "{before} before, {after} after".format(**run_diff.n_repeats)
-        print_line(f"repeats   {told}; rates are means over them, counts are of the first")
-    for pair in run_diff.pairs:
-        if pair["by"] == "left over":
-            print_line(f"pair      {pair['before']} → {pair['after']}: the only ones left, compared as one evaluator")
-        elif pair["before"] != pair["after"]:
-            print_line(f"pair      {pair['before']} → {pair['after']}")
-    for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
-        if names:
-            print_line(f"alone     {', '.join(names)} ({side}): not compared (--pair OLD=NEW names a pair)")
-    datasets = {row["dataset"] for row in run_diff.changes} - {"__macro__"}
-    is_single = len(datasets) == 1
-    for row in run_diff.changes:
-        is_mean = row["dataset"] == "__macro__"
-        whole = next(iter(datasets)) if is_single else "all data sets (rates: means over them)"
-        place = whole if is_mean else row["dataset"]
-        if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
-            print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
-    if any(row[key] and row[f"{key}_low"] is not None for row in run_diff.changes for key in (*_RATES_OF_LINE, "bias")):
-        print_line("brackets  95 % CIs of the paired difference, each of one change alone")
-    for row in run_diff.findings:
-        if row["change"] != "restated":
-            before = "before: " * (row["change"] == "gone")
-            print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}")
-            if "statement_before" in row:
-                print_line(f"  before: {row['statement_before']}")
-    if any(row["change"] == "gone" for row in run_diff.findings):
-        print_line("findings  one that is gone is not reported now, which does not show that it was mended")
-    if n_restated := sum(row["change"] == "restated" for row in run_diff.findings):
-        print_line(
-            f"findings  {n_restated} of the same check and severity, with another statement or other figures "
-            "(--format json lists them)"
-        )
-    if run_diff.findings_not_compared:
-        n_before = run_diff.findings_not_compared_before
-        sides = ((n_before, "before"), (run_diff.findings_not_compared - n_before, "after"))
-        told = " and ".join(f"{n} {side}" for n, side in sides if n)
-        print_line(f"findings  {told}: of an audit or evaluator without a partner in the other run")
-    if None not in run_diff.costs.values():
-        print_line(f"cost      ${run_diff.costs['before']:,.2f} → ${run_diff.costs['after']:,.2f}")
-
-
-def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
-    from factaudit.run_gate import format_points
-
-    if row["n_both"]:
-        told = [f"{row['n_flips']:,} of {row['n_both']:,} predictions changed"]
-        told[0] += f" ({100 * row['flips']:.1f} %)" if row["n_flips"] else ""
-    else:
-        told = ["no claim is judged in both runs"]
-    told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
-    n_counts = len(told)
-    told += [_format_diff_change_in_points(row, key) for key in _RATES_OF_LINE if row.get(key)]
-    if row.get("bias") and row["bias_before"] is not None:
-        told.append(
-            f"bias {format_points(row['bias_before'])} → {format_points(row['bias_after'])}: "
-            f"{format_points(row['bias'])} points"
-            f"{_format_diff_change_interval(row, 'bias')}"
-        )
-        moved = abs(row["bias_after"]) - abs(row["bias_before"])
-        if row["abs_bias"] is not None and abs(row["abs_bias"] - moved) >= 0.0005:  # biases of unlike signs cancel
-            told.append(f"size of bias by data set {format_points(row['abs_bias'])} points on average")
-    if (row["lost"] or row["gained"]) and told[n_counts:]:
-        told[n_counts] = f"of those judged in both: {told[n_counts]}"
-    return told
-
-
-#: The rates of a line of changes, whose last figure is the bias.
-_RATES_OF_LINE = ("bacc", "tpr", "tnr")
-#: The kinds of change of single verdicts, in words.
-_CHANGE_KINDS = {
-    "to_right": "became right",
-    "to_wrong": "became wrong",
-    "unlabelled_flips": "have no label",
-    "lost": "lost their verdict",
-    "gained": "were not judged before",
-}
-
-
-def _format_severity(finding: dict[str, Any]) -> str:
-    before = finding.get("severity_before", finding["severity"])
-    return finding["severity"] if before == finding["severity"] else f"{before} → {finding['severity']}"
-
-
-def _format_diff_change_interval(change_row: dict[str, Any], figure: str) -> str:
-    from factaudit.run_gate import format_points
-
-    low, high = change_row[f"{figure}_low"], change_row[f"{figure}_high"]
-    return "" if low is None or high is None else f" ({format_points(low)} to {format_points(high)})"
-
-
-def _format_diff_change_in_points(change_row: dict[str, Any], figure: str) -> str:
-    from factaudit.run_gate import format_points
-
-    words = {"bacc": "BAcc"}.get(figure, figure.upper())
-    return f"{words} {format_points(change_row[figure])} points{_format_diff_change_interval(change_row, figure)}"
 
 
 COMMANDS = (diff_command,)
