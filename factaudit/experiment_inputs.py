@@ -86,7 +86,9 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
         own = [*files, *experiment.verdicts, *experiment.annotations]
         loaded = load_input_tables(own, experiment.mapping, notes.append, needs_verdicts=not evaluators)
         if loaded.claims is None:
-            raise InputError(", ".join(files), [Problem("these files hold no claims")])
+            raise InputError(
+                ", ".join(files), [Problem("these files have no claims; expected a table with one row per claim")]
+            )
         claim_tables[", ".join(files)] = loaded.claims
         if loaded.verdicts is not None:
             verdict_tables[", ".join(experiment.verdicts) or files[0]] = loaded.verdicts
@@ -127,7 +129,10 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
         notes.append(f"split     {len(claims):,} claims of the split {experiment.split}")
     if experiment.label_rules:
         if annotations is None:
-            raise UsageError("label_rules: no source has annotations that labels could be made of")
+            raise UsageError(
+                "label_rules: no file has annotations to make labels from; name a file of annotations or leave "
+                "out label_rules"
+            )
         claims = relabel_claims_by_annotations(
             claims, list_annotator_judgements(annotations), experiment.label_rules[0]
         )

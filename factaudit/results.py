@@ -156,7 +156,7 @@ class Results:
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
         if not rows:
-            raise UsageError(f"nothing to draw: {audit} has no such rows")
+            raise UsageError(f"there is nothing to draw: the audit {audit!r} has no rows with these values")
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
         if declared.add_references is not None:

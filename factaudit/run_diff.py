@@ -106,7 +106,9 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     claims, other = (read_claims(Path(folder) / "claims.parquet") for folder in (before, after))
     shared = claims[claims["claim_id"].isin(other["claim_id"])].reset_index(drop=True)
     if shared.empty:
-        raise InputError(f"{before}, {after}", [Problem("the two runs have no claim in common (by claim_id)")])
+        raise InputError(
+            f"{before}, {after}", [Problem("the two runs have no claim_id in common; compare runs on the same claims")]
+        )
     named = pairs if isinstance(pairs, Mapping) else parse_run_matching_pairs(pairs, first, second)
     matched = match_evaluators_of_runs(first, second, named)
     check_runs_share_evaluators(first, second, matched)

@@ -262,7 +262,11 @@ CASES: list[tuple[str, int, str]] = [
     ("audit claims.jsonl verdicts.jsonl --out OUT --replicates -1", 2, "Invalid value for '--replicates': -1 is"),
     ("audit claims.jsonl verdicts.jsonl --out OUT --seed -1", 2, "Invalid value for '--seed': -1 is not in"),
     ("audit macro.jsonl verdicts.jsonl --out OUT", 1, "macro.jsonl: line 1, column 'dataset': expected"),
-    ("audit claims.jsonl failed.jsonl --out OUT --replicates 0", 1, "no verdict has a prediction (1 error)"),
+    (
+        "audit claims.jsonl failed.jsonl --out OUT --replicates 0",
+        1,
+        "no verdict has a prediction (1 error); run the same command again to repeat failed calls",
+    ),
     ("judge claims.jsonl --evaluator rouge2 --out OUT.txt", 1, "out.txt: expected a name that ends in"),
     ("JUDGE --evaluator rogue2", 2, "unknown evaluator 'rogue2'"),
     ("JUDGE --evaluator chunked:evaluator=rouge2,size=9", 2, "so it comes last"),
@@ -375,7 +379,11 @@ CASES: list[tuple[str, int, str]] = [
     ("knowledge build separator.jsonl --out OUT.db", 1, "separator.jsonl: line 1, column 'text': holds the"),
     ("knowledge build cutpages.jsonl.gz --out OUT.db", 1, "cutpages.jsonl.gz: not a whole gzip file"),
     ("knowledge build deeppages.jsonl --out OUT.db", 1, "deeppages.jsonl: line 1: not JSON: nested too"),
-    ("knowledge build empty.jsonl --out OUT.db", 1, "empty.jsonl: the file has no page"),
+    (
+        "knowledge build empty.jsonl --out OUT.db",
+        1,
+        "empty.jsonl: the file has no page; expected one JSON object per line, with title and text",
+    ),
     ("knowledge build pages.jsonl --out OUT.db --passage-tokens 0", 2, "Invalid value for '--passage-tokens': 0"),
     ("inspect gone.db", 1, "gone.db: no such file"),
     ("inspect other.sqlite", 1, "other.sqlite: not usable as a knowledge source: of another schema:"),
@@ -387,9 +395,13 @@ CASES: list[tuple[str, int, str]] = [
     ("cache --file .", 1, "cache .: there is no such file"),
     ("cache --prune --file notes.txt --older-than 1", 1, "cache notes.txt: this is no cache of replies, and is"),
     ("cache --prune --file other.sqlite --model m", 1, "cache other.sqlite: this is no cache of replies, and"),
-    ("cache --prune", 2, "say which replies to delete: --older-than DAYS, --model NAME, or both"),
+    ("cache --prune", 2, "expected --older-than DAYS, --model NAME or both: they say which replies to delete"),
     ("cache --prune --older-than x", 2, "Invalid value for '--older-than': 'x' is not a valid float."),
-    ("export runs/none --to report", 1, "runs/none: not a run folder: it has no results.json"),
+    (
+        "export runs/none --to report",
+        1,
+        "runs/none: this is not a run folder: it has no results.json",
+    ),
     ("export runs/brackets --to report", 1, "runs/brackets/results.json: not JSON: maximum recursion depth exceeded"),
     (
         "export runs/words --to report",
@@ -405,7 +417,11 @@ CASES: list[tuple[str, int, str]] = [
     ),
     ("export runs/audits --to report", 1, "runs/audits/results.json: expected the keys that a run writes: signature, "),
     ("export runs/name --to report", 1, "runs/name/results.json: expected audit names of letters, digits and _, found"),
-    ("export claims.jsonl --to report", 1, "claims.jsonl: not a run folder: it has no results.json"),
+    (
+        "export claims.jsonl --to report",
+        1,
+        "claims.jsonl: this is not a run folder: it has no results.json",
+    ),
     ("diff runs/nokeys runs/none", 2, "expected the keys that a run writes: signature, about, audits,"),
     ("diff runs/brackets runs/nokeys", 2, "runs/brackets/results.json: not JSON: maximum recursion depth"),
     ("run --dry-run gone.yaml", 1, "gone.yaml: line 1: no such file: HERE/gone.jsonl (paths are relative to HERE)"),
@@ -419,26 +435,45 @@ CASES: list[tuple[str, int, str]] = [
     ("labels gone.csv --out OUT.jsonl", 1, "gone.csv: no such file"),
     ("labels deep.jsonl --out OUT.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded"),
     ("estimate --help-me", 2, "No such option"),
-    ("export runs/none --to latex", 1, "runs/none: not a run folder: it has no results.json"),
-    ("export runs/gone --to latex", 1, "runs/gone: not a run folder: it has no results.json"),
+    (
+        "export runs/none --to latex",
+        1,
+        "runs/none: this is not a run folder: it has no results.json",
+    ),
+    (
+        "export runs/gone --to latex",
+        1,
+        "runs/gone: this is not a run folder: it has no results.json",
+    ),
     ("export runs/nan --to latex --out OUT", 1, "runs/nan/results.json: not JSON: NaN is no figure: an undefined"),
-    ("export runs/bare --to leaderboard --out OUT", 1, "runs/bare: the run has no audit 'rates': there is"),
+    (
+        "export runs/bare --to leaderboard --out OUT",
+        1,
+        "runs/bare: the run has no audit 'rates', which a leaderboard shows",
+    ),
     ("export runs/bare --to jsonl --out OUT", 1, "runs/bare: the run folder has no claims.parquet: there are no"),
     ("export runs/bare --to latx", 2, "Invalid value for '--to': 'latx' is not one of"),
     ("export runs/bare", 2, "Missing option '--to'. Choose from:"),
     ("export --to leaderboard --out OUT", 2, "Missing argument 'RUN...'."),
     ("export runs/bare --to leaderboard", 2, "--to leaderboard needs --out"),
-    ("export runs/none --to leaderboard --out OUT", 1, "runs/none: not a run folder: it has no results.json"),
+    (
+        "export runs/none --to leaderboard --out OUT",
+        1,
+        "runs/none: this is not a run folder: it has no results.json",
+    ),
     (
         "export runs/bare --to leaderboard --out OUT",
         1,
-        "runs/bare: the run has no audit 'rates': there is nothing to export",
+        "runs/bare: the run has no audit 'rates', which a leaderboard shows; run it again with this audit",
     ),
     ("inspect claims.jsonl --map gold=label", 2, "--map: no column 'gold' of claims or verdicts: OURS=THEIRS, perhaps"),
 ]
 
 #: These commands did their work, and say with the exit code that it came to nothing.
-FAILED = ("no claim was scored: no document", "no verdict has a prediction (1 error)")
+FAILED = (
+    "no claim was scored: no document",
+    "no verdict has a prediction (1 error); run the same command again to repeat failed calls",
+)
 
 
 @pytest.fixture(scope="module")

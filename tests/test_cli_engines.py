@@ -44,7 +44,10 @@ def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path
     assert code == 0
     assert out.startswith("Elena Varga (botanist): 2 passages\n\n[1] Elena Varga")
     code, _, err = call("inspect", file, "--page", "Nobody")
-    assert (code, err) == (1, f"factaudit: {file}: no page is called 'Nobody'\n")
+    assert (code, err) == (
+        1,
+        f"factaudit: {file}: there is no page 'Nobody'; `factaudit inspect {file}` shows how many pages there are\n",
+    )
 
 
 def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses: Path, tmp_path: Path) -> None:

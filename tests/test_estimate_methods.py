@@ -351,7 +351,10 @@ def test_wrong_usage() -> None:
         ({"target": "sample"}, "unknown target"),
         ({"main": "e7"}, "no verdicts of 'e7'"),
         ({"confidence": 95.0}, "between 0 and 1"),
-        ({"annotations": annotated(*tables(World())[:1], claims["claim_id"][:5]), "rule": "mean"}, "soft labels"),
+        (
+            {"annotations": annotated(*tables(World())[:1], claims["claim_id"][:5]), "rule": "mean"},
+            "numbers between 0 and 1, from which no rate can be estimated",
+        ),
     ):
         with pytest.raises((UsageError, InputError), match=message):
             estimate_rates(claims, verdicts, **options)  # type: ignore[arg-type]

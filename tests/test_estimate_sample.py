@@ -111,7 +111,7 @@ def test_two_phases_and_more() -> None:
 
 def test_further_phases_need_labels() -> None:
     claims, verdicts, sample = drawn(120)
-    with pytest.raises(UsageError, match="no label yet"):
+    with pytest.raises(UsageError, match="no label was found: the second phase"):
         draw_next_sample_phase(sample, Judgements.join(without_labels(claims), verdicts))
 
 
@@ -261,7 +261,7 @@ def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError, match="not a readable Parquet file"):
         read_sample(path)
     pd.DataFrame({"claim_id": ["a"]}).to_parquet(path)
-    with pytest.raises(InputError, match="does not say how its claims were drawn"):
+    with pytest.raises(InputError, match="this is not a sample: expected a file that `factaudit sample` wrote"):
         read_sample(path)
     with pytest.raises(InputError, match="no such file"):
         read_sample(tmp_path / "absent.parquet")

@@ -280,7 +280,7 @@ def test_the_shipped_experiment_is_whole_before_anything_is_fetched(root: Path, 
 
 
 @pytest.mark.parametrize(
-    ("offline", "message"), [("1", "is not asked: offline"), ("", "127.0.0.1:9/ could not be asked")]
+    ("offline", "message"), [("1", "was not asked, because of --offline"), ("", "127.0.0.1:9/ could not be asked")]
 )
 def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: str, message: str

@@ -378,7 +378,7 @@ def test_much_is_fetched_on_a_terminal_only_when_it_says_yes(published, folder, 
     asked: list[str] = []
     token = fetching.confirm_download.set(lambda question: bool(asked.append(question)))
     try:
-        with pytest.raises(UsageError, match="nothing was fetched"):
+        with pytest.raises(UsageError, match="no published data was fetched before"):
             fetch_missing_published_files([locate_published_reference(REFERENCE)])
     finally:
         fetching.confirm_download.reset(token)

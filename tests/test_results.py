@@ -86,7 +86,7 @@ def test_figures_by_audit(results):
     assert print_figure(figure, "png"), "a notebook shows it"
     with pytest.raises(UsageError, match="no figure of audit 'differences'"):
         results.figure("differences")
-    with pytest.raises(UsageError, match="nothing to draw: rates has no such rows"):
+    with pytest.raises(UsageError, match="there is nothing to draw: the audit 'rates' has no rows with these values"):
         results.figure("rates", evaluator="nobody")
 
 

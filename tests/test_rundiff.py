@@ -485,5 +485,5 @@ def test_a_finding_on_a_data_set_that_a_run_lacks_is_not_told_as_mended(tmp_path
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
     claims = validate_claims(pd.DataFrame({"dataset": "d", "claim": ["x", "y"], "label": [0, 1]}))
     other = make_run(tmp_path / "other", np.array([0, 1]), claims)
-    with pytest.raises(InputError, match="no claim in common"):
+    with pytest.raises(InputError, match="no claim_id in common"):
         diff_runs(runs[0], other)

@@ -185,14 +185,14 @@ def test_a_rule_with_a_threshold_for_each_system_asks_for_the_claims():
 @pytest.mark.parametrize("text", ["{}", "[]", "no", '{"schema": "factaudit.triage_rule/1", "weights": {}}'])
 def test_another_file_is_no_rule(tmp_path: Path, text: str):
     (tmp_path / "rule.json").write_text(text)
-    with pytest.raises(InputError, match=r"no rule of this version.*factaudit triage"):
+    with pytest.raises(InputError, match=r"this is not a rule of this version.*factaudit triage"):
         read_triage_rule(tmp_path / "rule.json")
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"max_error": None}, "expected --max-error, --min-recall, or both"),
+        ({"max_error": None}, "expected --max-error, --min-recall or both"),
         ({"max_error": 0.0}, "expected a max error between 0 and 1, found 0"),
         ({"confidence": 0.3}, "expected a confidence from 0.5 to 1, found 0.3"),
         ({"evaluators": ["e7"]}, "e7"),
@@ -206,19 +206,22 @@ def test_what_cannot_be_promised_is_refused(more: dict[str, object], message: st
 
 def test_no_label_is_an_error_that_says_what_to_do():
     claims, verdicts = tables(GOOD)
-    with pytest.raises(UsageError, match="`factaudit sample` draws the claims to label"):
+    with pytest.raises(UsageError, match="draw claims to label with `factaudit sample --at-random`"):
         triage_claims(without_labels(claims), verdicts)
 
 
 def test_where_every_claim_is_labelled_nothing_is_promised():
     claims, verdicts = tables(GOOD)
-    with pytest.raises(UsageError, match=r"all 600 claims are labelled: none is left to triage\. --target pop"):
+    with pytest.raises(UsageError, match=r"all 600 claims are labelled, so no claim is left to triage; --target pop"):
         triage_claims(claims, verdicts)
     assert triage_claims(claims, verdicts, target="population").promises[0]["n_passing"] > 0
     is_open = (claims["system"] == "s01") & (np.arange(len(claims)) % 2 == 0)
     some = claims.assign(label=claims["label"].mask(is_open))
     done, other = triage_claims(some, verdicts, by="system", max_error=0.1).promises
-    assert (done["statement"], done["n_passing"]) == ("s00: all 300 claims are labelled: none is left to triage.", 0)
+    assert (done["statement"], done["n_passing"]) == (
+        "s00: all 300 claims are labelled, so no claim is left to triage.",
+        0,
+    )
     assert "at most 10 % of what passes are errors" in other["statement"]
 
 

@@ -61,7 +61,7 @@ def cache_prune_command(older_than: float | None, model: str | None, published: 
         from factaudit.publications.fetching import delete_fetched_published_files
 
         if older_than is not None or model is not None:
-            raise UsageError("--published goes alone: --older-than and --model are of replies")
+            raise UsageError("--published cannot be combined with --older-than or --model, which choose replies")
         deleted = delete_fetched_published_files()
         print_line(f"{deleted:,} published files deleted")
         print_json_output({"deleted": deleted})
@@ -69,7 +69,7 @@ def cache_prune_command(older_than: float | None, model: str | None, published: 
     from factaudit.llm import reply_cache as store
 
     if older_than is None and model is None:
-        raise UsageError("say which replies to delete: --older-than DAYS, --model NAME, or both")
+        raise UsageError("expected --older-than DAYS, --model NAME or both: they say which replies to delete")
     removed = store.prune_cached_replies(file or store.default_cache_path(), older_than=older_than, model=model)
     print_line(f"{removed:,} replies deleted")
     print_json_output({"deleted": removed})

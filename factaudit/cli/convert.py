@@ -109,7 +109,9 @@ def convert_command(
         if path is None and table is not None:
             print_line(f"the source has {what} too: name a file for them with {option}")
         elif path is not None and table is None:
-            raise UsageError(f"the format {format!r} brings no {what}")
+            raise UsageError(
+                f"the format {format!r} has no {what}; `factaudit list formats` shows what each format has"
+            )
         elif path is not None:
             write_table(table, path)
             print_line(f"{path}: {len(table):,} {what}")

@@ -67,7 +67,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     check_outputs_do_not_replace_inputs(files, write)
     if page is not None or (len(files) == 1 and is_docdb_sqlite_file(files[0])):
         if len(files) > 1:
-            raise UsageError("--page is of one knowledge source: give it alone")
+            raise UsageError("--page shows a page of one knowledge source; give one file SOURCE.db")
         _display_knowledge_source(files[0], page)
         return
     held, notes = list[dict[str, Any]](), list[str]()
@@ -162,7 +162,9 @@ def _display_knowledge_source(path: Path, title: str | None) -> None:
     if title is None:
         print_line(yaml.safe_dump(info, sort_keys=False, allow_unicode=True).rstrip())
     elif page is None:
-        raise FactauditError(f"{path}: no page is called {title!r}")
+        raise FactauditError(
+            f"{path}: there is no page {title!r}; `factaudit inspect {path}` shows how many pages there are"
+        )
     else:
         print_line(f"{page.title}: {format_count(len(page.passages), 'passage')}")
         for number, passage in enumerate(page.passages, start=1):

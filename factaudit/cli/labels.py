@@ -86,7 +86,7 @@ def labels_command(
     parse_table_suffix(out)
     check_outputs_do_not_replace_inputs([*annotations, claims], out, page)
     if page is not None and claims is None:
-        raise UsageError("--page shows the claims: name them with --claims")
+        raise UsageError("--page needs the claims that it shows; name their file with --claims")
     table, together = load_input_annotations(annotations, claims, mapping, print_line)
     judged = list_annotator_judgements(together, _parse_grade_options(grades))
     made = label_claims_by_annotations(rule, judged)

@@ -108,7 +108,7 @@ def sample_command(
     if (budget is None) == (then is None):
         raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
     if more is not None and then is None:
-        raise UsageError("--more extends a sample: name it with --then")
+        raise UsageError("--more adds labels to a sample; name the sample with --then")
     check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, then], out, page)
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
     table, annotations = loaded.claims, loaded.annotations if labels else None

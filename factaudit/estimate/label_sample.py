@@ -83,7 +83,14 @@ class LabelSample:
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with the plan and a checksum of the rows in its metadata."""
         if Path(path).suffix.lower() != ".parquet":
-            raise InputError(str(path), [Problem("expected a name that ends in .parquet: it keeps how it was drawn")])
+            raise InputError(
+                str(path),
+                [
+                    Problem(
+                        "expected a name that ends in .parquet, because the file also says how the claims were drawn"
+                    )
+                ],
+            )
         table = pa.Table.from_pandas(self.rows, preserve_index=False)
         about = {"schema": SAMPLE_SCHEMA, "plan": asdict(self.plan), "rows": _checksum_sample_rows(self.rows)}
         table = table.replace_schema_metadata(
@@ -97,7 +104,10 @@ class LabelSample:
         mine = self.rows[self.rows["dataset"] == corpus.dataset]
         at = corpus.unit_of_claim[find_claim_positions_in_table(judgements.claims, mine["claim_id"])]
         if (at < 0).any():
-            raise InputError(self.source, [Problem("the sample is not of these claims: they have other systems")])
+            raise InputError(
+                self.source,
+                [Problem("this sample was drawn from other claims: the systems differ; give the same claims")],
+            )
         frame = mine["frame"].to_numpy(dtype=np.float64)
         stratum = mine["stratum"].to_numpy()
         if corpus.level != self.plan.level:
@@ -129,7 +139,15 @@ def read_sample(path: str | Path) -> LabelSample:
         raise InputError(source, [Problem("not a readable Parquet file: expected one that `sample` wrote")]) from None
     metadata = (table.schema.metadata or {}).get(_METADATA_KEY)
     if metadata is None:
-        raise InputError(source, [Problem("no sample file: it does not say how its claims were drawn")])
+        raise InputError(
+            source,
+            [
+                Problem(
+                    "this is not a sample: expected a file that `factaudit sample` wrote, which says how its "
+                    "claims were drawn"
+                )
+            ],
+        )
     try:
         about = json.loads(metadata)
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["plan"].items()}
@@ -139,11 +157,19 @@ def read_sample(path: str | Path) -> LabelSample:
     except (ValueError, KeyError, TypeError):
         right = False
     if not right:
-        raise InputError(source, [Problem("no sample file of this version of factaudit")])
+        raise InputError(
+            source, [Problem("another version of factaudit wrote this sample; draw a new one with `factaudit sample`")]
+        )
     rows = table.to_pandas()
     if _checksum_sample_rows(rows) != checksum:
         raise InputError(
-            source, [Problem("its rows were changed after they were drawn: labels of it cannot be used as drawn")]
+            source,
+            [
+                Problem(
+                    "the rows of this sample were changed after they were drawn, so its labels are no longer a "
+                    "random sample; use the file as it was written"
+                )
+            ],
         )
     return LabelSample(rows, plan, source)
 
@@ -233,14 +259,17 @@ def draw_next_sample_phase(
             continue
         case = RateEstimationCase(corpus, before)
         if not len(case.labelled_rows):
-            raise UsageError(f"{corpus.dataset}: no label yet: a further phase is drawn by what the labels so far say")
+            raise UsageError(
+                f"{corpus.dataset}: no label was found: the second phase is drawn with the labels of the first; "
+                "name them with --labels"
+            )
         random = _seed_phase_generator(seed, corpus, len(plan.drawn))
         drawn[corpus.dataset] = (
             corpus,
             allocate_further_phase(case.error_probabilities, corpus.system, before, size, random),
         )
     if not drawn:
-        raise UsageError("nothing remains of the sample's budget: say with --more how many labels to add")
+        raise UsageError("the budget of this sample is used up; --more N adds N labels to it")
     plan = replace(
         plan,
         budget=plan.budget + (extra_labels or 0),
@@ -272,7 +301,13 @@ def check_label_sample_matches(
     """
     if sample.plan.corpus != _digest_sample_claim_keys(judgements):
         raise InputError(
-            sample.source, [Problem("it was drawn from another claims table (other claims, systems or responses)")]
+            sample.source,
+            [
+                Problem(
+                    "this sample was drawn from another claims table, with other claims, systems or responses; "
+                    "give the same claims"
+                )
+            ],
         )
     ids = judgements.claims["claim_id"]
     is_judged = judgements.label >= 0

@@ -214,7 +214,10 @@ def _decide_labels_for_estimation(
 ) -> pd.Series:
     """The labels that a rule makes of annotations, by claim_id."""
     if rule == "mean":
-        raise UsageError("the label rule 'mean' gives soft labels, which a rate cannot be estimated from")
+        raise UsageError(
+            "the label rule 'mean' gives numbers between 0 and 1, from which no rate can be estimated; choose "
+            "majority or another rule"
+        )
     return label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
 
 

@@ -67,7 +67,7 @@ class TriagePromise:
     def check(self) -> None:
         """Raise `UsageError` where it promises nothing or what no labels can show."""
         if self.max_error is None and self.min_recall is None:
-            raise UsageError("expected --max-error, --min-recall, or both: what is to be promised?")
+            raise UsageError("expected --max-error, --min-recall or both: they say what triage must promise")
         for name, share in (("max error", self.max_error), ("min recall", self.min_recall)):
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"expected a {name} between 0 and 1, found {share}")
@@ -148,7 +148,10 @@ def read_labelled_judgements(
         check_label_sample_matches(sample, judgements, annotations, rule)
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
-        raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
+        raise UsageError(
+            "no label was found; draw claims to label with `factaudit sample --at-random`, then name the labels "
+            "with --labels"
+        )
     return judgements, rows
 
 
@@ -156,7 +159,8 @@ def check_claims_are_left_to_triage(judgements: Judgements, promise: TriagePromi
     """Raise `UsageError` where the promise is of these claims, and all are labelled: nothing is left to promise."""
     if not promise.is_population and (judgements.label >= 0).all():
         raise UsageError(
-            f"all {len(judgements.label):,} claims are labelled: none is left to triage. --target population makes a "
+            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; --target "
+            "population makes a "
             "rule for new claims like these"
         )
 

@@ -54,7 +54,7 @@ class NLIEvaluator:
             if value is not None and value < 1:
                 raise UsageError(f"nli: expected a {option} of at least 1, found {value}")
         if self.size is not None and not self.chunks:
-            raise UsageError("nli: size is of chunks, and chunks=false")
+            raise UsageError("nli: size is the size of chunks, so it cannot be combined with chunks=false")
         self._loaded: _NLIModel | None = None
 
     @property

@@ -95,6 +95,6 @@ def read_triage_rule(path: str | Path) -> TriageRule:
     except FileNotFoundError:
         raise InputError(str(path), [Problem("no such file")]) from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        message = "no rule of this version of factaudit: expected the file that `factaudit triage` wrote"
+        message = "this is not a rule of this version of factaudit; expected a file that `factaudit triage` wrote"
         raise InputError(str(path), [Problem(message)]) from None
     return rule

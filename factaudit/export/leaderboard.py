@@ -106,7 +106,10 @@ def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
     """The evaluators of a run folder."""
     results = Results.load(run_dir)
     if not results.audits.get("rates"):
-        raise InputError(str(run_dir), [Problem("the run has no audit 'rates': there is nothing to export")])
+        raise InputError(
+            str(run_dir),
+            [Problem("the run has no audit 'rates', which a leaderboard shows; run it again with this audit")],
+        )
     audited = make_audited_run(results.audits, results.about)
     labelled: dict[str, int] = {}
     for row in results.about.get("claims") or []:  # a row for each task of a data set

@@ -91,7 +91,9 @@ def build_knowledge_source(
             if show_progress is not None:
                 show_progress(offset, state["n_pages"])
         if not state["n_pages"]:
-            raise InputError(str(path), [Problem("the file has no page")])
+            raise InputError(
+                str(path), [Problem("the file has no page; expected one JSON object per line, with title and text")]
+            )
         told |= {key: state[key] for key in ("n_pages", "n_passages", "n_duplicates")}
         if not state["n_texts"]:
             told |= {"tokenizer": "unknown: the source had passages", "passage_tokens": None}

@@ -28,7 +28,7 @@ class TopicLookup:
             known = suggest_known_name(self.missing, MISSING_TOPIC_POLICIES)
             raise UsageError(f"unknown policy for missing topics {self.missing!r}{known}")
         if self.missing == "wikipedia" and self.wikipedia is None:
-            raise UsageError("the policy 'wikipedia' needs a side file to keep its pages in")
+            raise UsageError("the policy 'wikipedia' needs a file to keep its pages in")
 
     def check_topics(self, topics: Iterable[str]) -> None:
         """Stop before anything is paid for, where pages would be missing.

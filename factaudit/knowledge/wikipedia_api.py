@@ -44,7 +44,9 @@ class MediaWikiApi:
     def query_api(self, **query: str) -> dict[str, Any]:
         """The answer to ``action=query`` with these parameters; raises `FactauditError` where there is none."""
         if is_offline():
-            raise FactauditError(f"Wikipedia's API at {self.api} is not asked: offline")
+            raise FactauditError(
+                f"Wikipedia's API at {self.api} was not asked, because of --offline; leave it out to fetch pages"
+            )
         query = {"action": "query", "format": "json", "formatversion": "2", **query}
         request = urllib.request.Request(
             f"{self.api}?{urllib.parse.urlencode(query)}",

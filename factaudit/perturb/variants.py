@@ -48,13 +48,19 @@ def add_claim_variants(
     rules = choose_perturbation_rules(kinds)
     if set(VARIANT_COLUMNS) & set(claims.columns):
         taken = ", ".join(column for column in VARIANT_COLUMNS if column in claims)
-        raise UsageError(f"perturb: the claims have a column {taken} already: expected claims without variants")
+        raise UsageError(
+            f"perturb: the claims have a column {taken} already; expected claims without variants, such as the "
+            "file that perturb was given before"
+        )
     rows: list[dict[str, Any]] = []
     plain: list[dict[str, Any]] = [{str(key): value for key, value in row.items()} for row in claims.to_dict("records")]
     for rule in rules:
         rows += _make_variants_of_kind(plain, rule, per_kind, seed)
     if not rows:
-        raise UsageError("perturb: no rule surely fits any of these claims")
+        raise UsageError(
+            "perturb: no rule can change any of these claims; rules change English text with numbers, dates, "
+            "negations or comparisons"
+        )
     places = {claim["claim_id"]: at for at, claim in enumerate(plain)}
     first_of_document: dict[Any, int] = {}
     for at, claim in enumerate(plain):

@@ -118,7 +118,7 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
         )
     confirm = confirm_download.get()
     if total > MAX_UNASKED_BYTES and confirm is not None and not confirm(f"Fetch {total / 1e6:,.0f} MB?"):
-        raise UsageError("nothing was fetched")
+        raise UsageError("no published data was fetched before, so there is nothing to delete")
     for file in missing:
         _fetch_published_file(file)
 

@@ -32,7 +32,15 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
     try:
         results = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_nan_constant)
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(str(run_dir), [Problem("not a run folder: it has no results.json")]) from None
+        raise InputError(
+            str(run_dir),
+            [
+                Problem(
+                    "this is not a run folder: it has no results.json; expected a folder that `factaudit audit` "
+                    "or `factaudit run` wrote"
+                )
+            ],
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
     schema = results.get("schema") if isinstance(results, dict) else None

@@ -51,7 +51,9 @@ def write_labelling_page(
     """Write the page of one annotator; the order is shuffled by seed and annotator (whole responses together)."""
     _check_html_suffix(path)
     if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
-        raise InputError(str(path), [Problem("the claims have no text to show")])
+        raise InputError(
+            str(path), [Problem("the claims have no text to show on a page; name its column with --map claim=COLUMN")]
+        )
     write_text(
         path,
         render_labelling_page(
