@@ -49,7 +49,7 @@ def test_what_passes_has_few_errors_and_the_queue_begins_with_the_riskiest():
     assert share_of_errors(claims, passing) <= 0.05
     n_known = int(((queue["label"] == 0) & (queue["risk"] <= promise["threshold"])).sum())
     assert promise["n_known_errors"] == n_known > 0
-    assert f"{n_known} known errors aside: at most 5 % of what passes are errors" in promise["statement"]
+    assert f"not counting {n_known} known errors: at most 5 % of what passes are errors" in promise["statement"]
     known = queue[queue["label"] == 0]
     assert (set(known["decision"]), set(known["passes"])) == ({"labelled"}, {0})
     (rule,) = [row for row in results.curve if row["is_rule"]]
@@ -93,14 +93,14 @@ def test_a_promise_of_new_claims_passes_less_and_says_so():
     of_these, _ = triage(GOOD, max_error=0.05)
     of_new, _ = triage(GOOD, max_error=0.05, target="population")
     assert 0 < of_new.promises[0]["n_passing"] < of_these.promises[0]["n_passing"]
-    assert "of further claims of this kind" in of_new.promises[0]["statement"]
+    assert "for further claims of this kind" in of_new.promises[0]["statement"]
 
 
 @pytest.mark.parametrize(("confidence", "said"), [(0.9, "90 %"), (0.975, "97.5 %"), (0.999, "99.9 %")])
 def test_a_confidence_is_not_rounded_up(confidence: float, said: str):
     """97.5 % was "98 %", 99.9 % was "100 %"."""
     results, _ = triage(GOOD, max_error=0.2, confidence=confidence)
-    assert f"(confidence {said}, of these claims)" in results.promises[0]["statement"]
+    assert f"({said} confidence, for these claims)" in results.promises[0]["statement"]
 
 
 def test_each_system_has_a_promise_of_its_own():
@@ -287,7 +287,7 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     arguments = ["claims.parquet", "verdicts.parquet", "--labels", "labels.csv", "--sample", "sample.parquet"]
     code, out, err = call("triage", *arguments, "--max-error", "0.1", "--out", "t")
     assert code == 0, err
-    assert "known errors aside: at most 10 % of what passes are errors" in out
+    assert "known errors: at most 10 % of what passes are errors" in out
     assert "combined by weights: e0 0." in out
     assert "rule t/rule.json (of these claims alone; --target population makes one for new claims)" in out
     queue = pd.read_csv("t/queue.csv")

@@ -1,4 +1,4 @@
-"""The audits by name: every file here that declares one, and those of other packages.
+"""Which audits are there? Every file here that declares one, and those of other packages.
 
 Each computes rows from claims and verdicts, with no evaluator at hand, and says what it computes
 (`factaudit.audit.core.audit_declaration`). Adding an audit is adding its file.

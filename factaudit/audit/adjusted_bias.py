@@ -1,4 +1,4 @@
-"""How far each system's error rate is off after a calibration on another one (VC §5), with intervals."""
+"""How wrong is each system's error rate after a correction with another system's labels? (VC §5)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can one labelled system mend the error rates of the others? Adjusted counts and threshold tuning (VC §5, A.7)."""
+"""Can the labels of one system correct the error rates of the others? Adjusted counts and thresholds (VC §5, A.7)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far annotators of biographies agree: what the machine can be asked to agree with at most (MF App. B)."""
+"""How far do annotators of biographies agree? A machine cannot be asked to agree with them more (MF App. B)."""
 
 from __future__ import annotations
 

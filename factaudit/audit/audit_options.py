@@ -1,4 +1,4 @@
-"""The audits that a run asks for, with their options, checked before anything is computed."""
+"""Which audits does a run ask for, and are their options valid? Checked before anything is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far annotators agree with each other, which limits how well an evaluator can be seen to agree with them."""
+"""How far do annotators agree with each other? This limits how well an evaluator can agree with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chunking does to an evaluator's verdicts (VC §4.2, Figure 6, Table 30)."""
+"""How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table 30)"""
 
 from __future__ import annotations
 

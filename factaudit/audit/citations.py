@@ -1,4 +1,4 @@
-"""Citation recall and precision (MF App. D, after ALCE: Gao et al. 2023, §3).
+"""Do the cited documents support what is said? Citation recall and precision (MF App. D; Gao et al. 2023, §3)
 
 A sentence is recalled where the documents that it cites together support it. A citation is precise where its sentence
 is recalled and the citation is needed or sufficient: its document alone supports the sentence, or the others without it

@@ -1,4 +1,4 @@
-"""How far two evaluators find the same claims (un)attributable (VC §3.1, Figures 2, 9, 10)."""
+"""Do two evaluators flag, or pass, the same claims? (VC §3.1, Figures 2, 9, 10)"""
 
 from __future__ import annotations
 

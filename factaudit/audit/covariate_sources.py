@@ -1,4 +1,4 @@
-"""What is known of each claim that being right may be associated with: word overlap, lengths, place, columns, family.
+"""What is known about each claim that being right may depend on? Word overlap, lengths, place, columns, family.
 
 A covariate is a number or a category per claim. Texts give three (ROUGE-2 precision, the length of the claim and of its
 document) and long documents a fourth (the third in which the evidence lies); the claims' own columns give the others.

@@ -1,4 +1,4 @@
-"""D-FActScore: is each fact true of the person whom its group tells of? (MF §4.1)
+"""Is each fact true of the person whom its group is about? D-FActScore (MF §4.1)
 
 From claims with a row per fact and entity: ``fact_id`` (the same for all entities of a fact), ``entity`` (null: the
 fact has no candidate) and ``group`` (the facts of one biography; null: in none). A row that is missing is a page that

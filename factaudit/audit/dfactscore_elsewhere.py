@@ -1,4 +1,4 @@
-"""The facts that are true of somebody else than the person whom their group is linked to (MF Fig. 1)."""
+"""Which facts are true of somebody else than the person whom their group is linked to? (MF Fig. 1)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far FActScore exceeds D-FActScore, response by response (MF §4.3)."""
+"""How much higher is FActScore than D-FActScore, response by response? (MF §4.3)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What groupers did to the facts of biographies, and how they compare: a table that the D-FActScore engine writes."""
+"""What did groupers do to the facts of biographies, and do they agree? The D-FActScore engine writes this table."""
 
 from __future__ import annotations
 

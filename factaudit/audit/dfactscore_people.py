@@ -1,4 +1,4 @@
-"""People against the machine: FActScore and D-FActScore by annotators beside the machine's (MF §4.2, §4.3, §5.2).
+"""Do people and the machine give the same FActScore and D-FActScore? (MF §4.2, §4.3, §5.2)
 
 An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and page, as
 `factaudit.datasets.biography_annotations.BiographyFactAnnotation` says.

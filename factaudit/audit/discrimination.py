@@ -1,4 +1,4 @@
-"""What an evaluator's scores are worth whatever its threshold, and what a tuned threshold makes of them (VC §5)."""
+"""How good are an evaluator's scores at any threshold, and how good with a tuned one? (VC §5)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correct the error rates of systems, labelled or not, with one labelled system (``estimate --calibrate``)."""
+"""What are the systems' error rates after a correction with one system's labels? (``estimate --calibrate``)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error rates from few labels, as a run folder has them: what `factaudit.estimate` computed. None is computed here."""
+"""What are the error rates by few labels? Rows that `factaudit.estimate` computed; nothing is computed here."""
 
 from __future__ import annotations
 

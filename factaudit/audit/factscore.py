@@ -1,4 +1,4 @@
-"""FActScore: the share of a response's atomic facts that are supported (Min et al. 2023, §3; penalty: its code)."""
+"""What share of a response's atomic facts is supported? FActScore (Min et al. 2023, §3; penalty: its code)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FActScore against people: how near the predicted scores come, and what they find.
+"""How close do predicted FActScores come to those by people, and what do they find?
 
 People's score of a response is supported / labelled facts: of the columns ``human_supported``, ``human_not_supported``
 and ``human_irrelevant`` where the claims have them (numbers, the same in all rows of a response), else of the labels.

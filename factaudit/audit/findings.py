@@ -1,4 +1,4 @@
-"""What the figures mean for a user: the advice of "Verify with Caution" (VC §6) as checks on the rows of the audits.
+"""What do the figures mean for a user? The checks of all audits, run on their rows (VC §6).
 
 Each audit declares its checks; here they are run. A finding is ``{id, severity, evaluator, dataset, statement,
 evidence}``: ``fail`` where the interval leaves no doubt, ``warn`` where the figure says so but its interval (or the

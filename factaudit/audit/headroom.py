@@ -1,4 +1,4 @@
-"""The lowest error rate that any system reaches: how much room for improvement an evaluator sees (VC §3.4)."""
+"""How much room for improvement does an evaluator see? The lowest error rate of any system (VC §3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``results.json`` says of the claims and the evaluators that its figures are about."""
+"""Which claims and evaluators are the figures about? What ``results.json`` says of them."""
 
 from __future__ import annotations
 

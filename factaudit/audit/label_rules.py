@@ -1,4 +1,4 @@
-"""What becomes of evaluators under other rules that make one label of several annotators' (Bao et al. 2024)."""
+"""Are evaluators ranked alike whichever rule makes one label of several annotators'? (Bao et al. 2024)"""
 
 from __future__ import annotations
 

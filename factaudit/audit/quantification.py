@@ -1,4 +1,4 @@
-"""How well an evaluator quantifies a system's error rate (VC §3.3, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29)."""
+"""How close is a predicted error rate to the labelled one? (VC §3.3, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29)"""
 
 from __future__ import annotations
 

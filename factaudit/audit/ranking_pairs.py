@@ -1,4 +1,4 @@
-"""The order of each two systems, by the labels and by an evaluator (VC §3.5)."""
+"""Which of two systems is better, by the labels and by an evaluator? (VC §3.5)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often an evaluator is right on attributable and on unattributable claims (VC §3.2, Figure 3)."""
+"""How often is an evaluator right on correct claims (TPR) and on errors (TNR)? (VC §3.2, Figure 3)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of TPR and TNR that are far apart: the checks of the audit `rates`."""
+"""Does an evaluator lean to one answer? Checks of TPR and TNR that are far apart."""
 
 from __future__ import annotations
 

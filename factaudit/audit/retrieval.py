@@ -1,4 +1,4 @@
-"""Whether the passages of a fact hold its evidence: what the whole page supports, and what of it passages do.
+"""Do the passages of a fact contain its evidence? What the whole page supports, and what of it passages do.
 
 A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table has each way of
 retrieval under its name in the column ``variant``, and the whole page under one.

@@ -1,4 +1,4 @@
-"""How far FActScore, and the order of systems by it, move where one setting of the pipeline is another.
+"""How much does FActScore, and the order of systems by it, change with one setting of the pipeline?
 
 A FActScore is of a decomposer, demonstrations, a retriever and a verifier as much as of the responses (Wanner et al.
 2024; Hu et al. 2024). The claims table has each variant of the pipeline under its name in the column ``variant``.

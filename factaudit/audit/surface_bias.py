@@ -1,4 +1,4 @@
-"""Whether an evaluator leans on word overlap (VC §4.1, Figure 5): its rates in bins of ROUGE-2 precision.
+"""Does an evaluator follow word overlap? Its rates in bins of ROUGE-2 precision (VC §4.1, Figure 5).
 
 VC finds that evaluators miss attributable claims that are paraphrased (TPR rises with overlap) and pass unattributable
 ones that copy the document's wording (TNR falls with overlap).

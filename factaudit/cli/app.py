@@ -1,4 +1,4 @@
-"""The command ``factaudit``. Exit codes: 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``.
+"""How does the command ``factaudit`` end? 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``.
 
 A *family* is a module beside this one with a tuple ``COMMANDS``; a new command needs its place in `_SECTIONS`. Families
 import what they work with inside their verbs, so that ``factaudit --help`` reads nothing but the command line.

@@ -1,4 +1,4 @@
-"""Audits without a YAML: ``audit``."""
+"""``audit``: what can each evaluator be used for, by files of claims and verdicts and without a YAML?"""
 
 from __future__ import annotations
 

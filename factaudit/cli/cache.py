@@ -1,4 +1,4 @@
-"""The replies that were paid for: ``cache`` and ``cache --prune``."""
+"""``cache`` and ``cache --prune``: which replies of language models are stored, and which should be deleted?"""
 
 from __future__ import annotations
 

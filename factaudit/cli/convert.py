@@ -1,4 +1,4 @@
-"""Published data sets turned into our tables: ``convert``."""
+"""``convert``: how does a published data set become tables of ours?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs beside each other: ``diff``."""
+"""``diff``: what changed between two runs, and did a judge get worse?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error rates from few labels: ``estimate`` and ``estimate --calibrate SYSTEM``."""
+"""``estimate`` and ``estimate --calibrate SYSTEM``: what are the error rates of systems?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in other forms: ``export``."""
+"""``export``: how does a run become LaTeX, JSON lines or a leaderboard?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines: ``score`` (FActScore) and ``score --people`` (D-FActScore)."""
+"""``score`` and ``score --people``: what are the FActScore and the D-FActScore of texts?"""
 
 from __future__ import annotations
 

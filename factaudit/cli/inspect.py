@@ -1,4 +1,4 @@
-"""What a user's files hold: ``inspect``; ``inspect --strict`` checks one."""
+"""``inspect``: what is in a user's files, and how would they be read? ``inspect --strict`` checks one."""
 
 from __future__ import annotations
 

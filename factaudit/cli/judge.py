@@ -1,4 +1,4 @@
-"""Evaluators at work: ``judge``, and what that will cost: ``judge --dry-run``."""
+"""``judge``: what do evaluators say of claims? ``judge --dry-run``: what will it cost?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``knowledge build``: make a knowledge source of pages."""
+"""``knowledge build``: how do pages become a knowledge source?"""
 
 from __future__ import annotations
 

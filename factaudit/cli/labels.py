@@ -1,4 +1,4 @@
-"""What people said, put together: ``labels``."""
+"""``labels``: how far do annotators agree, and which label does each claim get?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is: ``list evaluators``, ``list audits``, ``list formats``, ``list data``, ``list groupers``."""
+"""``list``: which evaluators, audits, formats, published data and groupers are there?"""
 
 from __future__ import annotations
 

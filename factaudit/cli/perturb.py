@@ -1,4 +1,4 @@
-"""Minimal pairs of claims, made by rules: ``perturb``."""
+"""``perturb``: what do claims look like after one change by a rule?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiment YAMLs: ``run``, and what that will cost: ``run --dry-run``."""
+"""``run``: what does an experiment YAML find? ``run --dry-run``: what will it cost?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims to label: ``sample`` draws them."""
+"""``sample``: which claims should be labelled?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's first screen as lines of a terminal."""
+"""How does the first screen look on a terminal?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first minutes: ``demo``."""
+"""``demo``: what does an audit look like, on data that comes with factaudit?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: what a line quotes is shown, nothing in it is obeyed by the terminal, and keys are left out."""
+"""How is text printed safely? The terminal obeys nothing that a line quotes, and keys are left out."""
 
 from __future__ import annotations
 

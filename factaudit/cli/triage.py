@@ -1,4 +1,4 @@
-"""Single verdicts: ``triage``, which claims pass without review and which a person should see first."""
+"""``triage``: which claims can pass without review, and which should a person see first?"""
 
 from __future__ import annotations
 

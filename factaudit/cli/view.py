@@ -1,4 +1,4 @@
-"""The claims of a run in the browser: ``view``."""
+"""``view``: which claims does a run have, in the browser?"""
 
 from __future__ import annotations
 

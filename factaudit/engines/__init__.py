@@ -1,1 +1,1 @@
-"""What makes claims and verdicts of texts: FActScore and D-FActScore."""
+"""How do texts become claims and verdicts? FActScore and D-FActScore."""

@@ -1,4 +1,4 @@
-"""Responses that decline to answer: they count in the respond ratio only (Min et al. 2023, §4.3).
+"""Which responses decline to answer? They count in the respond ratio only (Min et al. 2023, §4.3).
 
 Of FActScore's 366 labelled responses of ChatGPT and InstructGPT 27 abstain. ``declines`` finds all of them and no
 other; the original's rule finds 26 (not the empty one) and no other.

@@ -1,4 +1,4 @@
-"""Judging what sentences cite (MF App. D, after ALCE: Gao et al. 2023, §3), with any evaluator as the NLI judge.
+"""Do the cited documents support a sentence? Any evaluator is the judge (MF App. D; Gao et al. 2023, §3).
 
 ``[1]`` and ``[1][3]`` are citations, and so is ``[1, 3]`` (of which ALCE reads the first number only). What a citation
 cannot be read from (``[7]`` of five documents, ``[0]``, ``[Document 1]``) is reported as malformed. A sentence with a

@@ -1,4 +1,4 @@
-"""Conversations as responses: every turn of the assistant's is one, with its own topic."""
+"""How do conversations become responses? Every turn of the assistant is one, with its own topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both engines' commands and YAML blocks may say, as checked data; reading an experiment, opening its files."""
+"""Which settings do both engines have, and how are experiments and their files read?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts into sentences, sentences into atomic facts (Min et al. 2023, §3.1 and A.2)."""
+"""How does a text become atomic facts? Into sentences, then into facts (Min et al. 2023, §3.1 and A.2)."""
 
 from __future__ import annotations
 

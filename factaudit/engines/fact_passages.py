@@ -1,4 +1,4 @@
-"""The passages of a response's facts."""
+"""Which passages are the facts of a response checked against?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the records of responses to the two tables that everything reads."""
+"""How do the records of responses become the two tables that everything reads?"""
 
 from __future__ import annotations
 

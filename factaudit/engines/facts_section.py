@@ -1,4 +1,4 @@
-"""What became of the responses and their facts on the way to the scores: the table of counts in the report."""
+"""How many responses and facts were lost on the way to the scores? The table of counts in the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nonparametric probability of a fact: how well its words can be copied from passages (Min et al. 2023, §4.1, "NP").
+"""How well can the words of a fact be copied from passages? (Min et al. 2023, §4.1, "NP")
 
 Each word of "Fact: ..." is masked in turn; its hidden state looks for itself among the passages' hidden states, and the
 probability is the share of attention that falls on the same token. The fact's is the mean over its words (NPM: Min et

@@ -1,4 +1,4 @@
-"""What a run shows while it works, and the calls behind each response."""
+"""What does a scoring run show while it works, and which calls are behind each response?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes from stage to stage, and into the journal: what was made of one response, as plain frozen data."""
+"""What is passed from stage to stage, and written into the journal? One response as plain frozen data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas of replies, as servers take them in ``response_format`` (OpenAI, vLLM, llama.cpp, Ollama)."""
+"""Which JSON may a reply be? Schemas for ``response_format`` (OpenAI, vLLM, llama.cpp, Ollama)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is scored: texts about a topic, with what somebody has already written down about them."""
+"""What is scored? Texts about a topic, with what somebody has already written down about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From responses to claims and verdicts: decompose, group, find candidates, retrieve, verify; all responses at once.
+"""How do responses become claims and verdicts? Decompose, group, find candidates, retrieve, verify; all at once.
 
 Engines differ in what they do between the facts and the passages (`ScoringEngine.group_facts`, `find_candidates`).
 Everything that costs calls is written down response by response, so that a run that was killed goes on where it was.

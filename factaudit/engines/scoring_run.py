@@ -1,4 +1,4 @@
-"""From files of responses to a run folder: tables, summary, audits and the report; the same for both engines."""
+"""How do files of responses become a run folder? Tables, summary, audits and the report, for both engines."""
 
 from __future__ import annotations
 

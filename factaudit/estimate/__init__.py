@@ -1,1 +1,1 @@
-"""The error rate of a system from few labels: plan, sample, label, estimate."""
+"""What is the error rate of a system, by few labels? Sample, label, estimate; and triage."""

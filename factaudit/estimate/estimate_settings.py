@@ -1,4 +1,4 @@
-"""The settings of an estimate: the block ``estimate:`` of an experiment YAML, or the options of the command."""
+"""Which settings does an estimate have? The block ``estimate:`` of an experiment YAML, or the command's options."""
 
 from __future__ import annotations
 

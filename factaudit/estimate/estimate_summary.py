@@ -1,4 +1,4 @@
-"""What is said of one corpus's estimates: the summary row, the worth of a label, the method to quote, caveats."""
+"""Which method should be quoted for a corpus, what is a label worth, and what are the caveats?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The case that every method estimates from: one dataset at one level, its labels, and what is fitted to them."""
+"""What does every method estimate from? One data set at one level, its labels, and what is fitted to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way to estimate the error rates of a case's systems, under one signature: `ESTIMATION_METHODS`."""
+"""How can the error rates of systems be estimated? Every method under one signature: `ESTIMATION_METHODS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far annotators agree: percent, Cohen's κ, Krippendorff's α, with intervals; and what they disagree on."""
+"""How far do annotators agree, and on what do they disagree? Percent, Cohen's κ and Krippendorff's α with intervals."""
 
 from __future__ import annotations
 

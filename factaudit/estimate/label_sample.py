@@ -1,4 +1,4 @@
-"""Which claims to label: drawn by their scores, with all that an estimate must know of the draw kept in one file.
+"""Which claims should be labelled? Drawn by their scores; one file keeps all that an estimate must know of the draw.
 
 A sample file is Parquet, a row per claim to label. Its metadata holds the plan (budget, seeds, phases, what was drawn
 from) and a checksum of the rows: labels of other claims, of another claims table or of a sample that was edited are

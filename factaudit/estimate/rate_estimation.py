@@ -1,4 +1,4 @@
-"""From tables to rows: error rates of every dataset, level, system and method, and what is said of them."""
+"""How do tables become estimated rates? Rows for each data set, level, system and method."""
 
 from __future__ import annotations
 

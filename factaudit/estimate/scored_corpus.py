@@ -1,4 +1,4 @@
-"""What is estimated: the claims or responses of one dataset by system, what evaluators said, and the labels so far."""
+"""What is estimated? The claims or responses of one data set by system, their scores, and the labels so far."""
 
 from __future__ import annotations
 

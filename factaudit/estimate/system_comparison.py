@@ -1,4 +1,4 @@
-"""Systems against each other, from the draws of the hierarchical model: differences, ranks, the best, headroom."""
+"""Which system is better? Differences, ranks and the best, from the draws of the hierarchical model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which claims may pass without review, and which a person should see first: a rule with a promise."""
+"""Which claims can pass without review, and which should a person see first? A rule with a promise."""
 
 from __future__ import annotations
 
@@ -159,9 +159,8 @@ def check_claims_are_left_to_triage(judgements: Judgements, promise: TriagePromi
     """Raise `UsageError` where the promise is of these claims, and all are labelled: nothing is left to promise."""
     if not promise.is_population and (judgements.label >= 0).all():
         raise UsageError(
-            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; --target "
-            "population makes a "
-            "rule for new claims like these"
+            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; "
+            "--target population makes a rule for new claims like these"
         )
 
 
@@ -295,29 +294,29 @@ def _describe_triage_promise(
         statement = (
             f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review"
             f"{describe_known_errors(n_known)}: {wanted} "
-            f"(confidence {100 * promise.confidence:g}%, of {which})."
+            f"({100 * promise.confidence:g}% confidence, for {which})."
         )
     elif not promise.is_population and len(error) == n_claims:
-        statement = f"all {n_claims:,} claims are labelled: none is left to triage."
+        statement = f"all {n_claims:,} claims are labelled, so no claim is left to triage."
     else:
         labels = format_count(len(error), "label")
-        statement = f"No claim passes without review: {labels} cannot promise that {wanted}."
+        statement = f"No claim can pass without review: {labels} are too few to promise that {wanted}."
         if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             if needed is not None:
                 statement += f" About {needed:,} labels may let some pass."
             elif can_labels_let_claims_pass(curve, promise.max_error):
                 most = format_count(MAX_LABEL_FACTOR * len(error), "label")
-                statement += f" Over {most} would be needed, if any number would do."
+                statement += f" It would take more than {most}, if any number is enough."
             else:
                 statement += " More labels are not likely to help: these scores find no claims with so few errors."
     row |= {"threshold": limit, "labels_needed": needed, "statement": where + statement.replace("%", " %")}
-    return row | {"reason": None if limit is not None else "no threshold was certified"}
+    return row | {"reason": None if limit is not None else "the labels keep the promise at no threshold"}
 
 
 def describe_known_errors(n: int) -> str:
     """Labelled errors that are within the limit of risk and do not pass; nothing where there is none."""
-    return f", {format_count(n, 'known error')} aside" if n else ""
+    return f", not counting {format_count(n, 'known error')}" if n else ""
 
 
 def format_triage_promise(promise: TriagePromise) -> str:

@@ -1,4 +1,4 @@
-"""AlignScore (Zha et al. 2023), which VC has in Tables 3 to 7: a RoBERTa that was trained to tell alignment."""
+"""Does a document support a claim, by AlignScore (Zha et al. 2023; VC, Tables 3 to 7)? A trained RoBERTa."""
 
 from __future__ import annotations
 

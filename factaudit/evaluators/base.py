@@ -1,4 +1,4 @@
-"""What an evaluator is: something that reads claims and says of each how far its document supports it."""
+"""What is an evaluator? Anything that reads claims and says of each how far its document supports it."""
 
 from __future__ import annotations
 

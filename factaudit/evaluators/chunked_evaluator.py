@@ -1,4 +1,4 @@
-"""Any evaluator, over chunks of the document: its score is the maximum over chunks, as in the MiniCheck family."""
+"""What does an evaluator say if it reads one chunk at a time? Its score is the maximum over chunks, as in MiniCheck."""
 
 from __future__ import annotations
 

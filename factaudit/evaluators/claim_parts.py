@@ -1,4 +1,4 @@
-"""Claims that are judged in parts (their sentences, or chunks of their documents) and get one verdict of all parts."""
+"""How do the verdicts on parts of a claim (its sentences, or chunks of its document) become one verdict?"""
 
 from __future__ import annotations
 

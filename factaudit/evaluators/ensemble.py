@@ -1,4 +1,4 @@
-"""Several evaluators as one: the mean of their scores, or their vote."""
+"""What do several evaluators say together? The mean of their scores, or their vote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge's prompt, and how the answer to it is read."""
+"""What is a language model asked about a claim, and how is its answer read?"""
 
 from __future__ import annotations
 

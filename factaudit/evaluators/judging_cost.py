@@ -1,4 +1,4 @@
-"""What the calls of evaluators will cost: nothing is sent."""
+"""What will the calls of evaluators cost? Nothing is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long judging will still take: a bar on a terminal, elsewhere a line a minute."""
+"""How long will judging still take? A bar on a terminal, elsewhere a line a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluators that need no model: word overlap of claim and document, and floors that read neither."""
+"""How far do word overlap, or reading nothing, get? Evaluators that need no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluators that ask a language model: a judge with a document, one without, and Bespoke-MiniCheck."""
+"""What does a language model say of a claim? A judge with a document, one without, and Bespoke-MiniCheck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MiniCheck family of fact-checking models (Tang et al. 2024), through transformers."""
+"""Does a document support a claim, by the MiniCheck models (Tang et al. 2024)?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any cross-encoder for natural language inference: does the document entail the claim?"""
+"""Does a document entail a claim, by any cross-encoder for natural language inference?"""
 
 from __future__ import annotations
 

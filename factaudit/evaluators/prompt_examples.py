@@ -1,4 +1,4 @@
-"""No claim that a judge is measured on may stand in its prompt: examples are taken from the split ``train`` alone."""
+"""Which claims may be examples in a judge's prompt? Only those of the split ``train``, none that is measured on."""
 
 from __future__ import annotations
 

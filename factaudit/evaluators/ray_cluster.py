@@ -1,4 +1,4 @@
-"""An evaluator over blocks of claims on a Ray cluster; its verdicts come back here as they are ready.
+"""How are claims judged on a Ray cluster? In blocks, whose verdicts come back as they are ready.
 
 Ray Data keeps an actor per GPU (per core, where the cluster has no GPU or the evaluator uses none) and gives each block
 again to another one when a node is lost. Nothing is written on the cluster: whoever asks keeps the journal, so a run

@@ -1,4 +1,4 @@
-"""The evaluators by name: ours, and third-party ones through the entry point group ``factaudit.evaluators``."""
+"""Which evaluators are there? Ours, and those of other packages (entry points ``factaudit.evaluators``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file keeps what language models said while a run goes on: one for each signature and the servers asked."""
+"""Which file keeps the replies of language models during a run? One for each signature and the servers asked."""
 
 from __future__ import annotations
 

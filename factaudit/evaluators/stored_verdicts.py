@@ -1,4 +1,4 @@
-"""Verdicts that a file already holds, as an evaluator."""
+"""What did an evaluator say before? Verdicts that a file already has, as an evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `minicheck` and `nli` share: loading a transformers model, and running it over claims in batches."""
+"""How is a transformers model loaded and run over claims in batches? `minicheck` and `nli` share this."""
 
 from __future__ import annotations
 

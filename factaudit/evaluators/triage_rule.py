@@ -1,4 +1,4 @@
-"""A rule for single claims as a file: which pass without review, by the scores of one evaluator or of several."""
+"""Which claims pass without review by a rule that was saved? The rule uses the scores of one evaluator or several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user is told of verdicts that could not be read, or were guessed at."""
+"""Which verdicts could not be read, or were guessed? What a user is told of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluators of the user's own without a package: a class, a function, a classifier or a pipeline."""
+"""How does a user's class, function, classifier or pipeline become an evaluator?"""
 
 from __future__ import annotations
 

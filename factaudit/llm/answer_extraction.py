@@ -1,4 +1,4 @@
-"""What of a reply is its answer: not the model's thoughts, a tool call or a refusal, nor what was cut off."""
+"""Which part of a reply is its answer? Not the model's thoughts, a tool call, a refusal or a cut-off text."""
 
 from __future__ import annotations
 

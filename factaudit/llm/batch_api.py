@@ -1,4 +1,4 @@
-"""The same requests through OpenAI's Batch API: half the price, within a day.
+"""How are requests sent through OpenAI's Batch API? At half the price, within a day.
 
 Limits and shapes as documented at developers.openai.com/api/reference/resources/batches: a file holds at most 50,000
 requests and 200 MB; each line has a ``custom_id`` (here the cache's key); results come in any order, in a file of

@@ -1,4 +1,4 @@
-"""The Batch API for whoever asks one request at a time: what is asked is gathered, and sent together."""
+"""How is the Batch API used by code that asks one request at a time? Requests are collected and sent together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chat completion says: the text, its tokens and what it cost."""
+"""What does a chat completion say? Its text, its tokens and its cost."""
 
 from __future__ import annotations
 

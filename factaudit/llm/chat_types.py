@@ -1,4 +1,4 @@
-"""What is asked of a language model and what comes back, as plain data."""
+"""What is a language model asked, and what comes back? Plain data."""
 
 from __future__ import annotations
 

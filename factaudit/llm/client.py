@@ -1,4 +1,4 @@
-"""The client of any OpenAI-compatible server: bounded, limited, retried where that helps, cached, counted."""
+"""How is a language model asked? Any OpenAI-compatible server: limited, retried, cached and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coroutines from plain code: run to their end, many at once, with the clients open."""
+"""How does plain code run coroutines? To their end, many at once, with the clients open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From plain loops to the event loop and back: many requests under way, results as they come, nothing read ahead."""
+"""How does a plain loop get results from the event loop? As they come, with many requests under way."""
 
 from __future__ import annotations
 

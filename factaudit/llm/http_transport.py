@@ -1,4 +1,4 @@
-"""How a request gets to the server and its answer back, over connections kept open for as long as they are used.
+"""How does a request get to the server and its answer back? Over connections that are kept open.
 
 Chat requests go out through aiohttp: building and checking one in the SDK costs several times the CPU of all the rest
 of a call. The Batch API, where calls are few, goes through the SDK.

@@ -1,4 +1,4 @@
-"""What was sent and what it cost: written down before each send, and settled by whatever came.
+"""What was sent, and what did it cost? Written down before each send, and settled by whatever came.
 
 A send whose reply never came (a timeout, a dropped connection, a process that was killed) may have been charged for all
 the same. It is counted at the most that it can have cost: what the ledger tells is never less than what was billed.

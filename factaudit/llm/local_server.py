@@ -1,4 +1,4 @@
-"""A real llama.cpp server on loopback for the length of a run (the extra ``[local]``).
+"""How can model calls be tried without a key? A real llama.cpp server on loopback (the extra ``[local]``).
 
 The model that comes with the extra, SmolLM2-135M-Instruct, is there so that the whole path can be used and tested
 without a key. Its verdicts are close to worthless, as an audit of them shows; give the path of any larger GGUF as the

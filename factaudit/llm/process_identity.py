@@ -1,4 +1,4 @@
-"""Which process wrote something down, and whether it is still there."""
+"""Which process wrote something down, and is it still running?"""
 
 from __future__ import annotations
 

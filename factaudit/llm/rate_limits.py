@@ -1,4 +1,4 @@
-"""How fast requests go out: so many a minute for an account, and not before its server wants them again.
+"""How fast may requests go out? So many a minute for an account, and not before the server allows them again.
 
 An account is a server with a key. All clients of all processes keep one pace for it: the times at which the next
 request may go out stand in a small SQLite file for the user, in the system's temporary folder. Nothing in it is worth

@@ -1,4 +1,4 @@
-"""Replies are bought once: one SQLite file that several processes may use at the same time.
+"""Was this reply already bought? One SQLite file that several processes can use at the same time.
 
 The key is the SHA-256 of everything that can change a reply: the server, the model, every sampling parameter, the
 messages, and a revision that the user sets. The value is the whole reply. Errors are never kept, and neither are keys.

@@ -1,4 +1,4 @@
-"""What a server's HTTP errors mean: for this request, for an attempt that may be repeated, or for every request."""
+"""What does a server's HTTP error mean? For this request, for an attempt that may be repeated, or for every request."""
 
 from __future__ import annotations
 

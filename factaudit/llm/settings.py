@@ -1,4 +1,4 @@
-"""What may be said of a language model, wherever one is asked: by engines, evaluators and the command line."""
+"""Which settings does a language model have? The same for engines, evaluators and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many calls write into one file at the same time is one transaction, and so one commit."""
+"""How do many calls write into one file at the same time? In one transaction, and so in one commit."""
 
 from __future__ import annotations
 

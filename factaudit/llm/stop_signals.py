@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while calls are under way: no new one, and those that were sent are awaited for a while.
+"""What happens on SIGINT and SIGTERM while calls are under way? No new call; those that were sent are awaited a while.
 
 They have been paid for, or will be: their replies are worth ten seconds. A second signal ends the wait at once.
 """

@@ -1,4 +1,4 @@
-"""Which way leads to the server that settings name, and how the cache knows that server."""
+"""How is the server reached that the settings name, and how does the cache know it?"""
 
 from __future__ import annotations
 

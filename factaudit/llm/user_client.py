@@ -1,4 +1,4 @@
-"""Chat requests through a client object of the user's: openai's `AsyncOpenAI`, `AsyncAzureOpenAI`, or what wraps one.
+"""How are requests sent through a user's own client? `AsyncOpenAI`, `AsyncAzureOpenAI` or what wraps one.
 
 Whatever instruments the SDK (tracing, gateways, authentication) then sees every call. Only the way to the server
 differs from `factaudit.llm.http_transport`; cache, ledger, limits and retries are those of `factaudit.llm.client`.

@@ -1,1 +1,1 @@
-"""The report of a run: tables, figures, one HTML file and Markdown, made from ``results.json`` alone."""
+"""What does a reader see of a run? Tables, figures and one HTML file, made from ``results.json`` alone."""

@@ -1,4 +1,4 @@
-"""The claims behind the figures, to look at: what a report and `factaudit view` hold of them.
+"""Which claims are behind the figures? What a report and `factaudit view` show of them.
 
 ``claims.js`` filters and sorts them in the browser; a report holds the most telling ones, the page of `factaudit view`
 all of them.

@@ -1,4 +1,4 @@
-"""All claims of a run folder in the browser: a page and a file of claims, served on loopback. Nothing is uploaded."""
+"""How can all claims of a run be read in a browser? A page on loopback; nothing is uploaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: styles, script and figures are inside."""
+"""How does a report become one HTML file? Styles, script and figures are inside it."""
 
 from __future__ import annotations
 

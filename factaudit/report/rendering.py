@@ -1,4 +1,4 @@
-"""The files of a report: tables, figures and one HTML file, made from ``results.json`` alone."""
+"""Which files does a report consist of? Tables, figures and one HTML file, made from ``results.json`` alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a report, as data: sections with text, tables and figures. HTML only lays it out.
+"""What is in a report? Sections with text, tables and figures, as data; HTML only lays them out.
 
 Sections of audits are made from the audits' declarations and from their rows.
 """

@@ -1,4 +1,4 @@
-"""The figures of an audit's rows: how many files, what is on each, and its caption. Nothing is drawn here."""
+"""Which figures does an audit have, what is on each, and what does its caption say? Nothing is drawn here."""
 
 from __future__ import annotations
 

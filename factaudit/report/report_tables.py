@@ -1,4 +1,4 @@
-"""Result rows as tables: CSV files with everything, and tables to read with what fits a page."""
+"""How do result rows become tables? CSV files with everything, and tables to read with what fits a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``results.json`` as the report reads it: checked, with every key; and as a run writes it."""
+"""How is ``results.json`` written, and how is it read and checked?"""
 
 from __future__ import annotations
 

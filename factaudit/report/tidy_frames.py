@@ -1,4 +1,4 @@
-"""An audit's rows as a frame with a row per figure, as plots and group-bys want them."""
+"""How does an audit look as a frame with a row per figure, as plots and group-bys need it?"""
 
 from __future__ import annotations
 

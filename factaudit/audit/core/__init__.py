@@ -1,1 +1,1 @@
-"""What audits compute on: claims and verdicts as arrays, counts, intervals, groups and rows."""
+"""What do all audits share? Declarations, rows, limits, significance and sentences."""

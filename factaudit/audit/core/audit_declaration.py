@@ -1,4 +1,4 @@
-"""What an audit says of itself, once: the report, the tables, the findings, the CLI's list and the audits page read it.
+"""What does an audit declare? Its columns, checks and figures, which tables, reports and pages read.
 
 An audit is one file in `factaudit.audit` (or in a package with an entry point in the group ``factaudit.audits``) with
 ``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several belong together. Text is Markdown where it goes

@@ -1,4 +1,4 @@
-"""Checks on what limits every figure of a run: claims that were not scored, and too few documents."""
+"""What limits every figure of a run? Checks of unscored claims and of too few documents."""
 
 from __future__ import annotations
 

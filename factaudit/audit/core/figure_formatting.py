@@ -1,4 +1,4 @@
-"""How figures and names read, from the column that holds them: the same in tables, figures, findings and sentences."""
+"""How is a figure written? The same in tables, figures, findings and sentences, by the column that holds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of findings that several checks share: grouped rows, severities, and lists of names in sentences."""
+"""What do several checks share? Rows in groups, evidence of a finding, and lists of names in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the intervals of figures are made, as captions and the page of audits say it: `Column.interval` names one."""
+"""How is each interval made? The names that `Column.interval` uses, in the words of captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure shows, said without drawing it: `factaudit.report.plots` draws each kind and knows no audit.
+"""What does a figure show? Said without drawing it: `factaudit.report.plots` draws each kind and knows no audit.
 
 All keys are of an audit's rows; units, headings, intervals and bounds are those of its `columns`. A figure has a group
 for each dataset (and each column that an experiment groups ``by``), or for each value of ``groups``. Where rows are of

@@ -1,4 +1,4 @@
-"""What an audit gives: a list of flat rows. A figure in a row is a plain number, or None with a reason; never NaN."""
+"""What does an audit return? A list of flat rows: a figure is a plain number, or None with a reason; never NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of many figures are beyond a limit, with a false-alarm rate for all that a check looks at in a run.
+"""Which of many figures are significantly beyond a limit? Corrected for all that a check looks at in a run.
 
 The p-value of a figure is that of its own interval: a test that knows clusters. Holm's correction over all rows of the
 run that a check looks at keeps the chance of one false alarm or more at 5 %, however many rows there are.

@@ -1,4 +1,4 @@
-"""Sentences made of statements: a template, the values that stand in it, and the rows that each value rests on.
+"""How are sentences made? A template, the values that stand in it, and the rows that each value rests on.
 
 A statement is a string, so that whoever lays out text need not know of it; a test reads its values again from their
 rows. The condition under which it may be said is the ``if`` around it. A field of a template names a row (or several),

@@ -1,4 +1,4 @@
-"""What may be said of counts whose numbers of claims are not published, but chosen to fit rounded rates.
+"""What can be said of published rates without numbers of claims, where the counts only fit the rates?
 
 Such numbers give the published rates, and with them orders of systems and corrections. They are not unique, so what
 follows from them alone is not shown as if it had been observed: numbers of claims, tests, power, intervals and bounds.

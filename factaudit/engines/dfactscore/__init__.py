@@ -1,1 +1,1 @@
-"""D-FActScore: facts that are true apart and false together (MF: Chiang & Lee 2024)."""
+"""Which facts are true alone and false together? D-FActScore (MF: Chiang & Lee 2024)"""

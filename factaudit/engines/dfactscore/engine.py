@@ -1,4 +1,4 @@
-"""D-FActScore (MF: Chiang & Lee 2024): each fact of a biography against the page of everybody whom it may be about."""
+"""How is D-FActScore computed? Each fact against the page of everybody whom it may be about (MF)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `factaudit score --people` and an experiment's ``dfactscore:`` block may say, and running it."""
+"""Which settings do `factaudit score --people` and the block ``dfactscore:`` have, and how are they run?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which facts does a paragraph tell of one person? (MF §5.1, App. C, Table 8)"""
+"""Which facts of a paragraph are about one person? (MF §5.1, App. C, Table 8)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D-FActScore's figures by biography, as the audit `dfactscore` has them, with what only an engine knows."""
+"""What is the D-FActScore of each biography? As in the audit `dfactscore`, with what only an engine knows."""
 
 from __future__ import annotations
 

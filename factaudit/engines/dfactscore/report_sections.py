@@ -1,4 +1,4 @@
-"""What the report of a D-FActScore run says besides its audits: where candidates are from, and who is merged."""
+"""Where do candidates come from, and who is merged? The report of a D-FActScore run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""FActScore (Min et al. 2023): the share of a text's atomic facts that a knowledge source supports."""
+"""What share of a text's atomic facts does a knowledge source support? FActScore (Min et al. 2023)"""

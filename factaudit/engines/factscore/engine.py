@@ -1,4 +1,4 @@
-"""FActScore (Min et al. 2023): each response's facts against the page of its topic."""
+"""How is FActScore computed? Each response's facts against the page of its topic (Min et al. 2023)."""
 
 from __future__ import annotations
 

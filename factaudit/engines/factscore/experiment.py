@@ -1,4 +1,4 @@
-"""What `factaudit score` and an experiment's ``factscore:`` block may say, and running it."""
+"""Which settings do `factaudit score` and the block ``factscore:`` have, and how are they run?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report of a FActScore run says besides its audits: which topics have no page, and where to look first."""
+"""Which topics have no page, and where should a reader look first? The report of a FActScore run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FActScore's figures by response and over all: those of the audit `factscore`, and what only an engine knows."""
+"""What is the FActScore of each response and over all? As in the audit `factscore`, with what only an engine knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same responses scored again with one setting of the pipeline another: what the audit `sensitivity` reads.
+"""What are the scores with one setting of the pipeline changed? The audit `sensitivity` reads this.
 
 All variants share the cache of replies and the journals of the run, so that what two have in common is asked once.
 """

@@ -1,4 +1,4 @@
-"""Figures of commands, which are of no audit: what passes a triage."""
+"""What does `factaudit triage` draw? The share of claims that passes and the errors among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dot plots: groups down the side, a panel for each figure, a marker for each series."""
+"""How is a dot plot drawn? Groups down the side, a panel for each figure, a marker for each series."""
 
 from __future__ import annotations
 

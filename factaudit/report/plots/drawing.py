@@ -1,4 +1,4 @@
-"""Each kind of plot that an audit may declare, drawn as a matplotlib figure with axes. No audit is known here."""
+"""How is each kind of plot drawn that an audit can declare? Matplotlib figures; no audit is known here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as files: SVG of few bytes whose points lead to their claims, PDF and PNG."""
+"""How are figures saved? Small SVG files whose points lead to their claims, PDF and PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all figures have in common: the style sheet, a look for each series, limits, text that fits.
+"""What do all figures have in common? The style sheet, a look for each series, limits, text that fits.
 
 Figures are of a column's (3.3 in) or a page's (6.8 in) width. A marker always goes with a colour, so that a figure
 survives colour blindness and a grey printer. Undefined figures (null) are not drawn. Thin lines are intervals

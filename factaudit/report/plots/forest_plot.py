@@ -1,4 +1,4 @@
-"""Forest plots: a line for each row with its interval, and its figure in print beside it."""
+"""How is a forest plot drawn? A line for each row with its interval, and its figure in print beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line plots: shares over an ordered column, a panel for each group and share."""
+"""How is a line plot drawn? Shares over an ordered column, a panel for each group and share."""
 
 from __future__ import annotations
 

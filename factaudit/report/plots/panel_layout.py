@@ -1,4 +1,4 @@
-"""Panels of a figure as matplotlib axes: where they stand in a figure of ours, or in axes that a user brings.
+"""Where are the panels of a figure? In a figure of ours, or in axes that a user brings.
 
 Places are computed from the widths of texts before anything is drawn, in inches from the upper left corner.
 """

@@ -1,4 +1,4 @@
-"""What a figure draws, read from rows: points with their intervals and bounds, groups, series."""
+"""What does a figure draw? Points with their intervals and bounds, groups and series, read from rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells the groups of a figure apart, and what they are called."""
+"""What tells the groups of a figure apart, and how are they called?"""
 
 from __future__ import annotations
 

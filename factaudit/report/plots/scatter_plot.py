@@ -1,4 +1,4 @@
-"""Scatter plots: one figure against another, with the diagonal on which they are equal."""
+"""How is a scatter plot drawn? One figure against another, with the diagonal on which they are equal."""
 
 from __future__ import annotations
 
