@@ -190,7 +190,7 @@ def run(
             tell(note)
         n_variants = int(find_claim_variants(claims).sum())
         more = f", and {format_count(n_variants, 'variant')}" * bool(n_variants)
-        datasets = format_count(claims["dataset"].nunique(), "dataset")
+        datasets = format_count(claims["dataset"].nunique(), "data set")
         tell(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
         calls: list[Row] = []
         if evaluators:
@@ -256,7 +256,7 @@ def _run_duckdb_experiment(
     with lock_run_folder_for_writing(folder, [*tables.files, *more]) as work:
         judged = load_duckdb_judgements(tables, work / "spill")
         shutil.rmtree(work / "spill", ignore_errors=True)
-        say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'dataset')}")
+        say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'data set')}")
         n_verdicts = int((judged.status >= 0).sum())
         say(f"verdicts  {n_verdicts:>9,} of {format_count(len(judged.evaluators), 'evaluator')}")
         inputs = list_file_checksums(tables.files)
@@ -314,7 +314,7 @@ def _run_counts_experiment(
     """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
     with lock_run_folder_for_writing(folder, [counts_path]):
         counts = read_counts(counts_path)
-        say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'dataset')}")
+        say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'data set')}")
         results = compare_counts(
             counts, **experiment.compare_arguments, inputs=list_file_checksums([Path(counts_path)])
         )

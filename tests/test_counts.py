@@ -261,7 +261,7 @@ def test_the_command_line_audits_a_leaderboard(tmp_path: Path, capsys: pytest.Ca
     with pytest.raises(SystemExit) as ended:
         main(["audit", str(path), "--out", str(out), "--replicates", "20"])
     assert ended.value.code == 0
-    assert "counts            3 rows in 1 dataset" in capsys.readouterr().out
+    assert "counts            3 rows in 1 data set" in capsys.readouterr().out
     results = Results.load(out)
     (row,) = results.rows("headroom")
     assert (row["labelled"], row["predicted"]) == (0.05, 0.10)

@@ -274,7 +274,7 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tm
     assert call("judge", "p.parquet", "--evaluator", "unigram", "--out", "v.parquet")[0] == 0
     code, out, err = call("audit", "p.parquet", "v.parquet", "--out", "run", "--replicates", "0")
     assert code == 0, err
-    assert re.search(r"claims +\d+ in 4 datasets, and \d+ variants", out)
+    assert re.search(r"claims +\d+ in 4 data sets, and \d+ variants", out)
     rows = fa.Results.load("run").rows("invariance", kind="negation_added")
     assert [(row["failure_rate"], row["expected"]) for row in rows] == [(1.0, "changed")]  # words alone tell nothing
     code, out, err = call("perturb", source, "--kinds", "nagation_added", "--out", "q.parquet")
