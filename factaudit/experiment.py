@@ -200,7 +200,9 @@ def run(
             verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
         if verdicts is None:
             scores = list_further_columns_of_scores(claims)
-            hint = "; --wide NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
+            hint = (
+                "; --evaluator NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
+            )
             work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
             raise UsageError(
                 f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"

@@ -29,18 +29,17 @@ from factaudit.tables.header_rows import ALL_SHEETS
 from factaudit.tables.list_columns import ask_about_parallel_lists
 from factaudit.tables.log_joins import join_tables_to_log_claims, map_ids_of_log
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
-from factaudit.tables.open_questions import (
+from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_pandas_frame
+from factaudit.tables.questions import (
     AmbiguousReadingError,
     OpenQuestion,
-    PossibleColumnReading,
-    leave_columns_unread,
-    merge_mapping_data,
+    PossibleReading,
+    ignore_columns,
     read_columns_as_evaluators,
     read_columns_as_people,
+    settle_readings,
 )
-from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_pandas_frame
 from factaudit.tables.table_loading import LoadedTables, load_tables
-from factaudit.tables.tried_readings import list_readings_that_work
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
@@ -79,26 +78,26 @@ def _ask_about_columns_beside_a_format(
     columns: with the words of each whose words are no labels that are known.
     """
     names = [*columns]
-    if not names or not given.auto or given.unread or "label" in given.columns:
+    if not names or given.ignore or "label" in given.columns:
         return
     listed = ", ".join(names)
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     if len(sources) == 1 and (claims := _find_lists_of_claims_beside(sources[0], names)):
-        _ask_about_a_format(sources, given, OpenQuestion(text, [*claims, leave_columns_unread(names)]), n_claims)
+        _ask_about_a_format(sources, given, OpenQuestion(text, [*claims, ignore_columns(names)]), n_claims)
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
     for name, words in columns.items():
         ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
         plain = [] if words else [read_columns_as_people([name])]
         turned = [
-            PossibleColumnReading(f"{name}: people's labels, {said}", {"columns": {"label": name}, "labels": labels})
+            PossibleReading(f"{name}: people's labels, {said}", {"columns": {"label": name}, "labels": labels})
             for said, labels in ways or [("1 and yes are not attributable", {"1": 0, "0": 1})]
         ]
         offers += turned + plain if is_reversed_column_name(name) else plain + turned
-    offers += [read_columns_as_evaluators(names), leave_columns_unread(names)]
+    offers += [read_columns_as_evaluators(names), ignore_columns(names)]
     _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
 
 
-def _find_lists_of_claims_beside(source: Any, names: Sequence[str]) -> list[PossibleColumnReading]:
+def _find_lists_of_claims_beside(source: Any, names: Sequence[str]) -> list[PossibleReading]:
     """The readings by which each text of a list is a claim, where columns of judgements have a value for each."""
     rows = read_foreign_file(source)
     if not all(name in rows and any(isinstance(cell, list) for cell in rows[name]) for name in names):
@@ -114,12 +113,10 @@ def _ask_about_directions_in_a_format(
     """Raise `AmbiguousReadingError` where metrics of a framework's log say the opposite of the labels, or have names of
     which nobody knows what a high score means."""
     doubtful = [name for name in map(str, verdicts["evaluator"].unique()) if is_name_of_doubtful_direction(name)]
-    doubtful = [name for name in doubtful if name not in given.scales]
-    if doubtful and given.auto:
+    doubtful = [name for name in doubtful if name not in (*given.scale, *given.high_is_error)]
+    if doubtful:
         ways = [
-            PossibleColumnReading(
-                f"{', '.join(doubtful)}: high scores mean {said}", {"scales": dict.fromkeys(doubtful, ends)}
-            )
+            PossibleReading(f"{', '.join(doubtful)}: high scores mean {said}", {"scale": dict.fromkeys(doubtful, ends)})
             for said, ends in (("an error", [1.0, 0.0]), ("support", [0.0, 1.0]))
         ]
         text = f"{', '.join(doubtful)}: whether a high score means an error is not said"
@@ -135,15 +132,12 @@ def _ask_about_directions_in_a_format(
 def _ask_about_a_format(sources: Sequence[Any], given: ColumnMapping, question: OpenQuestion, n_claims: int) -> None:
     """Raise `AmbiguousReadingError` with the readings of a question that work."""
     data = given.model_dump(exclude_defaults=True, mode="json")
-    completed = [
-        PossibleColumnReading(one.description, merge_mapping_data(data, one.mapping)) for one in question.readings
-    ]
 
     def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
         with collect_unreadable_rows():
             return _load_collected_input_tables(sources, settled, lambda line: None)
 
-    readings = list_readings_that_work(completed, read_otherwise, n_claims)
+    readings = settle_readings([question], data, read_otherwise, n_claims)
     raise AmbiguousReadingError(name_input_sources(sources), [question], readings)
 
 
@@ -155,12 +149,12 @@ def _is_tools_own_name(name: str) -> bool:
 def _load_collected_input_tables(
     sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None], needs_verdicts: bool = False
 ) -> LoadedTables:
-    given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
+    given = ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
         if len(sources) != 1:
             raise UsageError("a path into a list (annotations[].label) is for one table: give it alone")
         source, is_file = sources[0], isinstance(sources[0], str | Path)
-        rows = read_foreign_file(source, given.sheet, given.header) if is_file else load_pandas_frame(source)
+        rows = read_foreign_file(source, given.sheet) if is_file else load_pandas_frame(source)
         table, spread = spread_nested_lists(rows, str(source) if is_file else "table 1", given)
         return load_tables([table], spread, report_line)
     formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
@@ -174,7 +168,7 @@ def _load_collected_input_tables(
         check_is_readable_format(source)
         if (name := detect_json_format_of_table(source)) is not None:
             message = f"the columns of {name}, whose files are JSON: give that, or write a row for each claim"
-            raise InputError(str(source), [Problem(f"{message} (claim, label), or say --map claim=COLUMN")])
+            raise InputError(str(source), [Problem(f"{message} (claim, label), or say --claim COLUMN")])
     if not any(formats):
         return load_tables(sources, mapping, report_line, needs_verdicts)
     by_format: dict[str, list[Any]] = {}
@@ -193,8 +187,8 @@ def _load_collected_input_tables(
             report_line(f"          {note}")
         claims.append((name, converted.claims))
         judged = converted.verdicts
-        if judged is not None and given.unread:
-            judged = judged[~judged["evaluator"].isin(given.unread)]
+        if judged is not None and given.ignore:
+            judged = judged[~judged["evaluator"].isin(given.ignore)]
         if judged is not None and "scales" in FORMATS[name].options:
             _ask_about_directions_in_a_format(sources, given, converted.claims, judged)
         verdicts += [] if judged is None or judged.empty else [(name, judged)]
@@ -213,7 +207,7 @@ def _load_collected_input_tables(
     return LoadedTables(
         merge_claim_tables([table for _, table in claims], [name for name, _ in claims]),
         merge_verdict_tables([table for _, table in verdicts], [name for name, _ in verdicts]) if verdicts else None,
-        given if given != ColumnMapping(auto=True) else None,
+        given if given != ColumnMapping() else None,
         pd.concat(annotations, ignore_index=True) if annotations else None,
     )
 
@@ -252,7 +246,7 @@ def load_judged_input_claims(
     """
     loaded = load_input_tables(sources, mapping, report_line, needs_verdicts=True)
     if loaded.claims is None or loaded.verdicts is None:
-        missing, option = ("claims", "--map claim=COLUMN") if loaded.claims is None else ("verdicts", "--wide COLUMN")
+        missing, option = ("claims", "--claim COLUMN") if loaded.claims is None else ("verdicts", "--evaluator COLUMN")
         raise UsageError(
             f"{name_input_sources(sources)}: no {missing} in it: say {option}, or name the file that has them"
         )
@@ -275,7 +269,7 @@ def load_input_annotations(
     if loaded.annotations is None:
         names = ", ".join(map(str, sources))
         raise UsageError(
-            f"{names}: no columns of several people in it: say --people COLUMN for each, or --map annotator=COLUMN"
+            f"{names}: no columns of several people in it: say --people COLUMN for each, or --columns annotator=COLUMN"
         )
     return loaded.claims, loaded.annotations
 
@@ -288,23 +282,25 @@ def suggest_score_command_for_annotated_responses(path: str | Path) -> str:
 
 
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
-    """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet and header."""
-    given = mapping or ColumnMapping(auto=True)
+    """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet."""
+    given = mapping or ColumnMapping()
     if detect_dataset_format(path) is not None or given.sheet == ALL_SHEETS:
         return False
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks which sheet
-        return is_counts_table(read_foreign_file(path, given.sheet, given.header))
+        return is_counts_table(read_foreign_file(path, given.sheet))
     return False
 
 
 def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping) -> dict[str, Any] | None:
     """The mapping as options of a format; None where it says what the format has no options for."""
     said = mapping.model_dump(exclude_defaults=True)
-    columns: dict[str, Any] = {**said.pop("columns", {}), **said.pop("constants", {})}
-    columns |= {name: said.pop(name) for name in ("labels", "scales") if name in said}
-    if any(isinstance(scale, str) for scale in columns.get("scales", {}).values()):
+    columns: dict[str, Any] = said.pop("columns", {})
+    scales = said.pop("scale", {}) | dict.fromkeys(said.pop("high_is_error", ()), (1.0, 0.0))
+    if any(isinstance(scale, str) for scale in scales.values()):
         return None  # logits
-    said.pop("unread", None)  # what the format has no place for
-    if said.keys() - {"auto"} or (columns and not mapping.auto):
+    columns |= {"scales": scales} if scales else {}
+    columns |= {"labels": said.pop("labels")} if "labels" in said else {}
+    said.pop("ignore", None)  # what the format has no place for
+    if said:
         return None
     return columns if columns.keys() <= FORMATS[format_name].options.keys() else None

@@ -18,20 +18,22 @@ Returned = TypeVar("Returned")
 COMMAND_LINE_KEY = "factaudit.command_line"
 #: Options of the command line in messages, and what a Python user says in their place.
 _PYTHON_WORDS = (
-    (r"--map unread=(\w+)", r'mapping={"unread": ["\1"]}'),
-    (r"--map OURS=THEIRS", 'OURS="THEIRS"'),
-    (r"--map (\w+)=([\w.\[\]]+)", r'\1="\2"'),
-    (r"--wide COLUMN", 'evaluators=["COLUMN"]'),
-    (r"--people COLUMN(?: for each)?", 'mapping={"people": ["COLUMN", ...]}'),
+    (r"--(label|claim|doc|system|dataset) ([\w.\[\]]+)", r'\1="\2"'),
+    (r"--evaluator COLUMN", 'evaluators=["COLUMN"]'),
+    (
+        r"--(people|ignore|high-is-error) ([\w.]+)",
+        lambda found: f'mapping={{"{found[1].replace("-", "_")}": ["{found[2]}"]}}',
+    ),
+    (r"--columns (\w+)=(\w+)", r'mapping={"columns": {"\1": "\2"}}'),
     (r"--labels WORD=1,WORD=0", 'mapping={"labels": {"WORD": 1, "WORD": 0}}'),
-    (r"--scale LOW:HIGH", 'mapping={"scale": [LOW, HIGH]}'),
-    (r"--scale ([\w ]+)=1:0", r'mapping={"scales": {"\1": [1, 0]}}'),
+    (r"--scale ([^=,;]+)=LOW:HIGH", r'mapping={"scale": {"\1": [LOW, HIGH]}}'),
+    (r"--scale ([^=,;]+)=1:0", r'mapping={"scale": {"\1": [1, 0]}}'),
     (r"--label-rule (\w+)", r'label_rules=["\1"]'),
     (r"--option (\w+)=([^\s)]+)", r'\1="\2"'),
     (r"--level (\w+)", r'level="\1"'),
     (r"--pair OLD=NEW", 'pairs={"OLD": "NEW"}'),
     (r"--replicates 0", "replicates=0"),
-    (r"--(sheet|header|threshold) ", r"mapping \1 "),
+    (r"--(sheet|threshold) ", r"mapping \1 "),
     (r"--set data=FOLDER", 'settings={"data": "FOLDER"}'),
     (r"--set ([\w.]+)", r'settings["\1"]'),
     (r"--fail-on\b", "fail_on"),
@@ -43,7 +45,7 @@ _PYTHON_WORDS = (
 def translate_error_text_to_python(text: str) -> str:
     """A message that names options of the command line, as it names arguments; within a command it stays.
 
-    >>> translate_error_text_to_python("no claims in it: say --map claim=COLUMN, or name the file that has them")
+    >>> translate_error_text_to_python("no claims in it: say --claim COLUMN, or name the file that has them")
     'no claims in it: say claim="COLUMN", or name the file that has them'
     """
     if _is_within_our_command():

@@ -16,8 +16,8 @@ from factaudit.input_tables import load_input_tables, name_input_sources
 from factaudit.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.open_questions import merge_mapping_data
 from factaudit.tables.opened_tables import load_pandas_frame
+from factaudit.tables.questions import merge_mapping_data
 from factaudit.tables.table_loading import LoadedTables
 
 
@@ -86,9 +86,7 @@ def read_python_input_claims(*sources: TableSource, mapping: MappingSource | Non
     """
     claims = load_input_tables(_list_python_input_frames(sources), mapping, _print_reading).claims
     if claims is None:
-        raise UsageError(
-            f"{name_input_sources(sources)}: no claims in it: say mapping={{'columns': {{'claim': COLUMN}}}}"
-        )
+        raise UsageError(f"{name_input_sources(sources)}: no claims in it: say mapping={{'claim': COLUMN}}")
     return claims
 
 
@@ -104,7 +102,7 @@ def read_python_input_verdicts(
         [*_list_python_input_frames(claims), *_list_python_input_frames(sources)], mapping, _print_reading
     ).verdicts
     if verdicts is None:
-        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say mapping={{'wide': [COLUMN]}}")
+        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say mapping={{'evaluator': [COLUMN]}}")
     return verdicts
 
 
@@ -134,9 +132,9 @@ def _make_python_mapping(
     for argument, name in [*said.items(), *(("evaluators", name) for name in evaluators or ())]:
         if known and name not in known and (argument != "evaluators" or "evaluator" not in known):
             raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(str(name), known)}")
-    own: dict[str, object] = {"auto": True, "columns": said}
-    if wide := [name for name in evaluators or () if name in known]:
-        own["wide"] = [re.sub(r"([*?[])", r"[\1]", name) for name in wide]
+    own: dict[str, object] = {"columns": said}
+    if columns_of_evaluators := [name for name in evaluators or () if name in known]:
+        own["evaluator"] = [re.sub(r"([*?[])", r"[\1]", name) for name in columns_of_evaluators]
     given = {} if mapping is None else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
     return merge_mapping_data(given, own)
 

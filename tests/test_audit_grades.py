@@ -231,7 +231,7 @@ def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     table = pd.DataFrame({"claim": [f"claim {at}" for at in range(40)], "geval": grades[::-1], "human": grades})
     (tmp_path / "t.csv").write_text(table.to_csv(index=False))
     mapping = ColumnMapping.from_source(
-        {"columns": {"claim": "claim", "label": "human"}, "label_threshold": 2.0}
+        {"columns": {"claim": "claim", "label": "human"}, "threshold": {"human": 2.0}}
         | {"evaluators": {"geval": {"score": "geval", "scale": [1, 5]}}}
     )
     loaded = load_tables([tmp_path / "t.csv"], mapping)

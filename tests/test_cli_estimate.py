@@ -59,19 +59,30 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "60 of 120 labels remain" in said
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
-    said = run("sample", *TABLES, "--then", "sample.parquet", "--labels", pilot, "--out", "sample.parquet", code=2)
+    said = run("sample", *TABLES, "--then", "sample.parquet", "--label-file", pilot, "--out", "sample.parquet", code=2)
     assert "would be written over what the command reads" in said
     said = run(
-        "sample", *TABLES, "--then", "sample.parquet", "--labels", pilot, "--out", "two.parquet", "--page", "more.html"
+        "sample",
+        *TABLES,
+        "--then",
+        "sample.parquet",
+        "--label-file",
+        pilot,
+        "--out",
+        "two.parquet",
+        "--page",
+        "more.html",
     )
     assert "60 claims of 4 systems" in said
     second = label(folder, "second.csv", sample="two.parquet")
-    run("sample", *TABLES, "--then", "two.parquet", "--labels", second, "--more", "30", "--out", "three.parquet")
+    run("sample", *TABLES, "--then", "two.parquet", "--label-file", second, "--more", "30", "--out", "three.parquet")
     assert len(read_sample(folder / "three.parquet").rows) == 150
     done = label(folder, "labels.csv", sample="three.parquet")
     said = run("labels", done, "--claims", "claims.parquet", "--out", "merged.parquet")
     assert "labels by majority" in said
-    said = run("estimate", *TABLES, "--labels", "merged.parquet", "--sample", "three.parquet", "--out", "runs/rates")
+    said = run(
+        "estimate", *TABLES, "--label-file", "merged.parquet", "--sample", "three.parquet", "--out", "runs/rates"
+    )
     assert "hierarchical" in said
     assert "quote hierarchical" in said
     rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
@@ -110,11 +121,11 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert "1 claim has both labels" in one
     assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
     rule = ("--rule", "any_unattributable")
-    run("estimate", *TABLES, "--labels", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")
+    run("estimate", *TABLES, "--label-file", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")
     run(
         "estimate",
         *TABLES,
-        "--labels",
+        "--label-file",
         "all.parquet",
         "--sample",
         "sample.parquet",
@@ -149,7 +160,7 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
     run(
         "estimate",
         *TABLES,
-        "--labels",
+        "--label-file",
         "labels.csv",
         "--sample",
         "sample.parquet",
@@ -186,7 +197,7 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         (["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"], 2, "name the sample with --then"),
         (["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"], 2, "no verdicts of 'e9'"),
         (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "unknown method 'magic'"),
-        (["estimate", *TABLES, "--labels", "nowhere.csv", "--out", "r"], 1, "no such file"),
+        (["estimate", *TABLES, "--label-file", "nowhere.csv", "--out", "r"], 1, "no such file"),
         (
             ["estimate", *TABLES, "--sample", "claims.parquet", "--out", "r"],
             1,

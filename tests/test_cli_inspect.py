@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from factaudit.cli import cli
-from factaudit.errors import UsageError
 from factaudit.tables import read_claims, read_verdicts
 
 HEADER = "question_id\tcontext\tanswer\tmodel\thuman\tjudge_a\tjudge_b\tminutes"
@@ -38,7 +37,7 @@ def test_inspect_names_scores_beside_claims_in_our_columns(tmp_path: Path) -> No
         "dataset,claim,doc,label,gpt4_score\n" + "".join(f"d,Claim {k}.,Doc.,1,0.{k}\n" for k in range(1, 9))
     )
     assert "evaluators  gpt4 (gpt4_score)" in run("inspect", str(path)).output
-    assert "verdicts  8 of gpt4" in run("inspect", str(path), "--wide", "gpt4_score").output
+    assert "verdicts  8 of gpt4" in run("inspect", str(path), "--evaluator", "gpt4_score").output
 
 
 def test_inspect_says_nothing_of_many_whole_ids_of_documents_that_are_read(tmp_path: Path) -> None:
@@ -48,7 +47,7 @@ def test_inspect_says_nothing_of_many_whole_ids_of_documents_that_are_read(tmp_p
     path.write_text("doc_id,doc,claim,human_label,gpt4_score\n" + rows)
     shown = run("inspect", str(path)).output
     assert "evaluators  gpt4" in shown
-    assert "unread" not in shown
+    assert "ignored" not in shown
 
 
 def test_inspect_counts_documents_that_have_an_id_and_no_text(tmp_path: Path) -> None:
@@ -65,16 +64,16 @@ def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, 
     assert done.exit_code == 0
     assert "context → doc" in done.output
     assert "model → system" in done.output
-    assert "unread  minutes" in done.output
+    assert "ignored  minutes" in done.output
     assert "judge_a (judge_a, 1 not supported, 5 supported)" in done.output
-    assert f"factaudit audit {table} --map {mapping} --out runs/mine" in done.output
+    assert f"factaudit audit {table} --columns {mapping} --out runs/mine" in done.output
     assert mapping.is_file()
 
 
 def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.yaml"
     run("inspect", str(table), "--write", str(mapping))
-    done = run("audit", str(table), "--map", str(mapping), "--out", str(tmp_path / "run"), "--replicates", "0")
+    done = run("audit", str(table), "--columns", str(mapping), "--out", str(tmp_path / "run"), "--replicates", "0")
     assert done.exit_code == 0
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     rows = {row["evaluator"]: row for row in results["audits"]["rates"] if row["dataset"] == "answers"}
@@ -88,7 +87,7 @@ def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path)
 
 
 def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Path) -> None:
-    done = run("audit", str(table), "--wide", "judge_b", "--out", str(tmp_path / "run"), "--replicates", "0")
+    done = run("audit", str(table), "--evaluator", "judge_b", "--out", str(tmp_path / "run"), "--replicates", "0")
     assert done.exit_code == 0
     assert "context → doc" in done.output
     evaluators = read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"].unique().tolist()
@@ -119,10 +118,11 @@ def test_a_document_under_another_name_is_not_lost(tmp_path: Path) -> None:
     assert read_verdicts(tmp_path / "v.csv")["score"].tolist() == [1.0]
 
 
-def test_two_ways_to_say_it_at_once_are_refused(table: Path, tmp_path: Path) -> None:
-    (tmp_path / "m.yaml").write_text("columns: {claim: answer}\n")
-    with pytest.raises(UsageError, match="not both"):
-        run("inspect", "--strict", str(table), "--map", str(tmp_path / "m.yaml"), "--scale", "1:5")
+def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("claim: answer\nignore: judge_a\n")
+    done = run("inspect", str(table), "--columns", str(tmp_path / "m.yaml"), "--ignore", "judge_b")
+    assert "evaluators" not in done.output
+    assert "ignored  judge_a (as you said), judge_b (as you said)" in " ".join(done.output.split("\n"))
 
 
 def test_what_ships_is_read_as_it_is() -> None:

@@ -288,7 +288,7 @@ def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> No
     for name in ("gt_label", "hallucination_label", "anna"):  # people's, or a metric of one's own: asked
         assert [*convert_with(**{name: [1, 0, 1]}).unread_judgements] == [name]
     assert convert_with(conciseness=[1, 0, 1]).unread_judgements == {}
-    assert "unread  MK: " in " ".join(convert_with(MK=["yes", "no", "yes"]).notes)
+    assert "ignored  MK: " in " ".join(convert_with(MK=["yes", "no", "yes"]).notes)
     turned = convert_with(has_hallucination=["yes", "no", "yes"])
     assert [*turned.unread_judgements] == ["has_hallucination"]
     said = convert("ragas", [tmp_path / "ragas.jsonl"], label="has_hallucination", labels="1=0,0=1").claims["label"]
@@ -306,8 +306,8 @@ def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> No
         found = convert_with(**unread)
         assert found.claims["label"].isna().all()
         varying = [name for name, values in unread.items() if len({*values}) > 1]
-        assert any(note.startswith(f"unread  {', '.join(varying)}: ") for note in found.notes), found.notes
-    assert not any("unread" in note for note in convert_with(annotator=[1, 2, 1], latency=[0.1, 0.4, 0.2]).notes)
+        assert any(note.startswith(f"ignored  {', '.join(varying)}: ") for note in found.notes), found.notes
+    assert not any("ignored" in note for note in convert_with(annotator=[1, 2, 1], latency=[0.1, 0.4, 0.2]).notes)
 
 
 @pytest.mark.parametrize("file", ["phoenix.csv", "phoenix.jsonl"])

@@ -35,7 +35,7 @@ def test_on_the_quickstarts_data(root: Path, tmp_path: Path, browser: Callable[[
     labels = view.download()
 
     assert run_command("labels", labels, "--claims", work / "claims.parquet", "--out", work / "labels.parquet") == 0
-    with_labels = ("--labels", work / "labels.parquet", "--sample", work / "sample.parquet")
+    with_labels = ("--label-file", work / "labels.parquet", "--sample", work / "sample.parquet")
     assert run_command("estimate", *tables, *with_labels, "--level", "claim", "--out", work / "rates") == 0
     audits = json.loads((work / "rates" / "results.json").read_text(encoding="utf-8"))["audits"]
     assert sum(row["n_labels"] for row in audits["estimate_summary"]) == 48

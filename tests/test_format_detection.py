@@ -97,9 +97,9 @@ def test_a_nested_field_is_mapped_by_its_path(tmp_path: Path, capsys: pytest.Cap
         sample["metadata"]["review"] = {"verdict": "supported"}
     path = tmp_path / "log.json"
     path.write_text(json.dumps(log))
-    assert run_command("inspect", path, "--map", "label=metadata.review.verdict") == 0
+    assert run_command("inspect", path, "--label", "metadata.review.verdict") == 0
     assert "metadata.review.verdict is label" in capsys.readouterr().out
-    assert run_command("audit", path, "--map", "label=metadata.review.verdit", "--out", tmp_path / "out") == 2
+    assert run_command("audit", path, "--label", "metadata.review.verdit", "--out", tmp_path / "out") == 2
     assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
 
 
@@ -115,7 +115,7 @@ def test_a_log_and_verdicts_of_ours_are_read_together(tmp_path: Path) -> None:
 
 def test_a_mapping_that_says_more_has_the_log_read_as_a_table() -> None:
     lines: list[str] = []
-    mapping = {"columns": {"claim": "response", "label": "faithfulness"}, "label_threshold": 0.9}
+    mapping = {"columns": {"claim": "response", "label": "faithfulness"}, "threshold": {"faithfulness": 0.9}}
     loaded = load_input_tables([LOGS / "ragas.jsonl"], mapping, lines.append)
     assert loaded.claims is not None
     assert loaded.claims["label"].tolist() == [1, 0, 0]
@@ -159,7 +159,7 @@ def test_labels_in_lists_are_mapped_by_their_path(with_names: bool, tmp_path: Pa
     path = write_annotated_claims(tmp_path / "rows.jsonl", with_names)
     columns = {"claim": "sentence", "doc": "source", "label": "annotations[].label"}
     columns |= {"annotator": "annotations[].by.name"} if with_names else {}
-    loaded = load_input_tables([path], {"auto": True, "columns": columns})
+    loaded = load_input_tables([path], {"columns": columns})
     assert loaded.claims is not None
     assert loaded.claims.sort_values("claim")["label"].tolist() == [1, 0, 1]  # by majority
     assert loaded.annotations is not None
@@ -177,7 +177,7 @@ def test_labels_in_lists_are_mapped_by_their_path(with_names: bool, tmp_path: Pa
 def test_a_wrong_path_into_a_list_is_an_error(path: str, said: str, tmp_path: Path) -> None:
     source = write_annotated_claims(tmp_path / "rows.jsonl")
     with pytest.raises(InputError, match=said):
-        load_input_tables([source], {"auto": True, "columns": {"claim": "sentence", "label": path}})
+        load_input_tables([source], {"columns": {"claim": "sentence", "label": path}})
 
 
 def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["label=annotations[].label", "annotator=annotations[].by.name"]
     options += ["score=scores[].value", "evaluator=scores[].metric", "claim=sentence", "doc=source"]
-    arguments = [part for option in options for part in ("--map", option)]
+    arguments = [part for option in options for part in ("--columns", option)]
     assert run_command("audit", source, *arguments, "--out", tmp_path / "out") == 0
     verdicts = read_verdicts(tmp_path / "out" / "verdicts.parquet")
     assert verdicts.groupby("evaluator")["score"].apply(list).to_dict() == {
@@ -203,4 +203,4 @@ def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None
 def test_a_text_is_not_taken_from_a_list(tmp_path: Path) -> None:
     source = write_annotated_claims(tmp_path / "rows.jsonl")
     with pytest.raises(UsageError, match="a list gives claim, label, score, prediction, annotator, evaluator"):
-        load_input_tables([source], {"auto": True, "columns": {"doc": "annotations[].label"}})
+        load_input_tables([source], {"columns": {"doc": "annotations[].label"}})

@@ -20,7 +20,7 @@ from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.mapping_proposal import propose_column_mapping
-from factaudit.tables.open_questions import AmbiguousReadingError
+from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_loading import load_tables
 
 N = 24
@@ -345,7 +345,7 @@ def test_a_word_between_is_asked_about_and_told() -> None:
 def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "docs_id": IDS, "claim": CLAIMS, "lable": LABELS, "colour": SYSTEMS})
     proposal = propose_column_mapping([("a.csv", table)])
-    assert "unread  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
+    assert "ignored  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_where_no_column_is_taken_for_labels_it_is_told_and_nowhere_else(
     columns: dict[str, list[Any]], is_told: bool
 ) -> None:
     notes = propose_column_mapping([("a.csv", pd.DataFrame(columns))]).notes
-    assert ("labels  none: no column was taken for people's labels (--map label=COLUMN)" in notes) == is_told
+    assert ("labels  none: no column holds people's labels (--label COLUMN)" in notes) == is_told
     assert not any(note.startswith("claims  without text") for note in notes)
 
 
@@ -390,7 +390,7 @@ WRONG: dict[str, tuple[Rows, dict[str, Any], tuple[str, ...]]] = {
         ("row 2", "'judge'", "expected a number", "'much'", "12 rows"),
     ),
     "nothing that is known": ({"x": CLAIMS, "y": LABELS}, {}, ("a.csv", "nothing in it is mapped", "'claim'")),
-    "verdicts of claims that are nowhere": ({"judge": SCORES}, {"wide": ["judge"]}, ("a.csv", "'claim_id'")),
+    "verdicts of claims that are nowhere": ({"judge": SCORES}, {"evaluator": ["judge"]}, ("a.csv", "'claim_id'")),
     "two columns for one": (
         {"claim": CLAIMS, "a": DOCS, "b": DOCS},
         {"columns": {"doc": ["a", "b"]}},
@@ -414,7 +414,7 @@ def test_what_cannot_be_mapped_is_one_message(rows: Rows, mapping: dict[str, Any
         ({"colums": {}}, "did you mean 'columns'?"),
         ({"columns": {"cliam": "x"}}, "did you mean 'claim'?"),
         ({"labels": {"maybe": 2}}, "expected 1, 0 or null"),
-        ({"scale": [1, 1]}, "differ"),
+        ({"scale": {"judge": [1, 1]}}, "are the same"),
         ([1], "expected keys"),
     ],
 )
@@ -493,11 +493,12 @@ def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None
     (path,) = write(tmp_path, {"a.csv": WIDE | {"stars": stars}})
     said: list[str] = []
     mapping = parse_column_mapping_options(
-        columns=["label=rating", "grade=stars", "system=note"],
-        scale="0:10",
-        threshold=8.5,
-        label_threshold=3,
-        wide=["judge_*"],
+        label="rating",
+        system="note",
+        columns=["grade=stars"],
+        scale=["judge_a=0:10", "judge_b=0:10"],
+        threshold=["judge_a=8.5", "judge_b=8.5", "rating=3"],
+        evaluator=["judge_*"],
     )
     loaded = load_tables([path], mapping, said.append)
     assert loaded.claims is not None
@@ -526,7 +527,7 @@ def test_labels_and_judgements_need_no_text(tmp_path: Path) -> None:
     assert loaded.claims["doc"].isna().all()
     assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
     assert loaded.verdicts["prediction"].tolist() == [1, 1, 0, 1, 0, 0]
-    assert "claims  without text: no column was taken for it (--map claim=COLUMN)" in lines
+    assert "claims  without text: no column holds it (--claim COLUMN)" in lines
     results = fa.compare(loaded.claims, loaded.verdicts)
     assert {"rates", "quantification"} <= set(results.audits)
     assert "surface" not in results.audits
@@ -535,7 +536,7 @@ def test_labels_and_judgements_need_no_text(tmp_path: Path) -> None:
 def test_a_mapped_column_that_is_nowhere_is_an_error() -> None:
     table = pd.DataFrame({"claim": CLAIMS[:6], "human_label": ["1", "0"] * 3, "judge_score": [0.1, 0.9] * 3})
     with pytest.raises(InputError, match=r"no column 'human_lable' to map to 'label' \(did you mean 'human_label'\?\)"):
-        load_tables([table], {"auto": True, "columns": {"label": "human_lable"}})
+        load_tables([table], {"columns": {"label": "human_lable"}})
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\t", None])
@@ -543,7 +544,7 @@ def test_a_blank_label_is_no_label(blank: str | None) -> None:
     table = pd.DataFrame(
         {"claim": CLAIMS[:6], "human": ["yes", "no", blank, "no", "yes", blank], "judge_score": [0.4, 0.6] * 3}
     )
-    claims = load_tables([table], {"auto": True, "columns": {"label": "human"}}).claims
+    claims = load_tables([table], {"columns": {"label": "human"}}).claims
     assert claims is not None
     assert claims["label"].fillna(-1).tolist() == [1, 0, -1, 0, 1, -1]
 
@@ -551,8 +552,9 @@ def test_a_blank_label_is_no_label(blank: str | None) -> None:
 def test_what_was_taken_for_what_is_said_before_anything_goes_wrong(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.csv": {**WIDE, "judge_a": ["5", "x"] * (N // 2)}})
     said: list[str] = []
+    judge: dict[str, Any] = {"evaluator": ["judge_a"], "scale": ["judge_a=0:10"], "threshold": ["rating=3"]}
     with pytest.raises(InputError, match="'x'"):
-        load_tables([path], parse_column_mapping_options(wide=["judge_a"], scale="0:10"), said.append)
+        load_tables([path], parse_column_mapping_options(label="rating", **judge), said.append)
     assert said
 
 
@@ -575,9 +577,9 @@ def test_files_of_ours_are_read_as_they_are(tmp_path: Path) -> None:
     ("given", "said"),
     [
         ({"columns": ["cliam=x"]}, "did you mean 'claim'?"),
-        ({"columns": ["claim"]}, "expected OURS=THEIRS"),
-        ({"labels": "good=2"}, "expected WORD=1"),
-        ({"scale": "five"}, "expected LOW:HIGH"),
+        ({"columns": ["claim"]}, "expected a YAML file or NAME=COLUMN"),
+        ({"labels": ["good=2"]}, "expected WORD=1"),
+        ({"scale": ["five"]}, "expected NAME=LOW:HIGH"),
     ],
 )
 def test_a_wrong_setting_is_a_usage_error(given: dict[str, Any], said: str) -> None:
@@ -612,8 +614,8 @@ def test_frames_go_in_as_they_are_from_python(form: Any, capsys: pytest.CaptureF
     assert row["n"] == N
     assert row["tpr"] == sum(r for r, label in zip(right, LABELS, strict=True) if label) / sum(LABELS)
     wide = form({"document": DOCS, "sentence": CLAIMS, "gold": LABELS, "judge": SCORES, "text": SYSTEMS})
-    one = fa.compare(wide, audits=["rates"], replicates=0, mapping={"auto": True, "constants": {"dataset": "mine"}})
-    assert one.rows("rates", dataset="mine")[0]["bacc"] == row["bacc"]
+    one = fa.compare(wide, audits=["rates"], replicates=0, mapping={"doc": "document"})
+    assert one.rows("rates", dataset="table 1")[0]["bacc"] == row["bacc"]
     assert fa.judge(wide, ["unigram"])["status"].eq("ok").all()
     with pytest.raises(UsageError, match="no verdicts"):
         fa.compare(claims)
@@ -641,7 +643,7 @@ def test_a_list_that_may_hold_labels_is_asked_about(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(AmbiguousReadingError, match="'experts' is a list of objects with 'consistency'") as asked:
         load_tables([tmp_path / "a.jsonl"])
-    assert asked.value.readings[0].options[:2] == ["--map", "label=experts[].consistency"]
+    assert asked.value.readings[0].options[:2] == ["--label", "experts[].consistency"]
 
 
 def test_lists_of_like_rows_in_one_document_are_refused_and_not_read_in_part(tmp_path: Path) -> None:
@@ -660,7 +662,7 @@ def test_a_reply_of_a_judge_is_read_by_the_verdict_that_it_begins_or_ends_with(t
     replies[3] = "No. The document says otherwise."
     table = pd.DataFrame({"claim": CLAIMS, "human": [1, 0] * (len(CLAIMS) // 2), "gpt4_reply": replies})
     table.to_csv(tmp_path / "a.csv", index=False)
-    verdicts = load_tables([tmp_path / "a.csv"]).verdicts
+    verdicts = load_tables([tmp_path / "a.csv"], {"evaluator": "gpt4_reply"}).verdicts
     assert verdicts is not None
     assert verdicts["prediction"].tolist() == [1, 0] * (len(CLAIMS) // 2)
 
@@ -680,7 +682,7 @@ def test_a_score_of_0_and_1_whose_name_is_an_error_is_turned(tmp_path: Path) -> 
         columns={"hallucination_score": "score"}
     ).to_csv(tmp_path / "b.csv", index=False)
     words = {"labels": {"0": 1, "1": 0, "factual": 1, "hallucinated": 0}}
-    plain, given = (load_tables([tmp_path / "b.csv"], mapping={"auto": True, **one}).verdicts for one in ({}, words))
+    plain, given = (load_tables([tmp_path / "b.csv"], mapping=one).verdicts for one in ({}, words))
     assert plain is not None
     assert given is not None
     assert given["score"].tolist() == plain["score"].tolist(), "what the words of labels mean turns no score"
@@ -691,5 +693,5 @@ def test_a_call_that_failed_is_no_verdict(tmp_path: Path) -> None:
     pd.DataFrame({"claim": CLAIMS, "label": [1, 0] * (len(CLAIMS) // 2), "judge": said}).to_csv(
         tmp_path / "a.csv", index=False
     )
-    with pytest.raises(AmbiguousReadingError, match="'judge' has 'ERROR: rate limit exceeded'"):
+    with pytest.raises(AmbiguousReadingError, match="judge has 'ERROR: rate limit exceeded'"):
         load_tables([tmp_path / "a.csv"])

@@ -112,7 +112,7 @@ def test_every_option_in_a_message_has_words_in_python():
     texts = list_option_messages()
     assert len(texts) > 12
     assert [text for text in texts if re.search(OPTION, translate_error_text_to_python(text))] == []
-    assert translate_error_text_to_python("no column (`factaudit inspect a.csv --page x`): say --map claim=COLUMN") == (
+    assert translate_error_text_to_python("no column (`factaudit inspect a.csv --page x`): say --claim COLUMN") == (
         'no column (`factaudit inspect a.csv --page x`): say claim="COLUMN"'
     )
 

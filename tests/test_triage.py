@@ -284,7 +284,7 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     code, _, err = call("sample", "claims.parquet", "verdicts.parquet", *drawn)
     assert code == 0, err
     write_table(annotated(claims, read_sample("sample.parquet").rows["claim_id"]), "labels.csv")
-    arguments = ["claims.parquet", "verdicts.parquet", "--labels", "labels.csv", "--sample", "sample.parquet"]
+    arguments = ["claims.parquet", "verdicts.parquet", "--label-file", "labels.csv", "--sample", "sample.parquet"]
     code, out, err = call("triage", *arguments, "--max-error", "0.1", "--out", "t")
     assert code == 0, err
     assert "known errors: at most 10 % of what passes are errors" in out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +76,6 @@ def audit_command(
     label_rules: tuple[str, ...],
     split: str | None,
     png: bool,
-    labels: Sequence[Path],
 ) -> None:
     """Compare the verdicts of evaluators with human labels, and write a report.
 
@@ -94,7 +92,7 @@ def audit_command(
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
-    paths = [str(resolve_path(name)) for name in [*files, *map(str, labels)]]
+    paths = [str(resolve_path(name)) for name in files]
     if len(paths) == 1 and "://" in files[0]:
         given["tables"] = files[0]
     elif len(paths) == 1 and is_input_counts_file(Path(files[0]), mapping):

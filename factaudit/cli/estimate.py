@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     },
     short_help="Estimate the error rate of each system from few labels.",
     epilog=options.format_help_example(
-        "factaudit estimate claims.parquet verdicts.parquet --labels mine.csv --sample sample.parquet --out runs/rates"
+        "factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample sample.parquet"
+        " --out runs/rates"
     ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
 @options.RUN_FOLDER_OPTION
 @options.OVERWRITE_OPTION
+@options.LABEL_FILES_OPTION
 @options.add_mapping_options
 @click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
 @options.MAIN_EVALUATOR_OPTION
@@ -81,7 +83,7 @@ def estimate_command(
     verdicts: tuple[Path, ...],
     out: Path,
     overwrite: bool,
-    labels: Sequence[Path],
+    label_files: Sequence[Path],
     sample: Path | None,
     confidence: float,
     seed: int,
@@ -101,7 +103,7 @@ def estimate_command(
             f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates error rates"
         )
     settings = {key: value for key, value in settings.items() if value != ()}  # what is not said has a default
-    settings["labels"] = [str(resolve_path(path)) for path in labels]
+    settings["labels"] = [str(resolve_path(path)) for path in label_files]
     settings["sample"] = None if sample is None else str(resolve_path(sample))
     experiment = Experiment(
         title="Error rates from few labels",
@@ -151,7 +153,6 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
     type=click.Choice(_METHODS),
     help="A method to use; repeat the option for several.  [default: all]",
 )
-@click.option("--evaluator", help="The evaluator whose rates are corrected.  [default: all]")
 @options.LEVEL_OPTION
 @click.option("--out", type=options.PATH_TYPE, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
 @options.add_mapping_options
@@ -160,7 +161,6 @@ def estimate_calibrate_command(
     verdicts: tuple[Path, ...],
     calibrate: str,
     methods: Sequence[str],
-    evaluator: str | None,
     level: str,
     out: Path | None,
     mapping: ColumnMapping,
@@ -184,7 +184,7 @@ def estimate_calibrate_command(
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
     rows = pd.DataFrame(
         correct_system_error_rates(
-            loaded.claims, loaded.verdicts, evaluator, calibrate, levels=(level,), intervals=ClusterBootstrap()
+            loaded.claims, loaded.verdicts, None, calibrate, levels=(level,), intervals=ClusterBootstrap()
         )
     )
     rows = rows[rows["method"].isin(methods or _METHODS)].reset_index(drop=True)

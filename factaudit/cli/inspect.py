@@ -61,7 +61,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
     from factaudit.tables.foreign_files import read_foreign_tables
-    from factaudit.tables.open_questions import AmbiguousReadingError
+    from factaudit.tables.questions import AmbiguousReadingError
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)
@@ -78,7 +78,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
             continue
         tables = list[tuple[str, "pd.DataFrame"]]()
         with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # the reading below asks for the sheet
-            tables = read_foreign_tables(path, mapping.sheet, mapping.header)
+            tables = read_foreign_tables(path, mapping.sheet)
         for title, table in tables:
             told = f"{len(table):,} rows, {len(table.columns)} columns"
             told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)
@@ -109,7 +109,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
         print_line(f"mapping   {write}")
     print_line("")
     names = shlex.join(map(str, files))
-    use = "" if made is None else f" --map {write or 'mapping.yaml'}"
+    use = "" if made is None else f" --columns {write or 'mapping.yaml'}"
     commands = []
     if write is None and made is not None:
         commands.append(f"factaudit inspect {names} --write mapping.yaml")

@@ -20,7 +20,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
 
 if TYPE_CHECKING:
-    from factaudit.tables.open_questions import AmbiguousReadingError, PossibleColumnReading
+    from factaudit.tables.questions import AmbiguousReadingError, PossibleReading
 
 
 class _CommandFilePathType(click.Path):
@@ -114,23 +114,31 @@ MAX_COST_OPTION = click.option(
 )
 
 
-def add_mapping_options(command_function: Any) -> Any:
-    """The options that say how files whose columns are not ours are to be read: the verb gets ``mapping``.
+LABEL_FILES_OPTION = click.option(
+    "--label-file",
+    "label_files",
+    type=PATH_TYPE,
+    multiple=True,
+    help="A file with labels of people, such as the label page saves. Can be repeated.",
+)
 
-    A verb that has an argument ``labels`` gets those of ``--labels`` that are files of what people said. Where files
-    can be read in two ways the verb is asked again with the answer; without a terminal it fails, and says the commands.
+
+def add_mapping_options(command_function: Any) -> Any:
+    """The options that say how files are to be read whose columns have other names: the verb gets ``mapping``.
+
+    A verb whose parameter ``evaluators`` is something else (those that judge) keeps its own ``--evaluator``. Where
+    files can be read in two ways the verb is asked again with the answer; without a terminal it fails, and says the
+    commands.
     """
-    takes_label_files = "labels" in inspect.signature(command_function).parameters
+    has_own_evaluators = "evaluators" in inspect.signature(command_function).parameters
+    wanted = [name for name in _MAPPING_PARAMETERS if name != "evaluator" or not has_own_evaluators]
 
     @functools.wraps(command_function)
     def with_mapping(**given: Any) -> Any:
         from factaudit.tables.mapping_options import parse_column_mapping_options
-        from factaudit.tables.open_questions import AmbiguousReadingError, merge_mapping_data
+        from factaudit.tables.questions import AmbiguousReadingError, merge_mapping_data
 
-        settings = {name: given.pop(name) for name in _MAPPING_PARAMETERS}
-        if takes_label_files:
-            given["labels"] = [Path(text) for text in settings["labels"] if _is_label_file(text)]
-            settings["labels"] = [text for text in settings["labels"] if not _is_label_file(text)]
+        settings = {name: given.pop(name) for name in wanted}
         mapping = parse_column_mapping_options(**settings)
         while True:
             try:
@@ -138,73 +146,83 @@ def add_mapping_options(command_function: Any) -> Any:
             except AmbiguousReadingError as error:
                 if not (sys.stdin.isatty() and sys.stdout.isatty()):
                     raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
-                chosen = _ask_user_for_column_reading(error)
+                chosen = _ask_user_for_reading(error)
                 data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), chosen.mapping)
                 mapping = type(mapping).from_source(data)
 
-    for option in reversed(_MAPPING_OPTIONS):
-        with_mapping = option(with_mapping)
+    for name, option in reversed([*zip(_MAPPING_PARAMETERS, _MAPPING_OPTIONS, strict=True)]):
+        if name in wanted:
+            with_mapping = option(with_mapping)
     return with_mapping
 
 
-def _is_label_file(text: str) -> bool:
-    """Whether ``--labels`` names a file, and says no words."""
-    return "=" not in text or Path(text).is_file()
-
-
-def _format_command_with_chosen_reading(reading: PossibleColumnReading) -> str:
+def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
     """The command line under way with what settles its question."""
     context = click.get_current_context()
     verb = context.command_path.partition(" ")[2]
     return shlex.join(["factaudit", *verb.split(), *context.meta[ARGUMENTS_KEY], *reading.options])
 
 
-def _ask_user_for_column_reading(error: AmbiguousReadingError) -> PossibleColumnReading:
-    print_line(
-        "\n".join(
-            [f"{error.source}: it can be read in more than one way", *(f"  {one.text}" for one in error.questions)]
-        )
-    )
+def _ask_user_for_reading(error: AmbiguousReadingError) -> PossibleReading:
+    print_line(error.format_questions())
     for number, reading in enumerate(error.readings, start=1):
         print_line(f"  {number}  {reading.description}")
     return error.readings[click.prompt("which", type=click.IntRange(1, len(error.readings))) - 1]
 
 
 _MAPPING_PARAMETERS = (
-    *("columns", "labels", "scale", "threshold", "label_threshold", "wide", "people", "sheet", "header"),
+    *("label", "evaluator", "claim", "doc", "system", "response", "id", "dataset", "people", "ignore"),
+    *("labels", "scale", "high_is_error", "threshold", "sheet", "columns"),
 )
 _MAPPING_OPTIONS = (
+    click.option("--label", metavar="COLUMN", help="The column with the human labels."),
     click.option(
-        "--map",
-        "columns",
+        "--evaluator",
         multiple=True,
-        metavar="OURS=THEIRS",
-        help="A column of yours for one of ours (claim=sentence; unread=minutes for one that is nothing), or a "
-        "mapping.yaml that `inspect --write` wrote.",
+        metavar="COLUMN",
+        help="A column with an evaluator's scores or verdicts, or an evaluator's name. Can be repeated.",
     ),
+    click.option("--claim", metavar="COLUMN", help="The column that holds the claims."),
+    click.option("--doc", metavar="COLUMN", help="The column with the documents that the claims are checked against."),
+    click.option("--system", metavar="COLUMN", help="The column that says which system wrote the claim."),
+    click.option("--response", metavar="COLUMN", help="The column with the ids of whole responses."),
+    click.option("--id", metavar="COLUMN", help="The column with the ids of the claims."),
+    click.option("--dataset", metavar="COLUMN", help="The column with the names of the data sets."),
+    click.option(
+        "--people", multiple=True, metavar="COLUMN", help="A column with the labels of one annotator. Can be repeated."
+    ),
+    click.option("--ignore", multiple=True, metavar="COLUMN", help="A column that is not to be read. Can be repeated."),
     click.option(
         "--labels",
         multiple=True,
         metavar="WORD=1,WORD=0",
-        help="What words in labels mean: 1 supported, 0 not supported, nothing for not labelled. Or a file of labels.",
+        help="Which label words mean supported (1) and unsupported (0), e.g. good=1,bad=0.",
     ),
-    click.option("--label-threshold", type=float, help="Labels are grades; those above this number are supported."),
     click.option(
         "--scale",
         multiple=True,
-        metavar="[EVALUATOR=]LOW:HIGH",
-        help="Of scores outside [0, 1]; 1:0: 1 is hallucinated; EVALUATOR=logit, -logit (of hallucination), log, -log.",
+        metavar="NAME=LOW:HIGH",
+        help="The scale of an evaluator's scores, e.g. gpt4_score=1:5, or NAME=logit.",
+    ),
+    click.option(
+        "--high-is-error",
+        multiple=True,
+        metavar="NAME",
+        help="An evaluator or a column in which 1, or a high score, means an error.",
     ),
     click.option(
         "--threshold",
         multiple=True,
-        metavar="[EVALUATOR=]NUMBER",
-        help="On that scale; a score above it predicts attributable.",
+        metavar="NAME=NUMBER",
+        help="A score, or a grade of the labels, above this number means supported, e.g. gpt4_score=0.7.",
     ),
-    click.option("--wide", multiple=True, metavar="PATTERN", help="Columns that are evaluators each: 'judge_*'."),
-    click.option("--people", multiple=True, metavar="PATTERN", help="Columns that are one person's labels each."),
-    click.option("--sheet", help="Of a workbook with several; '*': all together."),
-    click.option("--header", type=click.IntRange(1), help="The row with the columns' names.  [default: found]"),
+    click.option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="FILE",
+        help="A mapping that `inspect --write` wrote, or NAME=COLUMN for a column without an option of its own.",
+    ),
 )
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     help="Draw the second phase of this sample, using the labels of the first.",
 )
 @click.option("--more", type=click.IntRange(1), help="With --then: add this many labels to the budget.")
+@options.LABEL_FILES_OPTION
 @options.add_mapping_options
 @options.LABEL_RULE_OPTION
 @options.MAIN_EVALUATOR_OPTION
@@ -82,7 +83,7 @@ def sample_command(
     budget: int | None,
     then: Path | None,
     more: int | None,
-    labels: Sequence[Path],
+    label_files: Sequence[Path],
     rule: str,
     main: str | None,
     covariates: Sequence[str] | None,
@@ -97,7 +98,7 @@ def sample_command(
 
     `factaudit estimate` needs this file, because it says how the claims were drawn. With at least 100 labels per data
     set and 8 per system, a sample has two phases: label the first one, then draw the second one with
-    --then SAMPLE --labels LABELS.
+    --then SAMPLE --label-file LABELS.
     """
     from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
     from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
@@ -109,12 +110,12 @@ def sample_command(
         raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
     if more is not None and then is None:
         raise UsageError("--more adds labels to a sample; name the sample with --then")
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, then], out, page)
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
-    table, annotations = loaded.claims, loaded.annotations if labels else None
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *label_files, then], out, page)
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
+    table, annotations = loaded.claims, loaded.annotations if label_files else None
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
         raise UsageError(
-            f"--page {page}: {claims} has no text to show on a page; name its column with --map claim=COLUMN, or draw "
+            f"--page {page}: {claims} has no text to show on a page; name its column with --claim COLUMN, or draw "
             "the sample without --page"
         )
     if then is not None:

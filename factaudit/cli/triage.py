@@ -38,7 +38,7 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     },
     short_help="Choose which claims can pass without review.",
     epilog=options.format_help_example(
-        "factaudit triage claims.parquet verdicts.parquet --labels mine.csv --max-error 0.05 --out triage"
+        "factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05 --out triage"
     ),
 )
 @options.CLAIMS_ARGUMENT
@@ -52,12 +52,6 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--min-recall", type=_SHARE_TYPE, help="Promise that at least this share of all errors are reviewed.")
 @click.option(
     "--confidence", type=_SHARE_TYPE, default=0.9, show_default=True, help="How often the promise must be kept."
-)
-@click.option(
-    "--evaluator",
-    "evaluators",
-    multiple=True,
-    help="The evaluator whose scores decide; repeat the option to combine several.  [default: all]",
 )
 @click.option(
     "--by",
@@ -76,6 +70,7 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
 @options.LABEL_RULE_OPTION
+@options.LABEL_FILES_OPTION
 @options.add_mapping_options
 @options.SEED_OPTION
 def triage_command(
@@ -84,7 +79,7 @@ def triage_command(
     out: Path,
     by: str,
     sample: Path | None,
-    labels: Sequence[Path],
+    label_files: Sequence[Path],
     seed: int,
     mapping: ColumnMapping,
     **promise: Any,
@@ -99,8 +94,10 @@ def triage_command(
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
 
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *labels, sample], *(out / name for name in _TRIAGE_FILES))
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, labels)
+    check_outputs_do_not_replace_inputs(
+        [claims, *verdicts, *label_files, sample], *(out / name for name in _TRIAGE_FILES)
+    )
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05
     given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}

@@ -19,8 +19,8 @@ from factaudit.datasets.original_datasets import join_original_datasets as join_
 from factaudit.datasets.source_files import Conversion, JoinsOption, expand_dataset_source_folders, parse_split_name
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
+from factaudit.tables.roles import find_judged_columns
 from factaudit.tables.schema import name_row_unit
-from factaudit.tables.unread_judgements import find_columns_of_judgements
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
@@ -56,7 +56,7 @@ def convert_aggrefact(
         table = read_table(path)
         own_ids = own_ids and "claim_id" in table
         further = {str(column): table[column].tolist() for column in table.columns if column not in CLAIM_COLUMNS}
-        leave_out_columns_of_judgements(path, [*find_columns_of_judgements(further)])
+        leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
         if "split" not in table:
             table["split"] = name
         tables.append(validate_claims(table, source=str(path), unit=name_row_unit(path)))

@@ -30,7 +30,7 @@ from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.cell_values import parse_printed_value
-from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_human_label_column
+from factaudit.tables.roles import find_judged_columns, is_surely_label
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
@@ -194,9 +194,9 @@ def _convert_framework_log_samples(
         if name not in {*fields.values(), *known}
         and not name.startswith((*_JUDGEMENT_FIELDS, f"{fields.get('label', '')}."))
     }
-    judged = find_columns_of_judgements(further, ("people", "judge", "both", *([] if "label" in fields else ["label"])))
-    unknown = find_columns_of_judgements(further, ("unknown",))
-    if "label" not in fields and [*map(is_certain_human_label_column, judged.values())] == [True]:
+    judged = find_judged_columns(further, ("people", "judge", "both", *([] if "label" in fields else ["label"])))
+    unknown = find_judged_columns(further, ("unknown",))
+    if "label" not in fields and [*map(is_surely_label, judged.values())] == [True]:
         fields["label"] = next(iter(judged))
     unread = [name for name in judged if name not in fields.values()]
     unnamed = [name for name, one in unknown.items() if one.has_both_verdicts and name not in judged]
@@ -259,21 +259,19 @@ def _convert_framework_log_samples(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
         )
     if agreeing:
-        notes.append(f"unread  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
+        notes.append(f"ignored  {', '.join(agreeing)}: a measure, no judgement (option metrics takes it)")
     metrics_like_labels = [name for name in wanted if is_metric_like_label(name, outputs_by_metric[name])]
     if metrics_like_labels and "label" not in fields:
-        notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
+        notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --label NAME")
     if unread:
         notes.append(
-            f"unread  {', '.join(unread)}: by the name people or an evaluator judged there (--map label=NAME takes one"
+            f"ignored  {', '.join(unread)}: by the name people or an evaluator judged there (--label NAME takes one"
             " for people's labels; with --labels 1=0,0=1 where 1 is an error)"
         )
     if unnamed:
-        notes.append(f"unread  {', '.join(unnamed)}: the name does not say what it judges (--map label=NAME)")
+        notes.append(f"ignored  {', '.join(unnamed)}: the name does not say what it judges (--label NAME)")
     if "label" not in fields:
-        notes.append(
-            "labels  none: no field was taken for people's labels (--map label=NAME; convert: --option label=)"
-        )
+        notes.append("labels  none: no field was taken for people's labels (--label NAME; convert: --option label=)")
     if "doc" not in fields:
         notes.append("no field was taken for the documents: audits that read text are left out (option doc)")
     converted = Conversion.from_rows(list(claims.values()), verdicts, source=source, notes=notes)

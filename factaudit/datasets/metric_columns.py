@@ -18,7 +18,7 @@ from factaudit.datasets.source_files import Conversion, expand_dataset_source_fo
 from factaudit.errors import InputError, Problem
 from factaudit.tables import CLAIM_COLUMNS, validate_claims, validate_verdicts
 from factaudit.tables.foreign_files import read_foreign_file
-from factaudit.tables.unread_judgements import find_columns_of_judgements
+from factaudit.tables.roles import find_judged_columns
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
@@ -48,7 +48,7 @@ def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
         own = table[[c for c in table.columns if not any(c in part.values() for part in metrics.values())]].copy()
         further = {str(name): own[name].tolist() for name in own.columns if name not in CLAIM_COLUMNS}
-        leave_out_columns_of_judgements(path, [*find_columns_of_judgements(further)])
+        leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
         own["doc_id"] = path.stem + ":" + own.get("doc_id", own.groupby("doc").ngroup()).astype(str)
         if datasets == "origin" and "system" in own:
             own["response_id"] = own["doc_id"] + "/" + own["system"].astype(str)  # a summary is one claim

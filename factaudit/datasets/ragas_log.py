@@ -18,7 +18,7 @@ from factaudit.datasets.framework_logs import (
 )
 from factaudit.tables import list_plain_rows, read_table
 from factaudit.tables.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
-from factaudit.tables.unread_judgements import find_columns_of_judgements, is_certain_evaluator_verdict_column
+from factaudit.tables.roles import find_judged_columns, is_surely_evaluator_verdict
 
 #: Columns of ragas' samples, which are no metrics.
 _SAMPLE_COLUMNS = (
@@ -65,10 +65,8 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
     }
     # A metric that failed has no number; a column without any number is no metric.
     scores = {name: values.tolist() for name, values in numbers.items() if values.notna().any()}
-    worded = find_columns_of_judgements({str(name): table[name].tolist() for name in numbers.keys() - scores.keys()})
-    scores |= {
-        name: [math.nan] * len(table) for name, column in worded.items() if is_certain_evaluator_verdict_column(column)
-    }
+    worded = find_judged_columns({str(name): table[name].tolist() for name in numbers.keys() - scores.keys()})
+    scores |= {name: [math.nan] * len(table) for name, column in worded.items() if is_surely_evaluator_verdict(column)}
     samples = [
         FrameworkLogSample(
             str(at), row, {name: _make_metric_output(name, row[name], values[at]) for name, values in scores.items()}

@@ -25,9 +25,9 @@ from pydantic import (
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file, list_folder_files
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
+from factaudit.tables.roles import find_judged_columns
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.separated_values import read_json_document
-from factaudit.tables.unread_judgements import find_columns_of_judgements
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
 from factaudit.text.display_text import format_count
 from factaudit.yaml_paths import YamlPathKind
@@ -178,7 +178,7 @@ def _list_unread_judgement_columns(rows: Sequence[Any], model: type[DatasetSourc
         known |= {one.alias, *(aliases.choices if isinstance(aliases, AliasChoices) else [aliases])}
     names = dict.fromkeys(str(name) for row in rows for name in row if name not in known)
     columns = {name: [row.get(name) for row in rows] for name in names}
-    return [*find_columns_of_judgements(columns, ("people", "judge", "both", "plain"))]
+    return [*find_judged_columns(columns, ("people", "judge", "both", "plain"))]
 
 
 def read_dataset_source_items(path: Path, model: type[R], key: str | None = None) -> dict[str, R]:

@@ -150,7 +150,7 @@ def read_labelled_judgements(
     if not len(rows):
         raise UsageError(
             "no label was found; draw claims to label with `factaudit sample --at-random`, then name the labels "
-            "with --labels"
+            "with --label-file"
         )
     return judgements, rows
 

@@ -30,7 +30,7 @@ def find_claim_ids(
             return ids, None
     if claims is None or not has_texts:
         expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
-        message = f"cannot tell which claims the verdicts are of: {expected} (--map claim_id=COLUMN)"
+        message = f"cannot tell which claims the verdicts are of: {expected} (--id COLUMN)"
         raise InputError(name, [Problem(message)])
     keys = [key for key in list_claim_key_columns(source_columns) if claims[key].notna().any()]
     known = join_claim_key_cells(claims, keys)
@@ -83,7 +83,7 @@ def check_labels_agree(labels: pd.Series, others: pd.Series, name: str, other_na
     differ = (own != said).fillna(True)
     if differ.any():
         message = f"labels {int(differ.sum()):,} of {len(said):,} rows differently from {labels.name!r} of {name}"
-        ways = f"expected one column of labels (--map unread={labels.name}, or --map unread={others.name})"
+        ways = f"expected one column of labels (--ignore {labels.name}, or --ignore {others.name})"
         raise InputError(other_name, [Problem(f"{message}: {ways}", column=str(others.name))])
 
 

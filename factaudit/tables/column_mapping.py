@@ -28,6 +28,14 @@ SCORE_TRANSFORM_NAMES: dict[str, str] = {
 }
 
 
+#: The options that name a column of claims, with the column of ours.
+CLAIM_OPTIONS = {
+    **{name: name for name in ("label", "claim", "doc", "system", "dataset")},
+    "response": "response_id",
+    "id": "claim_id",
+}
+
+
 class EvaluatorColumnMapping(BaseModel):
     """One evaluator of a table in the wide form: the columns that hold what it said of the row's claim.
 
@@ -45,48 +53,49 @@ class EvaluatorColumnMapping(BaseModel):
 
 
 class ColumnMapping(BaseModel):
-    """How tables become claims and verdicts.
+    """How tables become claims and verdicts: what the user said, and what was read from the columns' names.
 
-    auto: what is missing here is proposed from the tables (`factaudit.tables.mapping_proposal`), and shown.
+    What is not said here is read from the columns' names. In YAML and in Python the keys are those of the command
+    line's options; columns of claims may stand beside them (``label: human``, ``doc: context``).
+
     columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
     of which a file has one. ``agreed`` says whether somebody agreed with ``label``: where not, it is turned round.
-    constants: column of ours to a value for all rows (``dataset: mine``).
     labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
-    label_threshold: labels are grades, those above are 1.
+    evaluator: the evaluators to read: columns, patterns of columns (``judge_*``), or names of evaluators.
     evaluators: the evaluators of a wide table by name.
-    wide: patterns of columns that are evaluators each (``judge_*``).
-    scale, threshold: of scores, where an evaluator has none of its own.
+    people: columns, or patterns of columns, that hold what one of several people said each.
     annotators: by name the columns that hold what one of several people said; in the long form the column
     ``annotator`` says who. Labels are by majority then.
-    people: patterns of columns that hold what one of several people said each.
     people_evaluators: in the long form, the evaluators that are people.
-    scales, thresholds: by evaluator, or by column: of a label's or a prediction's column ``[1, 0]`` turns it round.
-    unread: columns that nothing reads; in the long form evaluators, too.
-    sheet: of a workbook with several. header: the row with the columns' names, from 1.
+    scale, threshold: by evaluator, or by column. A label's column that has a threshold holds grades, those above it are
+    1; a label's or a prediction's column with the scale ``[1, 0]`` is turned round.
+    high_is_error: evaluators or columns in which 1, or a high score, means an error.
+    ignore: columns that nothing reads; in the long form evaluators, too.
+    sheet: of a workbook with several.
     """
 
     model_config = ConfigDict(extra="forbid")
 
-    auto: bool = False
     columns: dict[str, str | list[str]] = Field(default_factory=dict)
-    constants: dict[str, str] = Field(default_factory=dict)
     labels: dict[str, int | None] = Field(default_factory=dict)
     words: dict[str, dict[str, int | None]] = Field(default_factory=dict)
+    evaluator: list[str] = Field(default_factory=list)
     evaluators: dict[str, EvaluatorColumnMapping] = Field(default_factory=dict)
-    wide: list[str] = Field(default_factory=list)
-    annotators: dict[str, str] = Field(default_factory=dict)
-    scale: tuple[float, float] | None = None
-    threshold: float | None = None
-    label_threshold: float | None = None
     people: list[str] = Field(default_factory=list)
+    annotators: dict[str, str] = Field(default_factory=dict)
     people_evaluators: list[str] = Field(default_factory=list)
-    scales: dict[str, tuple[float, float] | ScoreTransform] = Field(default_factory=dict)
-    thresholds: dict[str, float] = Field(default_factory=dict)
-    unread: list[str] = Field(default_factory=list)
+    scale: dict[str, tuple[float, float] | ScoreTransform] = Field(default_factory=dict)
+    threshold: dict[str, float] = Field(default_factory=dict)
+    high_is_error: list[str] = Field(default_factory=list)
+    ignore: list[str] = Field(default_factory=list)
     sheet: str | None = None
-    header: int | None = Field(default=None, ge=1)
 
-    @field_validator("columns", "constants")
+    @field_validator("evaluator", "people", "high_is_error", "ignore", mode="before")
+    @classmethod
+    def _list_single_names(cls, names: Any) -> Any:
+        return [names] if isinstance(names, str) else names
+
+    @field_validator("columns")
     @classmethod
     def _check_column_names(cls, column_names: dict[str, Any]) -> dict[str, Any]:
         known = [*dict.fromkeys((*CLAIM_COLUMNS, *VERDICT_COLUMNS, GRADE_COLUMN, *COLUMN_NAMES))]
@@ -105,18 +114,17 @@ class ColumnMapping(BaseModel):
 
     @field_validator("scale")
     @classmethod
-    def _check_scale_ends(cls, scale_ends: tuple[float, float] | None) -> tuple[float, float] | None:
-        if scale_ends is not None and scale_ends[0] == scale_ends[1]:
-            raise ValueError("the two ends of a scale differ")
-        return scale_ends
+    def _check_scale_ends(cls, scales: dict[str, Any]) -> dict[str, Any]:
+        for name, ends in scales.items():
+            if not isinstance(ends, str) and ends[0] == ends[1]:
+                raise ValueError(f"the two ends of the scale of {name!r} are the same")
+        return scales
 
     @classmethod
     def from_source(cls, source: ColumnMapping | Map[str, Any] | str | Path | None) -> ColumnMapping:
         """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names the key."""
-        if source is None:
+        if source is None or source == "auto":
             return cls()
-        if source == "auto":
-            return cls(auto=True)
         if isinstance(source, ColumnMapping):
             return source
         place = "mapping"
@@ -131,13 +139,20 @@ class ColumnMapping(BaseModel):
                 raise UsageError(f"{place}: not YAML: {error}") from None
         if not isinstance(source, Map):
             raise UsageError(f"{place}: expected keys like columns, labels and evaluators")
+        given = {str(key): value for key, value in source.items()}
+        named = {CLAIM_OPTIONS.get(key, key): key for key in given if CLAIM_OPTIONS.get(key, key) in CLAIM_COLUMNS}
+        if named:
+            given = {
+                "columns": {ours: given.pop(key) for ours, key in named.items()} | given.pop("columns", {}),
+                **given,
+            }
         try:
-            return cls(**{str(key): value for key, value in source.items()})
+            return cls(**given)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             known = (
-                suggest_known_name(str(first["loc"][0]), list(cls.model_fields))
+                suggest_known_name(str(first["loc"][0]), [*cls.model_fields, *CLAIM_OPTIONS])
                 if first["type"] == "extra_forbidden"
                 else ""
             )

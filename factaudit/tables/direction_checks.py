@@ -13,8 +13,8 @@ from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.cell_values import parse_judgement_numbers
 from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.judgement_scales import Scale
-from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.meanings import Scale
+from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
 from factaudit.tables.vocabulary import (
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
@@ -35,23 +35,22 @@ def ask_about_directions(
     verdicts: pd.DataFrame,
     mapping: ColumnMapping,
     chosen: ColumnMapping,
-    label_turned: PossibleColumnReading | None = None,
 ) -> tuple[list[OpenQuestion], list[str]]:
     """Questions about evaluators that say the opposite of the labels, or whose words the labels may be; and lines about
     what is no question.
 
-    chosen: what the user said, which is not asked again. label_turned: the reading by which labels say the opposite,
-    which is offered where no evaluator agrees with them as they are.
+    chosen: what the user said, which is not asked again. Where no evaluator agrees with the labels, these may say the
+    opposite, and that is offered first.
     """
     labels = claims["label"].astype("float64").to_numpy()
     names = [*map(str, verdicts["evaluator"].unique())]
     questions, lines = [], []
-    directions: list[tuple[str, list[PossibleColumnReading]]] = []
+    directions: list[tuple[str, list[PossibleReading]]] = []
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
         judge = _EvaluatorScaleOption.find(name, mapping, len(names), bool(rows["score"].notna().any()))
-        is_said = bool({name, judge.key} & set(chosen.scales)) or chosen.scale is not None
+        is_said = bool({name, judge.key} & {*chosen.scale, *chosen.high_is_error})
         auc, p = _test_auc_below_half(rows, truth)
         if auc is not None and p < _LEVEL:
             text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"
@@ -62,16 +61,18 @@ def ask_about_directions(
                 continue
         if len(names) == 1 and not mapping.evaluators:
             questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
-    if label_turned is None or len(directions) < len(names):
-        return [*(OpenQuestion(text, ways) for text, ways in directions), *questions], lines
-    turned, kept = (_join_readings([ways[at] for _, ways in directions]) for at in (0, 1))
-    ways = [label_turned, turned] if len(names) > 1 else [turned, label_turned]
-    return [OpenQuestion("; ".join(text for text, _ in directions), [*ways, kept]), *questions], lines
+    label = mapping.columns.get("label", "label")
+    if directions and len(directions) == len(names) and isinstance(label, str) and label not in chosen.high_is_error:
+        turned = PossibleReading(f"1 and yes in {label} mean an error", {"high_is_error": [label]})
+        kept, opposite = (_join_readings([ways[at] for _, ways in directions]) for at in (1, 0))
+        ways = [turned, opposite] if len(names) > 1 else [opposite, turned]
+        return [OpenQuestion("; ".join(text for text, _ in directions), [*ways, kept]), *questions], lines
+    return [*(OpenQuestion(text, ways) for text, ways in directions), *questions], lines
 
 
-def _join_readings(readings: Sequence[PossibleColumnReading]) -> PossibleColumnReading:
-    scales = {name: scale for one in readings for name, scale in one.mapping["scales"].items()}
-    return PossibleColumnReading("; ".join(one.description for one in readings), {"scales": scales})
+def _join_readings(readings: Sequence[PossibleReading]) -> PossibleReading:
+    scales = {name: scale for one in readings for name, scale in one.mapping["scale"].items()}
+    return PossibleReading("; ".join(one.description for one in readings), {"scale": scales})
 
 
 @dataclass(frozen=True)
@@ -92,18 +93,18 @@ class _EvaluatorScaleOption:
         if mapping.evaluators or not isinstance(column, str) or not has_scores:
             return cls(None, None)
         key = column if n_evaluators == 1 else name
-        return cls(key, mapping.scales.get(key))
+        return cls(key, mapping.scale.get(key))
 
 
-def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleColumnReading]:
+def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleReading]:
     """The way in which scores are read, and the opposite."""
     if isinstance(scale, str):
         ways = {"logit": ("logit", "-logit"), "-logit": ("-logit", "logit")}.get(scale, (scale,))
-        kept = [PossibleColumnReading(f"{name} has {SCORE_TRANSFORM_NAMES[w]}", {"scales": {key: w}}) for w in ways]
-        return [*kept, *([leave_columns_unread([key])] if len(ways) < 2 else [])]
+        kept = [PossibleReading(f"{name} has {SCORE_TRANSFORM_NAMES[w]}", {"scale": {key: w}}) for w in ways]
+        return [*kept, *([ignore_columns([key])] if len(ways) < 2 else [])]
     low, high = scale or (0.0, 1.0)
     return [
-        PossibleColumnReading(f"{name} runs from {a:g} (not supported) to {b:g} (supported)", {"scales": {key: [a, b]}})
+        PossibleReading(f"{name} runs from {a:g} (not supported) to {b:g} (supported)", {"scale": {key: [a, b]}})
         for a, b in ((low, high), (high, low))
     ]
 
@@ -153,7 +154,7 @@ def ask_whether_scores_are_of_support(
     if auc > _CLOSE_AUC:
         return []
     directions = _list_score_scale_directions(name, score, scale)
-    sure = PossibleColumnReading(f"{score} says how sure {name} is: only what it predicts is read", {"unread": [score]})
+    sure = PossibleReading(f"{score} says how sure {name} is: only what it predicts is read", {"ignore": [score]})
     if auc == 0:
         text = f"{name!r} predicts attributable where its scores, {score!r}, say the opposite"
         return [OpenQuestion(text, [*directions[::-1], sure])]
@@ -177,10 +178,11 @@ def _ask_whether_label_is_of_judge(
         return []
     if not follows_from_score or not (scores.min() >= 0.5 or ones.min() > zeros.max()):
         return []
-    own = {"columns": {"prediction": label}, "unread": [score]}
+    own = {"columns": {"prediction": label}, "ignore": [score]}
     own = own if scores.min() >= 0.5 else {"columns": {"prediction": label, "score": score}}
     readings = [
-        PossibleColumnReading(f"{label} is people's", {"columns": {"label": label, "score": score}}),
-        PossibleColumnReading(f"{label} is the evaluator's: no labels of people", own),
+        PossibleReading(f"{label} is people's", {"columns": {"label": label, "score": score}}),
+        PossibleReading(f"{label} is the evaluator's: no labels of people", own),
+        PossibleReading(f"{label} is people's; ignore {score}", {"columns": {"label": label}, "ignore": [score]}),
     ]
     return [OpenQuestion(f"{label!r} may be people's, or what the evaluator of {score!r} says", readings)]

@@ -55,19 +55,17 @@ _CODE_BOOK_NAMES |= {"classes", "class names", "codebook", "code book", "legend"
 _MAX_DEPTH = 6
 
 
-def read_foreign_tables(
-    path: str | Path, sheet: str | None = None, header: int | None = None
-) -> list[tuple[str, pd.DataFrame]]:
+def read_foreign_tables(path: str | Path, sheet: str | None = None) -> list[tuple[str, pd.DataFrame]]:
     """The table of a file, or those of all sheets of a workbook, by their names in messages. As `read_foreign_file`."""
     if sheet != ALL_SHEETS:
-        return [(str(path), read_foreign_file(path, sheet, header))]
+        return [(str(path), read_foreign_file(path, sheet))]
     return [
-        (f"{path}/{name}", build_table_from_cell_grid(str(path), grid, None, header))
+        (f"{path}/{name}", build_table_from_cell_grid(str(path), grid, None))
         for name, grid in read_excel_grids_of_tables(Path(path)).items()
     ]
 
 
-def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | None = None) -> pd.DataFrame:
+def read_foreign_file(path: str | Path, sheet: str | None = None) -> pd.DataFrame:
     """The rows of a file as a DataFrame of plain values; nothing is checked but that it is a table.
 
     sheet: of a workbook. header: the row of CSV and Excel that names the columns, from 1; by default it is found
@@ -86,7 +84,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
         raise InputError(str(path), [Problem(message)])
     if name.endswith((".xlsx", ".xls")):
-        return build_table_from_cell_grid(str(path), read_excel_grid(path, sheet), None, header)
+        return build_table_from_cell_grid(str(path), read_excel_grid(path, sheet), None)
     if start.startswith(b"PK\x03\x04") and (files := _list_files_of_archive(path)):
         raise InputError(str(path), [Problem(f"an archive that holds {', '.join(files)}: unpack it and name the file")])
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -101,7 +99,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         flat.attrs |= table.attrs
         return flat
     if is_text:
-        table = read_separated_values(path, header)
+        table = read_separated_values(path)
         flat = flatten_foreign_columns(table)
         flat.attrs |= table.attrs
         return flat

@@ -13,9 +13,9 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import check_unpacked_size
 from factaudit.tables.cell_values import is_number_text
-from factaudit.tables.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion, PossibleReading
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.tables.vocabulary import parse_stated_codes
 
@@ -47,25 +47,19 @@ _MAX_FOOTER_ROWS = 12
 _ANSWER_WORDS = ("response", "open-ended response", "open ended response")
 
 
-def build_table_from_cell_grid(
-    source: str, grid: Sequence[Sequence[Any]], note: str | None, header: int | None
-) -> pd.DataFrame:
-    """A table of rows of cells (None where empty). header: the row with the names, from 1; by default the first.
+def build_table_from_cell_grid(source: str, grid: Sequence[Sequence[Any]], note: str | None) -> pd.DataFrame:
+    """A table of rows of cells (None where empty), of which the first names the columns.
 
-    Raises `AmbiguousReadingError` where a later row looks like the names, and `InputError` where names stand in two
-    rows, or the last rows sum up the others.
+    Raises `InputError` where a later row looks like the names, where names stand in two rows, or where the last rows
+    sum up the others.
     """
     rows = [list(row) for row in grid]
-    if header is not None and header > len(rows):
-        raise UsageError(f"--header {header}: {source} has {len(rows)} rows")
     for number, row in enumerate(rows, start=1):
         said = [str(cell) for cell in row if cell is not None]
         if len(row) != len(rows[-1]) or len(said) == 1:
             _check_is_no_code_book(source, ", ".join(said), number)
-    first = 0 if header is None else header - 1
-    names, body = rows[first], rows[first + 1 :]
-    if header is None:
-        _check_header_row(source, rows)
+    names, body = rows[0], rows[1:]
+    _check_header_row(source, rows)
     while names and names[-1] is None and all(len(row) < len(names) or row[len(names) - 1] is None for row in body):
         names = names[:-1]
         body = [row[: len(names)] if len(row) > len(names) else row for row in body]
@@ -100,13 +94,12 @@ def _check_header_row(source: str, rows: Sequence[Sequence[Any]]) -> None:
     """Raise where the first row is not surely the one that names the columns, or a second row does so, too."""
     names, body = rows[0], rows[1:]
     if (first := _find_header_row(rows)) > 0:
-        text = f"row 1 does not name the columns, and row {first + 1} may"
-        way = PossibleColumnReading(f"row {first + 1} names the columns", {"auto": True, "header": first + 1})
-        raise AmbiguousReadingError(source, [OpenQuestion(text, [way])], [way])
+        message = f"row 1 does not name the columns, and row {first + 1} seems to: delete the rows above it"
+        raise InputError(source, [Problem(message, 1)])
     found = next((cell for cell in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", str(cell).strip())), None)
     if found is not None:
         said = f"expected the columns' names, found {found!r}: put a row with names (claim, doc, label, ...) above it"
-        raise InputError(source, [Problem(f"{said}, or say --header ROW", 1)])
+        raise InputError(source, [Problem(said, 1)])
     second = body[0] if body else []
     words = [str(cell).strip() for cell in second if cell is not None]
     gaps = [at for at, cell in enumerate(second[: len(names)]) if cell is not None and names[at] is None]
@@ -206,7 +199,7 @@ def read_excel_grid(path: Path, sheet: str | None) -> list[list[Any]]:
     tables = read_excel_grids_of_tables(path)
     if len(tables) > 1:
         listed = ", ".join(map(repr, tables))
-        readings = [PossibleColumnReading(f"the sheet {name!r}", {"auto": True, "sheet": name}) for name in tables]
+        readings = [PossibleReading(f"the sheet {name!r}", {"sheet": name}) for name in tables]
         raise AmbiguousReadingError(str(path), [OpenQuestion(f"the sheets {listed} hold tables", readings)], readings)
     return next(iter(tables.values()))
 

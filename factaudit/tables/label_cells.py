@@ -10,7 +10,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.judgement_words import is_judgement_column_reversed
+from factaudit.tables.meanings import is_column_reversed
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_vocabulary_words, parse_label_word
@@ -18,7 +18,7 @@ from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_voc
 
 def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:
     """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises `InputError`."""
-    limit = mapping.label_threshold
+    limit = mapping.threshold.get(column)
     if limit is None:
         return parse_label_words(table_name, mapping, values, column)
     numbers = parse_judgement_numbers(values)
@@ -36,7 +36,7 @@ def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series
     words = words.mask(values.map(is_blank_cell) & ~words.isin(list(table)), None)
     words = words.where(words.notna(), "") if "" in table else words
     if (unknown := words.notna() & ~words.isin(list(table))).any():
-        reverse = is_judgement_column_reversed(column, mapping.scales)
+        reverse = is_column_reversed(column, mapping)
         replies = values[unknown].map(lambda value: _parse_reply(value, reverse))
         words = words.mask(unknown, replies.reindex(words.index).fillna(words))
         left = replies.isna()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.tables.judgement_columns import TableReading
 from factaudit.tables.nested_lists import flatten_nested_objects, join_words_of_claim, list_parallel_lists
-from factaudit.tables.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
+from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
@@ -47,29 +47,29 @@ _LIST_CONTENTS = {
 }
 
 
-def ask_about_lists(reading: TableReading, mapped_columns: Mapping[str, str | Sequence[str]]) -> None:
+def ask_about_lists(table: TableRoles, mapped_columns: Mapping[str, str | Sequence[str]]) -> None:
     """Where a table has no labels, or no judgements, ask of lists that have some.
 
     mapped_columns: column of ours to what the user said, which may be a path into a list.
     """
-    known = {*reading.roles, *mapped_columns}
+    known = {*table.roles, *mapped_columns}
     paths = [path for theirs in mapped_columns.values() for path in ([theirs] if isinstance(theirs, str) else theirs)]
-    wanted = [] if "label" in known or reading.people else ["label"]
-    has_judges = reading.evaluators or {"score", "prediction"} & known
+    wanted = [] if "label" in known or table.people else ["label"]
+    has_judges = table.evaluators or {"score", "prediction"} & known
     wanted += [] if has_judges else ["score", "prediction"]
-    for column in [one for one in reading.list_free_columns() if one.kind == "list"]:
+    for column in [one for one in table.list_free_columns() if one.kind == "list"]:
         if any(path.startswith(f"{column.name}[]") for path in paths):
             continue
-        lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
+        lists = [cell for cell in table.rows[column.name] if isinstance(cell, list)]
         may_be_claims = "claim" not in known or _is_named_claims(column.name)
-        question = ask_about_parallel_lists(reading.rows, column.name, lists) if may_be_claims else None
+        question = ask_about_parallel_lists(table.rows, column.name, lists) if may_be_claims else None
         question = question or _ask_about_lists_of_words(column.name, lists, wanted)
         question = question or _ask_about_lists_of_objects(column.name, [*map(flatten_nested_objects, lists)], wanted)
         if question is None:
             continue
         if "claim" in question.readings[0].mapping["columns"]:  # all else is asked of the claims
-            reading.questions = []
-        reading.questions.append(question)
+            table.questions = []
+        table.questions.append(question)
         return
 
 
@@ -85,7 +85,7 @@ def ask_about_parallel_lists(rows: pd.DataFrame, name: str, lists: Sequence[Sequ
     beside = list_parallel_lists(rows, name) if is_text else []
     if not beside:
         return None
-    claims = PossibleColumnReading(f"each of {name} is a claim", {"columns": {"claim": f"{name}[]"}})
+    claims = PossibleReading(f"each of {name} is a claim", {"columns": {"claim": f"{name}[]"}})
     return OpenQuestion(f"{name!r} is a list of texts, {', '.join(beside)} beside it of as many values", [claims])
 
 
@@ -98,10 +98,10 @@ def _ask_about_lists_of_words(name: str, lists: Sequence[Sequence[Any]], wanted:
     if has_vocabulary_word_in_column_name("judges", name):
         roles = roles[::-1]
     readings = [
-        PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": {ours: f"{name}[]"}}) for ours in roles
+        PossibleReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": {ours: f"{name}[]"}}) for ours in roles
     ]
     text = f"{name!r} is a list of words like {min(words)!r}"
-    return OpenQuestion(text, [*readings, leave_columns_unread([name])]) if readings else None
+    return OpenQuestion(text, [*readings, ignore_columns([name])]) if readings else None
 
 
 def _ask_about_lists_of_objects(
@@ -127,22 +127,22 @@ def _ask_about_lists_of_objects(
         if ours == "score" and (worded := _find_key_of_judgements(objects, False)) is not None:
             ours, named = "prediction", {"prediction": worded, owner: named[owner]}  # the score says how sure it is
         paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}
-        readings = [PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": paths})]
+        readings = [PossibleReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": paths})]
         if "label" in wanted and (apart := _read_people_and_judges_of_lists(name, keys, lists)) is not None:
             readings.insert(0, apart)
         if (claim := _find_claim_key_of_list_objects(keys, lists)) is not None:
             path = {"columns": {"claim": f"{name}[].{claim}"}}
             if named[owner] is None:  # of each claim, and not of each annotator
                 readings = []
-            readings.insert(0, PossibleColumnReading(f"each of {name} is a claim, its text in {claim!r}", path))
-        readings.append(leave_columns_unread([name]))
+            readings.insert(0, PossibleReading(f"each of {name} is a claim, its text in {claim!r}", path))
+        readings.append(ignore_columns([name]))
         return OpenQuestion(f"{name!r} is a list of objects with {named[ours]!r}", readings)
     return None
 
 
 def _read_people_and_judges_of_lists(
     name: str, keys: Sequence[str], lists: Sequence[Sequence[Any]]
-) -> PossibleColumnReading | None:
+) -> PossibleReading | None:
     """The reading by which some objects hold what people said, others what evaluators did, where a key says so of each
     (Phoenix's ``annotator_kind``, Opik's ``source``); None where no key does."""
     objects = [one for cell in lists for one in cell if isinstance(one, Mapping)]
@@ -163,7 +163,7 @@ def _read_people_and_judges_of_lists(
             continue  # several of a kind, of whom nothing says who they are
         kind = "prediction" if any(isinstance(one.get(said), str) for one in objects) else "score"
         listed, others = ", ".join(sorted(people)), ", ".join(sorted({str(one.get(owner)) for one in objects} - people))
-        return PossibleColumnReading(
+        return PossibleReading(
             f"{name} has what people ({listed}) and what evaluators ({others}) said",
             {"columns": {"evaluator": f"{name}[].{owner}", kind: f"{name}[].{said}"}, "people": sorted(people)},
         )

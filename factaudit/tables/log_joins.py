@@ -26,7 +26,7 @@ def map_ids_of_log(tables: Sequence[OpenedTable], log_claims: pd.DataFrame) -> d
         if not names.keys() & {*COLUMN_NAMES["claim_id"], *COLUMN_NAMES["claim"]}:
             found = [name for name in names.values() if {*rows[name].astype("str")} <= ids and rows[name].is_unique]
             if len(found) == 1:
-                return {"auto": True, "columns": {"claim_id": found[0]}}
+                return {"columns": {"claim_id": found[0]}}
     return None
 
 

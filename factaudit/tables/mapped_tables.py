@@ -35,8 +35,8 @@ from factaudit.tables.claim_keys import (
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.column_parsing import TEXT_DTYPE
-from factaudit.tables.judgement_scales import scale_judgement_numbers
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
+from factaudit.tables.meanings import scale_judgement_numbers
 from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
 from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.unmapped_tables import describe_unmapped_table
@@ -122,11 +122,11 @@ def apply_mapping_to_tables(
                 .astype("Int8")
             )
             whole = whole.assign(label=whole["label"].fillna(majority))
-    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids[one.name])]
+    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids[one.name]) if len(rows)]
     if not verdicts:
         if whole is None and annotations is None:
             named = ", ".join(one.name for one in read)
-            raise InputError(named, [Problem("no column was taken for the claims: say --map claim=COLUMN")])
+            raise InputError(named, [Problem("no column was taken for the claims: say --claim COLUMN")])
         return MappedTables(whole, None, annotations)
     named = ", ".join(one.name for one in read if one.has_verdicts)
     made = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole, source=named)
@@ -170,7 +170,7 @@ class _MappedTable:
             if any(column in self.rows for column in (one.score, one.prediction) if column)
         }
         taken = {column for one in found.values() for column in (one.score, one.prediction)}
-        wide = [column for column in match_column_patterns(self.rows.columns, mapping.wide) if column not in taken]
+        wide = [column for column in match_column_patterns(self.rows.columns, mapping.evaluator) if column not in taken]
         return found | {column: EvaluatorColumnMapping(score=column) for column in wide}
 
     def _find_source_columns(self) -> dict[str, str]:
@@ -184,10 +184,10 @@ class _MappedTable:
             if present:
                 found[ours] = present[0]
         used = {*found.values(), *(c for one in self.evaluators.values() for c in (one.score, one.prediction))}
-        used |= {*self.annotators.values()} | ({*self.mapping.unread} if self.own_kind is None else set())
+        used |= {*self.annotators.values()} | ({*self.mapping.ignore} if self.own_kind is None else set())
         own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator") if self.own_kind is None else OWN_COLUMNS[self.own_kind]
         for ours in dict.fromkeys(own):
-            if ours in self.rows and ours not in used and ours not in found and ours not in self.mapping.constants:
+            if ours in self.rows and ours not in used and ours not in found:
                 found[ours] = ours
         if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
             found = {
@@ -234,8 +234,6 @@ class _MappedTable:
                 continue  # one annotator's, and no more
             if ours in self.source_columns:
                 made[ours] = table[self.source_columns[ours]]
-            elif ours in self.mapping.constants:
-                made[ours] = pd.Series([self.mapping.constants[ours]] * len(table), dtype="object")
         if "dataset" not in made:
             made["dataset"] = pd.Series([name_table_stem(self.name)] * len(table), dtype="object")
         if "claim" not in made:
@@ -246,7 +244,7 @@ class _MappedTable:
         if "label" in made:
             column = self.source_columns.get("label", "label")
             made["label"] = self._parse_labels(made["label"], column, rows)
-            if self.mapping.label_threshold is not None and GRADE_COLUMN not in {*table.columns, *made} - {column}:
+            if column in self.mapping.threshold and GRADE_COLUMN not in {*table.columns, *made} - {column}:
                 made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
@@ -256,7 +254,7 @@ class _MappedTable:
 
     def names_dataset(self) -> bool:
         """Whether the data set is more than the file's name."""
-        return "dataset" in self.source_columns or "dataset" in self.mapping.constants
+        return "dataset" in self.source_columns
 
     def _parse_labels(self, values: pd.Series, column: str, rows: np.ndarray | slice = slice(None)) -> pd.Series:
         """Labels as 1, 0 or null; where a column says whether somebody agreed with them, what follows from both."""
@@ -282,7 +280,7 @@ class _MappedTable:
                 for name, one in self.evaluators.items()
             ]
             return [self._take_verdicts_once(rows) for rows in made] if self.has_annotator_rows else made
-        evaluator: Any = self.mapping.constants.get("evaluator", name_table_stem(self.name))
+        evaluator: Any = name_table_stem(self.name)
         if "evaluator" in self.source_columns:
             evaluator = self.rows[self.source_columns["evaluator"]].to_numpy()
         rows = self._make_verdict_rows(
@@ -299,7 +297,7 @@ class _MappedTable:
                 rows["status"] = said.fillna("ok").to_numpy()
         further = [str(name) for name in self.rows if name not in {*self.source_columns.values(), *VERDICT_COLUMNS}]
         rows[further] = self.rows[further].to_numpy()  # one may tell runs of an evaluator apart
-        is_skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.unread)
+        is_skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.ignore)
         return [rows[~is_skipped.to_numpy()]]
 
     def _take_verdicts_once(self, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -350,7 +348,7 @@ class _MappedTable:
         if score is not None and score in self.rows:
             groups: dict[str | None, np.ndarray] = {None: np.ones(len(rows), dtype=bool)}
             if isinstance(evaluator, np.ndarray) and any(
-                (self.mapping.scales, self.mapping.thresholds, self.mapping.unread)
+                (self.mapping.scale, self.mapping.threshold, self.mapping.ignore)
             ):
                 groups = {name: rows["evaluator"].astype("str").to_numpy() == name for name in set(map(str, evaluator))}
             support, grade = (pd.Series(np.nan, index=self.rows.index) for _ in range(2))
@@ -358,10 +356,10 @@ class _MappedTable:
             for name, mask in groups.items():
                 keys = [name or str(evaluator), score]
                 own = (
-                    next((self.mapping.scales[key] for key in keys if key in self.mapping.scales), scale),
-                    next((self.mapping.thresholds[key] for key in keys if key in self.mapping.thresholds), threshold),
+                    next((self.mapping.scale[key] for key in keys if key in self.mapping.scale), scale),
+                    next((self.mapping.threshold[key] for key in keys if key in self.mapping.threshold), threshold),
                 )
-                if name not in (*self.mapping.unread, *self.mapping.people_evaluators):
+                if name not in (*self.mapping.ignore, *self.mapping.people_evaluators):
                     support[mask], predicted[mask], grades = self._scale_scores(score, mask, *own)
                     grade[mask] = np.nan if grades is None else grades
             rows["score"] = support.to_numpy()
@@ -394,17 +392,19 @@ class _MappedTable:
         self, column: str, is_mine: np.ndarray, scale: tuple[float, float] | str | None, threshold: float | None
     ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
         """Some rows' scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
-        cells, scale = self.rows[column][is_mine], scale or self.mapping.scale
+        cells = self.rows[column][is_mine]
         if scale is None and (words := self.mapping.words.get(column)):
             said = {normalise_vocabulary_words(word): value for word, value in words.items()}
             cells = cells.map(lambda cell: said.get(normalise_vocabulary_words(cell), cell))
         scale = scale or (0.0, 1.0)
-        limit = threshold if threshold is not None else self.mapping.threshold
-        found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, limit)
+        found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, threshold)
         wrong = pd.Series(False, index=self.rows.index)
         wrong[is_mine] = (found[0] < 0) | (found[0] > 1)
         low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
         check_cells(
-            self.name, self.rows[column], wrong, f"expected a number from {low:g} to {high:g} (or say --scale LOW:HIGH)"
+            self.name,
+            self.rows[column],
+            wrong,
+            f"expected a number from {low:g} to {high:g} (or say --scale {column}=LOW:HIGH)",
         )
         return found

@@ -14,14 +14,19 @@ def describe_mapping(mapping: ColumnMapping) -> list[str]:
     labels = mapping.columns.get("label", "label")
     own = {*mapping.evaluators, *([labels] if isinstance(labels, str) else labels)}
     evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]
-    evaluators += [f"{name} ({_describe_scale(one)})" for name, one in mapping.scales.items() if name not in own]
+    evaluators += [f"{name} ({_describe_scale(one)})" for name, one in mapping.scale.items() if name not in own]
     if evaluators:
         lines.append("evaluators  " + ", ".join(evaluators))
     words = [mapping.labels, *mapping.words.values()]
     meant = [
         f"{word or 'blank'} = {'nothing' if value is None else value}" for one in words for word, value in one.items()
     ]
-    meant += [] if mapping.label_threshold is None else [f"above {mapping.label_threshold:g} = 1"]
+    graded = [
+        name
+        for name in mapping.threshold
+        if name in (*own, *mapping.annotators.values()) and name not in mapping.evaluators
+    ]
+    meant += [f"{name} above {mapping.threshold[name]:g} = 1" for name in graded]
     if meant:
         lines.append("labels  " + ", ".join(dict.fromkeys(meant)))
     people = [*mapping.annotators, *mapping.people_evaluators]
@@ -36,8 +41,8 @@ def describe_mapping(mapping: ColumnMapping) -> list[str]:
 
 def _describe_evaluator_mapping(name: str, evaluator: EvaluatorColumnMapping, mapping: ColumnMapping) -> str:
     columns = " + ".join(filter(None, (evaluator.score, evaluator.prediction)))
-    scale = evaluator.scale or (mapping.scale if evaluator.score is not None else None)
-    limit = mapping.threshold if evaluator.threshold is None else evaluator.threshold
+    scale = evaluator.scale
+    limit = evaluator.threshold
     told = [columns, *([] if scale is None else [_describe_scale(scale)])]
     told += [] if limit is None or evaluator.score is None else [f"support beyond {limit:g}"]
     return f"{name} ({', '.join(told)})"

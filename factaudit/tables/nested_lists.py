@@ -14,7 +14,7 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
-from factaudit.tables.judgement_columns import find_measure_named_evaluators, is_name_of_person
+from factaudit.tables.roles import is_name_of_person, list_measures
 
 _LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.
@@ -47,7 +47,7 @@ def _list_nested_paths(mapping: ColumnMapping) -> dict[str, str]:
     for ours, path in paths.items():
         if "claim" not in paths and ours not in (*_OWNERS, *_OWNERS.values()):
             expected = ", ".join(dict.fromkeys(("claim", *_OWNERS, *_OWNERS.values())))
-            raise UsageError(f"--map {ours}={path}: a list gives {expected}, a value for each of its objects")
+            raise UsageError(f"--columns {ours}={path}: a list gives {expected}, a value for each of its objects")
     return paths
 
 
@@ -75,7 +75,7 @@ def spread_nested_lists(
             for number, one in enumerate(objects, start=1):
                 said = None if owner_path is None else one.get(wanted[1])
                 name = str(number if said is None or said == "" else said)  # a worker may be called 0
-                if name in mapping.unread or (ours != "label" and find_measure_named_evaluators([name, ""])):
+                if name in mapping.ignore or (ours != "label" and list_measures({name, ""})):
                     continue
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
                 if cells[at] is not None:

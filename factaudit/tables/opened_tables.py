@@ -52,10 +52,10 @@ class OpenedTable:
         if not isinstance(source, str | Path):
             rows = load_pandas_frame(source)
             return [cls(f"table {number}", [*map(str, rows.columns)], None, rows)]
-        columns = None if mapping.header or mapping.sheet else _load_column_names_from_first_line(source)
+        columns = None if mapping.sheet else _load_column_names_from_first_line(source)
         if columns is not None and classify_standard_tables([columns]) != [None]:
             return [cls(str(source), columns, source)]
-        tables = read_foreign_tables(source, mapping.sheet, mapping.header)
+        tables = read_foreign_tables(source, mapping.sheet)
         return [cls(name, [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE)) for name, rows in tables]
 
     @property
@@ -90,7 +90,7 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
 
 
 def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
-    """The names of a file's columns, by the mapping's sheet and header."""
+    """The names of a file's columns, by the mapping's sheet."""
     given = ColumnMapping() if mapping is None else ColumnMapping.from_source(mapping)
     with collect_unreadable_rows():
         return [name for one in OpenedTable.open(path, 1, given) for name in one.columns]

@@ -91,8 +91,8 @@ def _detect_separator(text: str) -> str:
     return best
 
 
-def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
-    """The rows of a text file whose cells any separator parts. header: the row of the names, from 1."""
+def read_separated_values(path: Path) -> pd.DataFrame:
+    """The rows of a text file whose cells any separator parts."""
     text, note = _decode_file_text(path)
     said = re.match(r"sep=(.)\r?\n", text)  # Excel's first line
     text = text[said.end() :] if said else text
@@ -109,7 +109,7 @@ def read_separated_values(path: Path, header: int | None) -> pd.DataFrame:
     if separator == "|":  # blanks beside bars are layout
         rows = [[cell.strip() for cell in row] for row in rows]
     cells = [[_unwrap_printed_value(unescape_spreadsheet_cell(cell)) or None for cell in row] for row in rows if row]
-    return build_table_from_cell_grid(str(path), cells, note, header)
+    return build_table_from_cell_grid(str(path), cells, note)
 
 
 def _unwrap_printed_value(cell: str) -> str:

@@ -19,43 +19,36 @@ from factaudit.tables import (
     validate_verdicts,
 )
 from factaudit.tables.annotations import merge_annotation_tables, read_annotations, validate_annotations
-from factaudit.tables.annotator_columns import list_annotators_like_models
 from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
-from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
 from factaudit.tables.header_rows import ALL_SHEETS
-from factaudit.tables.judgement_words import list_reading_of_turned_labels
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping
 from factaudit.tables.mapping_proposal import propose_column_mapping
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
-from factaudit.tables.open_questions import (
-    AmbiguousReadingError,
-    OpenQuestion,
-    PossibleColumnReading,
-    complete_open_question_readings,
-    merge_mapping_data,
-)
 from factaudit.tables.opened_tables import OpenedTable
 from factaudit.tables.plain_values import clear_blank_cells
+from factaudit.tables.questions import (
+    AmbiguousReadingError,
+    OpenQuestion,
+    PossibleReading,
+    count_rows,
+    settle_readings,
+)
+from factaudit.tables.roles import find_judged_columns, is_name_of_model
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
     WANTED_CLAIM_COLUMNS,
     classify_standard_tables,
     find_misspelt_standard_columns,
     has_repeated_claims_in_standard_columns,
-    list_further_columns_of_scores,
     list_missing_standard_columns,
 )
-from factaudit.tables.tried_readings import list_readings_that_work
-from factaudit.tables.unread_judgements import list_further_judgements
 
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
-#: What a mapping says of values, whatever their columns are called.
-_VALUE_OPTIONS = {"labels", "label_threshold", "scale", "scales", "threshold", "thresholds"}
 
 
 @dataclass(frozen=True)
@@ -79,35 +72,35 @@ def load_tables(
 
     Args:
         sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``, ``table 2``.
-        mapping: a `ColumnMapping`, its path or plain data. ``auto`` (the default): sources whose columns are all ours
-            are read as they are; the others by what `propose_column_mapping` proposes, with the user's changes.
+        mapping: what the user says of the columns: a `ColumnMapping`, its path or plain data. Where it says nothing,
+            sources whose columns are all ours are read as they are; all else is read by names.
         report_line: is called with each line about how columns are read, before anything can fail.
         needs_verdicts: claims of ours without verdicts are read as others are where further columns may hold them.
 
     Raises `InputError` and `UsageError`.
     """
-    given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
+    given = ColumnMapping.from_source(mapping)
     try:
         inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
     except AmbiguousReadingError as error:
-        raise _offer_all_sheets(error, sources, given, needs_verdicts) from None
-    kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
+        raise _offer_sheets(error, sources, given, needs_verdicts) from None
+    kinds = classify_standard_tables([one.columns for one in inputs])
     kinds = [
         None if kind == "annotations" and _names_models(one) else kind for one, kind in zip(inputs, kinds, strict=True)
     ]
-    if needs_verdicts and {*kinds} == {"claims"} and any(list_further_columns_of_scores(one.rows) for one in inputs):
-        kinds = [None] * len(inputs)
-    if given == ColumnMapping(auto=True) and _can_load_as_standard_tables(inputs, kinds):
+    if needs_verdicts and {*kinds} == {"claims"}:
+        kinds = [None] * len(inputs)  # what the evaluators say stands beside the claims, if anywhere
+    if given == ColumnMapping() and _can_load_as_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
         except InputError as error:
             # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
             if {problem.column for problem in error.problems} - _VALUE_COLUMNS:
                 raise error from None
-            proposal = propose_column_mapping(*_list_tables_to_load(inputs, kinds, given))
+            proposal = propose_column_mapping(*_list_tables_to_load(inputs, kinds), given)
             if proposal.is_standard:
                 raise error from None
-    tables, own = _list_tables_to_load(inputs, kinds, given)
+    tables, own = _list_tables_to_load(inputs, kinds)
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
         kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
         tables, lines = join_document_tables(tables, own)
@@ -125,84 +118,61 @@ def load_tables(
     for one in inputs:
         if one.note:
             report_line(one.note)
-    if not given.auto:
-        mapped = apply_mapping_to_tables(tables, given, own)
-        _report_reading([*describe_mapping(given), *mapped.notes], report_line)
-        return LoadedTables(mapped.claims, mapped.verdicts, given, mapped.annotations)
-    return _read_tables_by_proposed_mapping(tables, own, given, report_line)
+    return _read_tables_by_names(tables, own, given, report_line)
 
 
-def _offer_all_sheets(
+def _offer_sheets(
     error: AmbiguousReadingError, sources: Sequence[Any], given: ColumnMapping, needs_verdicts: bool
 ) -> AmbiguousReadingError:
-    """The question which sheet of a workbook is meant, with all of them together and each, where they can be read."""
-    if given.sheet is not None or not all("sheet" in one.mapping for one in error.readings):
-        return error
+    """The question which sheet of a workbook is meant, with each that can be read, and all of them together."""
     data = given.model_dump(exclude_defaults=True, mode="json")
-    together = PossibleColumnReading("all sheets together, each a table", {"sheet": ALL_SHEETS})
-    ways = [
-        PossibleColumnReading(one.description, merge_mapping_data(data, one.mapping))
-        for one in (together, *error.readings)
-    ]
-    readings = list_readings_that_work(
-        ways, lambda settled: load_tables(sources, settled, needs_verdicts=needs_verdicts), 0
+    together = PossibleReading("all sheets together, each a table", {"sheet": ALL_SHEETS})
+    question = OpenQuestion(error.questions[0].text, [together, *error.readings])
+    readings = settle_readings(
+        [question], data, lambda settled: load_tables(sources, settled, needs_verdicts=needs_verdicts), 0
     )
     return AmbiguousReadingError(error.source, error.questions, readings)
 
 
-def _read_tables_by_proposed_mapping(
+def _read_tables_by_names(
     tables: Sequence[tuple[str, pd.DataFrame]],
     own_kinds: Sequence[str | None],
     given: ColumnMapping,
     report_line: Callable[[str], None],
     is_trial: bool = False,
 ) -> LoadedTables:
-    """Read tables by the mapping that they need. Raises `AmbiguousReadingError` where something is open.
+    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something is open.
 
     is_trial: the readings of what is open are not tried in turn.
     """
-    proposal = propose_column_mapping(tables, own_kinds, given)
     source = ", ".join(name for name, _ in tables)
-    data = given.model_dump(exclude_defaults=True, exclude={"auto"}, mode="json")
-
-    def ask_again(settled: dict[str, Any]) -> Sequence[OpenQuestion]:
-        chosen = ColumnMapping.from_source(settled)
-        if len(tables) > 1 or not has_nested_paths(chosen, tables[0][1].columns):
-            return propose_column_mapping(tables, own_kinds, chosen).questions
-        spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
-        left = propose_column_mapping([(source, spread)], own_kinds, chosen).questions
-        said = [(one.text, [way for way in one.readings if {*way.mapping} <= _VALUE_OPTIONS]) for one in left]
-        return [OpenQuestion(text, ways) for text, ways in said if ways]
+    data = given.model_dump(exclude_defaults=True, mode="json")
 
     def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
         chosen, others, kinds = ColumnMapping.from_source(settled), tables, own_kinds
         if len(tables) == 1 and has_nested_paths(chosen, tables[0][1].columns):
             spread, chosen = spread_nested_lists(tables[0][1], source, chosen)
             others, kinds = [(source, spread)], [None]
-        return _read_tables_by_proposed_mapping(others, kinds, chosen, lambda line: None, is_trial=True)
+        return _read_tables_by_names(others, kinds, chosen, lambda line: None, is_trial=True)
 
+    def ask(questions: Sequence[OpenQuestion], placed: Sequence[str]) -> AmbiguousReadingError:
+        if is_trial:
+            return AmbiguousReadingError(source, questions, questions[0].readings)
+        readings = settle_readings(questions, data, read_otherwise, count_rows(tables))
+        return AmbiguousReadingError(source, questions, readings, placed)
+
+    proposal = propose_column_mapping(tables, own_kinds, given)
+    placed = describe_mapping(proposal.mapping)
     if proposal.questions:
-        completed = complete_open_question_readings(proposal.questions, data, ask_again)
-        n_rows = sum(len(rows) for _, rows in tables)
-        ways = completed if is_trial else list_readings_that_work(completed, read_otherwise, n_rows)
-        raise AmbiguousReadingError(source, proposal.questions, ways)
+        raise ask(proposal.questions, placed)
     # What was taken for what is said before anything can go wrong.
-    _report_reading([*describe_mapping(proposal.mapping), *proposal.notes], report_line)
+    _report_reading([*placed, *proposal.notes], report_line)
     mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
     _report_reading(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
-        name = proposal.mapping.columns.get("label", "label")
-        labels = [
-            profile_column_for_mapping(name, rows[name]) for _, rows in tables if isinstance(name, str) and name in rows
-        ]
-        turned = [reading for one in labels for reading in list_reading_of_turned_labels(one, given.scales)]
-        questions, lines = ask_about_directions(
-            mapped.claims, mapped.verdicts, proposal.mapping, given, next(iter(turned), None)
-        )
+        questions, lines = ask_about_directions(mapped.claims, mapped.verdicts, proposal.mapping, given)
         if questions:
-            raise AmbiguousReadingError(
-                source, questions, complete_open_question_readings(questions, data, lambda settled: ())
-            )
+            raise ask(questions, placed)
         _report_reading(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
 
@@ -213,7 +183,7 @@ def _report_reading(lines: Sequence[str], report_line: Callable[[str], None]) ->
 
 
 def _list_tables_to_load(
-    inputs: Sequence[OpenedTable], kinds: Sequence[str | None], given: ColumnMapping
+    inputs: Sequence[OpenedTable], kinds: Sequence[str | None]
 ) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
     """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
     tables = [(one.name, drop_checks_of_outputs(clear_blank_cells(one.rows))) for one in inputs]
@@ -232,7 +202,7 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
     named |= {*mapping.annotators.values()}
     named |= {theirs for ours, theirs in mapping.columns.items() if ours in _VALUE_COLUMNS and isinstance(theirs, str)}
     return any(
-        str(column) in named or match_column_patterns([str(column)], [*mapping.wide, *mapping.people])
+        str(column) in named or match_column_patterns([str(column)], [*mapping.evaluator, *mapping.people])
         for column in table.columns
         if str(column) not in CLAIM_COLUMNS
     )
@@ -240,7 +210,9 @@ def _has_judgement_columns_in_mapping(mapping: ColumnMapping, table: pd.DataFram
 
 def _names_models(source: OpenedTable) -> bool:
     """Whether some annotators have names of models, so that the reader must say who is a person."""
-    return "annotator" in source.rows and bool(list_annotators_like_models(source.rows["annotator"].unique()))
+    return "annotator" in source.rows and any(
+        map(is_name_of_model, map(str, source.rows["annotator"].dropna().unique()))
+    )
 
 
 def _may_repeat_claims(source: OpenedTable) -> bool:
@@ -296,8 +268,15 @@ def _load_standard_tables(
         parts = [validate_verdicts(one.rows, table, one.name) for one in verdicts]
         judged = merge_verdict_tables(parts, [one.name for one in verdicts])
     if table is not None and judged is not None:
-        files = [one.rows for one in verdicts if {*one.columns} - {*OWN_COLUMNS["verdicts"]}]
-        _report_reading([f"unread  {one}" for one in list_further_judgements(table, judged, files)], report_line)
+        own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}
+        further = {
+            str(name): one.rows[name].tolist()
+            for one in (*claims, *verdicts)
+            for name in one.columns
+            if name not in own
+        }
+        if found := find_judged_columns(further):
+            _report_reading([f"ignored  {', '.join(found)}: --evaluator or --people reads it"], report_line)
     said = None
     if people:
         if len(paths[2]) == len(people):

@@ -30,4 +30,4 @@ def describe_unmapped_table(table: pd.DataFrame) -> str:
             " var_name='claim', value_name='label')), and each claim's text in place of its column's name"
         )
     expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
-    return f"nothing in it is mapped: expected {expected}; it has {', '.join(names[:8])}: say --map claim=COLUMN"
+    return f"nothing in it is mapped: expected {expected}; it has {', '.join(names[:8])}: say --claim COLUMN"

@@ -314,7 +314,7 @@ def _suggest_verdict_repeat_column(keys: pd.DataFrame | pd.Series, further_colum
     name = min(found, key=lambda one: found[one])
     numbers = pd.to_numeric(further_columns[name], errors="coerce")
     is_number = bool(((numbers >= 0) & (numbers % 1 == 0)).all())
-    repeat = f"--map repeat={name} where it was asked again; else " if is_number else ""
+    repeat = f"--columns repeat={name} where it was asked again; else " if is_number else ""
     return f"; {name!r} tells them apart: {repeat}write it into the evaluator's name"
 
 

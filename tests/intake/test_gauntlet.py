@@ -20,7 +20,7 @@ import factaudit.input_tables
 from factaudit.cli import cli
 from factaudit.errors import InputError
 from factaudit.input_tables import load_input_tables
-from factaudit.tables.open_questions import AmbiguousReadingError
+from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_loading import LoadedTables
 
 FOLDER = Path(__file__).parent / "gauntlet"

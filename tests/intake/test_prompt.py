@@ -42,10 +42,10 @@ def run_on_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: obj
 def test_the_answer_is_what_is_read(typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = run_on_terminal(monkeypatch, typed, "inspect", table)
     assert code == 0
-    assert "'human_label' has the codes 1 and 2: which is attributable is not said" in shown
-    assert "1  1 is attributable, 2 not" in shown
+    assert "unclear  human_label (1, 2): from which value on is a claim supported" in shown
+    assert "1  '1': supported; '2': not supported" in shown
     # What the second answer would leave open is settled along with it.
-    assert "2  2 is attributable, 1 not; judge runs from 1 (not supported) to 0 (supported)" in shown
+    assert "2  '2': supported; '1': not supported; judge runs from 1 (not supported) to 0 (supported)" in shown
     assert f"12 labelled ({share} attributable)" in shown
 
 
@@ -69,7 +69,7 @@ def test_a_page_to_label_on_needs_text(tmp_path: Path, call) -> None:
     code, _, err = call("sample", path, "--budget", 6, "--out", sample, "--page", page)
     assert code == 2
     assert "has no text to show on a page" in err
-    assert "--map claim=COLUMN" in err
+    assert "--claim COLUMN" in err
     assert not page.exists()
     assert not sample.exists()
     assert call("sample", path, "--budget", 6, "--out", sample)[0] == 0

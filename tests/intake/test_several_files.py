@@ -17,7 +17,7 @@ from factaudit import compare, input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.input_tables import load_input_tables
 from factaudit.tables import opened_tables
-from factaudit.tables.open_questions import AmbiguousReadingError
+from factaudit.tables.questions import AmbiguousReadingError
 
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
@@ -255,12 +255,12 @@ def test_ids_that_are_no_claims_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_column_that_tells_two_runs_apart_is_named_and_can_be_mapped(tmp_path: Path, call) -> None:
-    """With --map repeat=run, audits had no judgements at all: they read repeat 0, and people count from 1."""
+    """With --columns repeat=run, audits had no judgements at all: they read repeat 0, and people count from 1."""
     runs = {"id": IDS * 2, "judge": ["gpt4"] * 2 * N, "score": FIRST_SCORES + SECOND_SCORES, "run": [1] * N + [2] * N}
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "runs.csv": runs})
-    with pytest.raises(InputError, match="'run' tells them apart: --map repeat=run where it was asked again"):
+    with pytest.raises(InputError, match="'run' tells them apart: --columns repeat=run where it was asked again"):
         load_input_tables(paths)
-    code, out, err = call("audit", *paths, "--map", "repeat=run", "--out", tmp_path / "run")
+    code, out, err = call("audit", *paths, "--columns", "repeat=run", "--out", tmp_path / "run")
     assert code == 0, err
     assert "1 evaluator, 10 claims" in out
 
@@ -277,7 +277,8 @@ def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
     paths = write_files(tmp_path, {"answers.csv": table})
     with pytest.raises(AmbiguousReadingError) as asked:
         load_input_tables(paths)
-    by_people, by_judge = (describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings)
+    readings = [describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings]
+    by_people, by_judge, _ = readings
     assert (by_people["labels"], by_people["evaluators"]) == (L, {})
     assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
 
@@ -302,7 +303,7 @@ def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path:
     with pytest.raises(InputError, match="labels 1 of 10 rows differently from 'human_label'"):
         load_input_tables(paths)
     for unread, label in (("gold", int(L[0])), ("human_label", 1 - int(L[0]))):
-        loaded = load_input_tables(paths, mapping={"auto": True, "unread": [unread]})
+        loaded = load_input_tables(paths, mapping={"ignore": [unread]})
         assert loaded.claims is not None
         assert loaded.claims["label"].iloc[0] == label
 

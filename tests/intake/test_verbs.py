@@ -33,8 +33,8 @@ PLAIN: dict[str, list[Any]] = {
     "human_label": ["good" if x else "bad" for x in LABELS],
     "gpt": SCORES,
 }
-WORDS = ["--labels", "good=1,bad=0", "--scale", "gpt=1:5", "--threshold", "gpt=3", "--wide", "gpt"]
-OPTIONS = {"labels": "good=1,bad=0", "scale": ["gpt=1:5"], "threshold": ["gpt=3"], "wide": ["gpt"]}
+WORDS = ["--labels", "good=1,bad=0", "--scale", "gpt=1:5", "--threshold", "gpt=3", "--evaluator", "gpt"]
+OPTIONS = {"labels": ["good=1,bad=0"], "scale": ["gpt=1:5"], "threshold": ["gpt=3"], "evaluator": ["gpt"]}
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,6 @@ class Case:
     arguments: tuple[str, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
     leaves: tuple[str, ...] = ()
-
-
-def write_titled(table: pd.DataFrame, path: Path) -> None:
-    path.write_text("Bridges, second run,,,,\nby hand,,,,,\n" + table.to_csv(index=False), encoding="utf-8")
 
 
 def write_log(table: pd.DataFrame, path: Path) -> None:
@@ -72,16 +68,15 @@ CASES = {
     "lines": Case(".jsonl", lambda table, path: table.to_json(path, orient="records", lines=True)),
     "parquet": Case(".parquet", lambda table, path: table.to_parquet(path)),
     "sheet": Case(".xlsx", write_sheets, ("--sheet", "all"), (("sheet", "all"),)),
-    "header": Case(".csv", write_titled, ("--header", "3"), (("header", 3),)),
-    "log": Case(".json", write_log, ("--wide", "input.gpt"), (("wide", ["input.gpt"]),)),
+    "log": Case(".json", write_log, ("--evaluator", "input.gpt"), (("evaluator", ["input.gpt"]),)),
     "renamed": Case(
         ".csv",
         lambda table, path: table.rename(columns={"answer": "x1"}).to_csv(path, index=False),
-        ("--map", "claim=x1"),
-        (("columns", ["claim=x1"]),),
+        ("--claim", "x1"),
+        (("claim", "x1"),),
     ),
 }
-#: Of each verb that reads tables the command for a file; further verbs with ``--map`` belong here, too.
+#: Of each verb that reads tables the command for a file; further verbs with ``--label`` belong here, too.
 VERBS = {
     "inspect": ["inspect", "FILE"],
     "judge": ["judge", "FILE", "--evaluator", "random:seed=1", "--out", "judged.parquet"],
@@ -108,6 +103,12 @@ def write_case(name: str, folder: Path) -> tuple[Path, list[str], Any]:
     return path, arguments, parse_column_mapping_options(**options)
 
 
+def drop_evaluators(arguments: list[str]) -> list[str]:
+    """The arguments for a verb whose ``--evaluator`` says who is to judge."""
+    places = [at for at, one in enumerate(arguments) if one == "--evaluator"]
+    return [one for at, one in enumerate(arguments) if at not in places and at - 1 not in places]
+
+
 class Readings(list[dict[str, Any]]):
     """What is read, each time that tables are; ``ends``: then the work ends."""
 
@@ -131,7 +132,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
 
 
 def test_every_verb_that_maps_columns_is_tried() -> None:
-    mapping_verbs = {name for name, verb in cli.commands.items() if any("--map" in one.opts for one in verb.params)}
+    mapping_verbs = {name for name, verb in cli.commands.items() if any("--label" in one.opts for one in verb.params)}
     assert mapping_verbs == {*VERBS}
 
 
@@ -145,7 +146,8 @@ def test_all_verbs_read_the_same(name: str, tmp_path: Path, monkeypatch, loaded:
     loaded.ends = True
     for verb, command in VERBS.items():
         loaded.clear()
-        _, _, err = call(*[path if one == "FILE" else one for one in command], *arguments)
+        own = arguments if verb != "judge" else drop_evaluators(arguments)
+        _, _, err = call(*[path if one == "FILE" else one for one in command], *own)
         assert loaded == [right], (verb, err)
 
 
@@ -154,7 +156,8 @@ def test_all_verbs_work_on_a_table_of_others(tmp_path: Path, monkeypatch, call) 
     monkeypatch.chdir(tmp_path)
     path, arguments, _ = write_case("semicolons", tmp_path)
     for verb, command in VERBS.items():
-        code, _, err = call(*[path if one == "FILE" else one for one in command], *arguments)
+        own = arguments if verb != "judge" else drop_evaluators(arguments)
+        code, _, err = call(*[path if one == "FILE" else one for one in command], *own)
         assert code == (2 if verb == "labels" else 0), (verb, err)  # nobody's labels in a column of their own
 
 
