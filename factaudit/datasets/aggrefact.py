@@ -19,7 +19,7 @@ from factaudit.datasets.original_datasets import join_original_datasets as join_
 from factaudit.datasets.source_files import Conversion, JoinsOption, expand_dataset_source_folders, parse_split_name
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
-from factaudit.tables.roles import find_judged_columns
+from factaudit.tables.column_kinds import find_judged_columns
 from factaudit.tables.schema import name_row_unit
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count

@@ -30,7 +30,7 @@ from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.cell_values import parse_printed_value
-from factaudit.tables.roles import find_judged_columns, is_surely_label
+from factaudit.tables.column_kinds import find_judged_columns, is_surely_label
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import (
     BARE_WORDS,

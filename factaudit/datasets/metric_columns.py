@@ -17,8 +17,8 @@ from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.errors import InputError, Problem
 from factaudit.tables import CLAIM_COLUMNS, validate_claims, validate_verdicts
+from factaudit.tables.column_kinds import find_judged_columns
 from factaudit.tables.foreign_files import read_foreign_file
-from factaudit.tables.roles import find_judged_columns
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 

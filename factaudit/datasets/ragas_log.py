@@ -18,7 +18,7 @@ from factaudit.datasets.framework_logs import (
 )
 from factaudit.tables import list_plain_rows, read_table
 from factaudit.tables.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
-from factaudit.tables.roles import find_judged_columns, is_surely_evaluator_verdict
+from factaudit.tables.column_kinds import find_judged_columns, is_surely_evaluator_verdict
 
 #: Columns of ragas' samples, which are no metrics.
 _SAMPLE_COLUMNS = (

@@ -9,7 +9,7 @@ import pandas as pd
 
 from factaudit.tables.nested_lists import flatten_nested_objects, join_words_of_claim, list_parallel_lists
 from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
-from factaudit.tables.roles import TableRoles
+from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.column_kinds import REASONS
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.direction_checks import ask_whether_scores_are_of_support
@@ -29,13 +30,12 @@ from factaudit.tables.meanings import (
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.roles import (
-    REASONS,
-    TableRoles,
     check_named_evaluators,
     leave_out_other_evaluators,
     place_columns,
     place_standard_columns,
 )
+from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from factaudit.tables.vocabulary import (
     FAILURE_WORDS,
     find_unknown_words,
     find_vocabulary_words_in_column_name,
-    has_name_of_error,
     is_name_of_doubtful_direction,
     is_reversed_column_name,
     normalise_label_word,
@@ -340,13 +338,3 @@ def ask_about_shared_words(
         PossibleReading(f"1, yes or a high value of {listed} means supported", {"scale": scales}),
     ]
     return [OpenQuestion(f"{listed}: does 1, yes or a high value mean an error", ways)]
-
-
-def has_error_named_none(column: ColumnProfile) -> bool:
-    """Whether a column names the kinds of errors, "none" among them."""
-    return has_name_of_error(column.name) and "none" in map(str.lower, column.words)
-
-
-def describe_scale_data(scale: Scale) -> Any:
-    """A scale as plain data."""
-    return scale if isinstance(scale, str) else [float(one) for one in scale]

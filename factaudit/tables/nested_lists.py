@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.tables.column_kinds import is_name_of_person, list_measures
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
-from factaudit.tables.roles import is_name_of_person, list_measures
 
 _LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.
@@ -155,11 +155,6 @@ def _check_keys_of_nested_objects(
     for path in (_join_nested_path(list_name, key) for key in keys):
         if path not in known:
             raise InputError(source_name, [Problem(f"no path {path!r} in it{suggest_known_name(path, known)}")])
-
-
-def list_keys_of_nested_objects(values: pd.Series) -> list[str]:
-    """The keys of the objects in a column's lists; none where it holds no lists of objects."""
-    return list(dict.fromkeys(key for cell in values for one in flatten_nested_objects(cell) for key in one))
 
 
 def flatten_nested_objects(value: Any) -> list[dict[str, Any]]:

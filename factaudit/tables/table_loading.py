@@ -20,6 +20,7 @@ from factaudit.tables import (
 )
 from factaudit.tables.annotations import merge_annotation_tables, read_annotations, validate_annotations
 from factaudit.tables.cell_values import drop_checks_of_outputs
+from factaudit.tables.column_kinds import find_judged_columns, is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
@@ -37,7 +38,6 @@ from factaudit.tables.questions import (
     count_rows,
     settle_readings,
 )
-from factaudit.tables.roles import find_judged_columns, is_name_of_model
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
     WANTED_CLAIM_COLUMNS,

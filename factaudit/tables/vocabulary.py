@@ -20,7 +20,7 @@ COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
     frozenset(_VOCABULARY[name]) for name in ("attributable", "unattributable", "between", "blank")
 )
-_KINDS_OF_ERRORS = ("unattributable", "between", "failures", "scale_bad", "error_smells", "foreign_errors")
+_KINDS_OF_ERRORS = ("unattributable", "between", "failures", "error_smells", "foreign_errors")
 #: Words of columns' names that leave open no question of what 1 means.
 _KNOWN_WORDS = frozenset(
     word
@@ -31,8 +31,6 @@ _KNOWN_WORDS = frozenset(
 )
 #: What a judge that failed leaves in its column, the likelier first.
 FAILURE_WORDS: tuple[str, ...] = tuple(_VOCABULARY["failures"])
-#: Names of numbers that are no judgement where nothing else says so.
-SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
 BARE_WORDS = frozenset(_VOCABULARY["bare"])
 #: Errors, in cells.
@@ -366,13 +364,6 @@ def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozens
     if kind == "judges":
         single |= {match[1] for word in single if (match := _MODEL_VERSION_PATTERN.fullmatch(word))}
     return _find_vocabulary_words(kind, name, single)
-
-
-@lru_cache(maxsize=4096)
-def find_vocabulary_words_in_text(kind: str, text: str) -> frozenset[str]:
-    """The words of a list of the vocabulary that a cell's text has, as `normalise_vocabulary_words` writes it."""
-    words = " ".join(_split_into_words(text))
-    return _find_vocabulary_words(kind, words, {*words.split()})
 
 
 def _find_vocabulary_words(kind: str, text: str, words: Collection[str]) -> frozenset[str]:
