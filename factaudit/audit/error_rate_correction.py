@@ -53,7 +53,7 @@ def correct_system_error_rates(
         raise UsageError(
             f"unknown system {calibration_system!r}{suggest_known_name(calibration_system, known)}"
             if known
-            else "no claim names a system; name the column with --map system=COLUMN"
+            else "no claim names a system; name the column with --system COLUMN"
         )
     if evaluator is not None and evaluator not in judged.evaluators:
         raise UsageError(f"unknown evaluator {evaluator!r}{suggest_known_name(evaluator, judged.evaluators)}")

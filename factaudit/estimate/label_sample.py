@@ -261,7 +261,7 @@ def draw_next_sample_phase(
         if not len(case.labelled_rows):
             raise UsageError(
                 f"{corpus.dataset}: no label was found: the second phase is drawn with the labels of the first; "
-                "name them with --labels"
+                "name them with --label-file"
             )
         random = _seed_phase_generator(seed, corpus, len(plan.drawn))
         drawn[corpus.dataset] = (

@@ -52,7 +52,7 @@ def write_labelling_page(
     _check_html_suffix(path)
     if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
         raise InputError(
-            str(path), [Problem("the claims have no text to show on a page; name its column with --map claim=COLUMN")]
+            str(path), [Problem("the claims have no text to show on a page; name its column with --claim COLUMN")]
         )
     write_text(
         path,
