@@ -122,8 +122,6 @@ class Results:
         self,
         audit: str,
         *,
-        plot: str = "",
-        panels: str | None = None,
         ax: Axes | None = None,
         axes: Mapping[str, Axes] | None = None,
         style: str | Path | Mapping[str, object] | Sequence[str | Path] | None = None,
@@ -135,12 +133,9 @@ class Results:
 
         Args:
             audit: its name.
-            plot: the name of a further figure, where the audit declares one.
-            panels: a column of which each value has a panel, in place of the declared ones, where the kind of plot has
-                panels of a column.
             ax: axes of yours to draw into, where the figure has one panel.
             axes: axes of yours by panel, of as many panels as you want: ``{"bacc": ax}``. A panel's name is its column,
-                or the value (of a data set, an evaluator) that it shows.
+                or the group that it shows.
             style: as `matplotlib.style.use` takes it, on top of the package's style sheet. What you have set yourself
                 (``with plt.style.context(...)``) wins over the sheet, too.
 
@@ -150,8 +145,8 @@ class Results:
         """
         rows = self.rows(audit, **where)
         declared = find_audit_declaration(audit, rows)
-        if not declared.plots:
-            drawn = [name for name in self.audits if find_audit_declaration(name).plots]
+        if declared.plot is None:
+            drawn = [name for name in self.audits if find_audit_declaration(name).plot is not None]
             raise UsageError(f"no figure of audit {audit!r}{suggest_known_name(audit, drawn)}")
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
@@ -161,21 +156,15 @@ class Results:
             rows = declared.readable(rows)[0]
         if declared.add_references is not None:
             rows = declared.add_references(make_audited_run(self.audits, self.about), rows)
-        named = {one.name: one for one in declared.plots}
-        if plot and plot not in named:
-            raise UsageError(f"audit {audit!r} has no figure {plot!r}{suggest_known_name(plot, list(named))}")
         if ax is not None and axes is not None:
             raise UsageError("expected ax or axes, found both")
-        chosen = named[plot] if plot else declared.plots[0]
-        if panels is not None:
-            chosen = replace(chosen, panels=panels)  # type: ignore[call-arg]
         from factaudit.report.plots.drawing import draw_audit_plot
         from factaudit.report.plots.figure_style import use_figure_style
 
         floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
         own_axes = ax if ax is not None else axes
         with use_figure_style(style, in_own_axes=own_axes is not None):
-            return draw_audit_plot(chosen, rows, declared.columns, self.evaluators, floors, axes=own_axes).figure
+            return draw_audit_plot(declared.plot, rows, declared.columns, self.evaluators, floors, axes=own_axes).figure
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``, with all rows of every audit."""

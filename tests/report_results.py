@@ -12,7 +12,6 @@ from typing import Any
 
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Audit
-from factaudit.audit.core.plot_specs import LinePlotSpec
 
 TASKS = ("summarization", "long-form QA", "response verification", "data-to-text")
 DATASETS = (
@@ -49,11 +48,11 @@ def _declared_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows that have the columns that an audit declares, with figures that may stand in them."""
     known = {"dataset": datasets, "evaluator": evaluators, "system": systems, "task": TASKS, "level": ("claim",)}
-    ordered = {plot.x: (1, 2, 3, 4, 5) for plot in audit.plots if isinstance(plot, LinePlotSpec)}
+    ordered = {"bin": (1, 2, 3, 4, 5), "at_least": (0.1, 0.2, 0.3)}
     values = {
         key: ordered.get(key) or known.get(key) or tuple(column.values) or ("one", "two")
         for key, column in audit.columns.items()
-        if column.key or key in ordered
+        if column.key
     }
     for keys in itertools.product(*values.values()):
         row: dict[str, Any] = dict(zip(values, keys, strict=True)) | {"reason": None}

@@ -63,7 +63,7 @@ FRESH = '''
         },
         options={"least": "the least share that is enough"},
         compute=balance,
-        plots=(DotPlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),),
+        plot=DotPlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),
         checks=(Check("lopsided", "Lopsided labels", "labels are mostly of one class", lopsided),),
     )
 '''

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,7 @@ from factaudit.audit.core.audit_declaration import Audit
 from factaudit.audit.core.plot_specs import (
     DotPlotSpec,
     ForestPlotSpec,
-    LinePlotSpec,
     PlotSpec,
-    ScatterPlotSpec,
 )
 from factaudit.audit.core.result_rows import is_redundant_macro_row
 from factaudit.report.report_figures import ReportFigure, list_report_figures
@@ -85,15 +83,13 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
     for audit in load_all_audits().values():
         every = [row for row in results["audits"].get(audit.name, []) if not is_redundant_macro_row(row)]
         every = every if audit.readable is None or not every else list(audit.readable(every)[0])
-        for plot in audit.plots:
-            if not isinstance(plot, kinds):
-                continue
+        for plot in [audit.plot] if isinstance(audit.plot, kinds) else []:
             for level in dict.fromkeys(row.get("level") for row in every):
                 # Each is drawn once, for all tests.
-                key = audit.name, plot.name, level
+                key = audit.name, level
                 if key not in cache:
                     rows = [row for row in every if row.get("level") == level]
-                    figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
+                    figures = list_report_figures(audit, rows, names, about)
                     is_whole = figures and "The figure shows the first" not in figures[-1].caption
                     axes = [ax for one in figures if is_whole and one.draw for ax in one.draw().figure.axes]
                     cache[key] = DrawnFigures(audit, plot, rows, floors, figures, axes) if is_whole else None
@@ -101,36 +97,24 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
                     yield cache[key]
 
 
-def select_plotted_rows(drawn: DrawnFigures) -> list[Row]:
-    rows, plot = drawn.rows, drawn.plot
-    if isinstance(plot, DotPlotSpec) and plot.shares_pages:
-        rows = [row for row in rows if row[plot.groups[0]] != "__all__"]
-    if isinstance(plot, ScatterPlotSpec):
-        rows = [row for row in rows if row[plot.per] != "__all__"] or rows
-    return rows
-
-
 def list_plotted_keys(plot: Any) -> tuple[str, ...]:
-    if isinstance(plot, DotPlotSpec):
-        return (*(plot.keys if plot.panels is None else plot.keys[:1]), *filter(None, [plot.hollow_key]))
-    return plot.keys if isinstance(plot, LinePlotSpec) else (plot.key,)
+    return plot.keys if isinstance(plot, DotPlotSpec) else (plot.key,)
 
 
 def count_rounded(values: Sequence[float]) -> Counter[float]:
     return Counter(round(float(value), 4) for value in values)
 
 
-def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(results: Results) -> None:
+def test_every_row_of_a_dot_or_forest_plot_is_drawn_or_named_as_undefined(results: Results) -> None:
     looked_at = 0
-    for drawn in list_drawn_figures(results, DotPlotSpec, LinePlotSpec, ForestPlotSpec):
-        rows, keys = select_plotted_rows(drawn), list_plotted_keys(drawn.plot)
+    for drawn in list_drawn_figures(results, DotPlotSpec, ForestPlotSpec):
+        rows, keys = drawn.rows, list_plotted_keys(drawn.plot)
         rows = [row for row in rows if not {row.get("evaluator_a"), row.get("evaluator_b")} & drawn.floors]
-        is_upright = isinstance(drawn.plot, LinePlotSpec)
         floors = [row for row in rows if drawn.is_floor(row) and not isinstance(drawn.plot, ForestPlotSpec)]
         marked = [row for row in rows if row not in floors] or rows
         expected = [row[key] * drawn.scale(key) for row in marked for key in keys if row.get(key) is not None]
-        found = count_rounded([point[is_upright] for point in drawn.read_markers()])
-        assert found == count_rounded(expected), (drawn.audit.name, drawn.plot.name, drawn.figures[0].stem)
+        found = count_rounded([x for x, _ in drawn.read_markers()])
+        assert found == count_rounded(expected), (drawn.audit.name, drawn.figures[0].stem)
         looked_at += len(expected)
         if any(row.get(key, 0) is None for key in keys for row in marked):
             assert "Undefined figures are not drawn" in drawn.caption, (drawn.audit.name, drawn.caption)
@@ -140,16 +124,15 @@ def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(r
 
 
 def test_lines_are_drawn_where_rows_have_intervals_and_only_these_methods_are_told(results: Results) -> None:
-    for drawn in list_drawn_figures(results, DotPlotSpec, LinePlotSpec, ForestPlotSpec, ScatterPlotSpec):
+    for drawn in list_drawn_figures(results, DotPlotSpec, ForestPlotSpec):
         segments, bars = drawn.read_segments(INTERVAL_WIDTH), drawn.read_segments(BOUNDS_WIDTH)
-        place = (drawn.audit.name, drawn.plot.name)
+        place = (drawn.audit.name,)
         is_told = "Thin lines:" in drawn.caption
-        if getattr(drawn.plot, "hollow_key", None) is None:
-            assert is_told == bool(segments), (*place, drawn.caption)
+        assert is_told == bool(segments), (*place, drawn.caption)
         assert ("Pale bars:" in drawn.caption) == bool(bars), (*place, drawn.caption)
-        if isinstance(drawn.plot, ScatterPlotSpec | ForestPlotSpec | LinePlotSpec) or not is_told:
+        if isinstance(drawn.plot, ForestPlotSpec) or not is_told:
             continue
-        lined = [row for row in select_plotted_rows(drawn) if not drawn.is_floor(row)]
+        lined = [row for row in drawn.rows if not drawn.is_floor(row)]
         keys = list_plotted_keys(drawn.plot)
         ends = [
             [row[f"{key}_low"] * drawn.scale(key), row[f"{key}_high"] * drawn.scale(key)]
@@ -168,7 +151,7 @@ def test_no_axis_of_a_share_goes_far_beyond_what_shares_can_be(results: Results)
     for drawn in list_drawn_figures(results, DotPlotSpec, ForestPlotSpec):
         keys = list_plotted_keys(drawn.plot)
         for at, ax in enumerate(drawn.axes):
-            key = keys[at % len(keys) if getattr(drawn.plot, "panels", None) is None else 0]
+            key = keys[at % len(keys)]
             if drawn.audit.columns[key].unit == "percent" or key == "auc":
                 low, high = (end / drawn.scale(key) for end in ax.get_xlim())
                 assert -0.05 <= low < high <= 1.05, (drawn.audit.name, key)
@@ -223,30 +206,21 @@ def test_ranks_are_shown_where_labels_order_two_systems() -> None:
     assert audit.readable(ordered) == (ordered, "")
 
 
-def test_scatter_plots_have_a_point_for_each_row_that_has_both_figures(results: Results) -> None:
-    for drawn in list_drawn_figures(results, ScatterPlotSpec):
-        plot = drawn.plot
-        rows = [row for row in select_plotted_rows(drawn) if not drawn.is_floor(row)]
-        points = Counter(
-            (round(row[plot.x] * drawn.scale(plot.x), 4), round(row[plot.y] * drawn.scale(plot.y), 4))
-            for row in rows
-            if row[plot.x] is not None and row[plot.y] is not None
-        )
-        assert Counter((round(x, 4), round(y, 4)) for x, y in drawn.read_markers()) == points, drawn.audit.name
-
-
 def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> None:
     for drawn in list_drawn_figures(results, DotPlotSpec):
         plot = drawn.plot
         figures = list(dict.fromkeys(ax.figure for ax in drawn.axes))
         legend = {text.get_text() for one in figures for part in one.legends for text in part.get_texts()}
-        for row in select_plotted_rows(drawn):
+        for row in drawn.rows:
             if any(row.get(key) is not None for key in list_plotted_keys(plot)):
                 name = str(row[plot.series])
                 assert any(text.startswith(drawn.audit.columns[plot.series].values.get(name, name)) for text in legend)
         ticks = " ".join(text.get_text() for ax in drawn.axes for text in ax.get_yticklabels())
-        for key in plot.groups or ("dataset",):
-            for row in select_plotted_rows(drawn):
+        groups = plot.groups or ("dataset",)
+        rows = [row for row in drawn.rows if plot.series == "evaluator" or not drawn.is_floor(row)]
+        several = [key for key in groups if len({row.get(key) for row in rows}) > 1]
+        for key in several or groups[:1]:
+            for row in rows:
                 value = row.get(key)
                 shown = (
                     drawn.audit.columns[key].values.get(str(value), str(value)) if key in drawn.audit.columns else ""
@@ -256,7 +230,7 @@ def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> Non
 
 def test_each_kind_of_plot_that_audits_declare_is_read_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
-    kinds = {type(plot).__name__ for audit in load_all_audits().values() for plot in audit.plots}
+    kinds = {type(plot).__name__ for audit in load_all_audits().values() if (plot := audit.plot)}
     tested = set(re.findall(r"\w+PlotSpec", " ".join(re.findall(r"list_drawn_figures\(results, ([^)]*)\)", source))))
     assert kinds == tested
     assert {one.__name__ for one in PlotSpec.__subclasses__()} == kinds

@@ -72,27 +72,13 @@ def test_an_audit_of_evaluators_at_neither_end_draws_these():
 
 def test_a_line_per_system_is_drawn_of_those_with_the_lowest_and_the_highest_error_rates():
     rows = [error_rate_row("d", system, "judge0") for system in range(40)]
-    scatter, lines = figures_of("quantification", rows)
+    (lines,) = figures_of("quantification", rows)
     drawn = lines.draw().figure  # type: ignore[misc]
     names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
     assert names == [f"model-{i}" for i in (*range(6), *range(34, 40))]
     assert len(names) == MAX_DRAWN_SYSTEMS
     text = "The figure shows the 6 of 40 systems with the lowest labelled error rate and the 6 with the highest"
     assert text in lines.caption
-    assert "Drawn" not in scatter.caption
-
-
-def test_a_crowd_of_points_has_a_panel_for_each_evaluator_and_no_intervals():
-    rows = [error_rate_row(d, s, name) for d in ("d", "e") for s in range(40) for name in JUDGES[:3]]
-    crowded = figures_of("quantification", rows)[0]
-    drawn = crowded.draw().figure  # type: ignore[misc]
-    assert [ax.get_title(loc="left") or ax.get_title() for ax in drawn.axes] == JUDGES[:3]
-    assert legend_of(crowded) == ["d", "e"]
-    assert not any(ax.collections for ax in drawn.axes)
-    assert "A point for each row of the table; intervals are there." in crowded.caption
-    few = figures_of("quantification", [error_rate_row("d", s, name) for s in range(5) for name in JUDGES[:3]])[0]
-    assert legend_of(few) == JUDGES[:3]
-    assert "Thin lines" in few.caption
 
 
 def test_of_many_rows_in_a_place_their_spread_is_drawn():

@@ -49,13 +49,13 @@ def draw_with_points(
 ) -> DrawnAuditFigure:
     declared = list_computable_audits()[audit]
     with use_report_style():
-        return draw_audit_plot(replace(declared.plots[0], **changes), rows, declared.columns, evaluators, floors)
+        return draw_audit_plot(replace(declared.plot, **changes), rows, declared.columns, evaluators, floors)
 
 
 #: By name: the audit, and what is changed of its declaration.
 FIGURES: dict[str, tuple[str, dict[str, Any]]] = {
-    name: (name, {}) for name, audit in list_computable_audits().items() if audit.plots
-} | {"quantification_by_evaluator": ("quantification", {"panels": "evaluator"})}
+    name: (name, {}) for name, audit in list_computable_audits().items() if audit.plot
+}
 NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
 
 
@@ -137,7 +137,11 @@ def _named(figure: Figure) -> dict[str, str]:
 
 def _marks(figure: Figure) -> list[tuple[float, float]]:
     """What all markers stand for."""
-    lines = [line for ax in figure.axes for line in ax.lines if line.get_marker() not in ("", "None")]
+    return [place for ax in figure.axes for place in _marks_of(ax)]
+
+
+def _marks_of(ax: Axes) -> list[tuple[float, float]]:
+    lines = [line for line in ax.lines if line.get_marker() not in ("", "None")]
     return [(round(float(x), 6), round(float(y), 6)) for line in lines for x, y in line.get_xydata()]
 
 
@@ -157,14 +161,15 @@ def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
     assert drawn == wanted
 
 
-def test_predicted_error_rates_stand_over_labelled_ones() -> None:
+def test_predicted_error_rates_stand_beside_labelled_ones() -> None:
     rows = [row for row in _claim(make_results(2, 2, 3)["audits"]["quantification"]) if row["system"] != "__all__"]
-    wanted = {(round(100 * row["labelled_error_rate"], 6), round(100 * row["predicted_error_rate"], 6)) for row in rows}
-    assert set(_marks(draw("quantification", rows))) == wanted
-    assert set(_marks(draw("quantification", rows, panels="evaluator"))) == wanted
-    # The pooled row is not a system.
-    pooled = [*rows, {**rows[0], "system": "__all__", "labelled_error_rate": 0.99, "predicted_error_rate": 0.99}]
-    assert set(_marks(draw("quantification", pooled))) == wanted
+    figure = draw("quantification", rows)
+    predicted, bias = figure.axes
+    wanted = sorted(round(100 * row["predicted_error_rate"], 6) for row in rows)
+    assert sorted(round(x, 6) for x, _ in _marks_of(predicted)) == wanted
+    assert sorted(round(x, 6) for x, _ in _marks_of(bias)) == sorted(round(100 * row["bias"], 6) for row in rows)
+    lines = {round(ends[0][0], 6) for ends in _segments(predicted) if ends[0][0] == ends[1][0]}
+    assert {round(100 * row["labelled_error_rate"], 6) for row in rows} <= lines
 
 
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
@@ -250,14 +255,14 @@ def _segments(ax: Axes) -> list[list[tuple[float, float]]]:
 
 
 def test_plots_without_a_line_for_floors_leave_them_out() -> None:
-    base = {"dataset": "D", "level": "claim", "n": 9, "labelled_error_rate": 0.2}
+    base = {"dataset": "D", "method": "none", "calibration_system": "z"}
     rows = [
-        {**base, "system": system, "evaluator": name, "predicted_error_rate": rate}
+        {**base, "system": system, "evaluator": name, "bias": bias}
         for system in "ab"
-        for name, rate in (("e", 0.3), ("always-no", 1.0))
+        for name, bias in (("e", 0.3), ("always-no", 0.8))
     ]
-    drawn = draw_with_points("quantification", rows, ["e", "always-no"], frozenset({"always-no"})).figure
-    assert {y for _, y in _marks(drawn)} == {30.0}
+    drawn = draw_with_points("adjusted_bias", rows, ["e", "always-no"], frozenset({"always-no"})).figure
+    assert {x for x, _ in _marks(drawn)} == {30.0}
 
 
 @pytest.mark.parametrize("audit", [name for name, (audit, _) in FIGURES.items() if name == audit])
@@ -265,19 +270,16 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
     """No point is dropped: what the artists hold is what the rows say."""
     results = make_results(3, 3, 4)
     rows = _claim(results["audits"][audit])
-    for plot in list_computable_audits()[audit].plots:
-        if not isinstance(plot, DotPlotSpec) or plot.shares_pages or plot.hollow_key:
+    for plot in [list_computable_audits()[audit].plot]:
+        if not isinstance(plot, DotPlotSpec):
             continue
         columns = list_computable_audits()[audit].columns
         drawn = draw_audit_plot(plot, rows, columns).figure
-        keys = plot.keys if plot.panels is None else plot.keys[:1]
+        keys = plot.keys
         scale = {key: 100 if columns[key].unit in ("percent", "points") else 1 for key in keys}
         wanted = [round(scale[key] * row[key], 6) for key in keys for row in rows if row[key] is not None]
         assert sorted(x for x, _ in _marks(drawn)) == sorted(wanted)
-        places = {
-            (row.get(plot.panels or ""), row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"]))
-            for row in rows
-        }
+        places = {(row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"])) for row in rows}
         if len(places) == len(rows):
             intervals = [
                 tuple(round(scale[key] * row[f"{key}_{end}"], 6) for end in ("low", "high"))
@@ -287,41 +289,6 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
             ]
             segments = {tuple(round(x, 6) for x, _ in ends) for ax in drawn.axes for ends in _segments(ax)}
             assert set(intervals) <= segments
-
-
-@pytest.mark.parametrize(
-    ("audit", "x", "places"), [("surface_bias", "bin", (1, 2)), ("dfactscore_gap", "at_least", (0.05, 0.1, 0.15))]
-)
-def test_points_of_a_line_plot_stand_inside_the_panel_and_nearest_to_their_place(
-    audit: str, x: str, places: tuple[float, ...]
-) -> None:
-    """Of two looks a panel hid the first and the last series; of shares, series stood at other places' ticks."""
-    declared = list_computable_audits()[audit]
-    (plot,) = declared.plots
-    names = [f"e{at}" for at in range(8)]
-    group = dict.fromkeys(plot.groups or (), "one")
-    values = {
-        name: dict(zip(places, np.linspace(0.1 + at / 100, 0.9, len(places)), strict=True))
-        for at, name in enumerate(names)
-    }
-    rows = [
-        group | {"evaluator": name, x: place} | dict.fromkeys(plot.keys, values[name][place])
-        for name in names
-        for place in places
-    ]
-    figure = draw(audit, rows, names)
-    for ax in figure.axes:
-        marks = [
-            tuple(point) for line in ax.lines if line.get_marker() not in ("", "None") for point in line.get_xydata()
-        ]
-        if not marks:
-            continue
-        low, high = ax.get_xlim()
-        assert all(low < at < high for at, _ in marks)
-        nearest = sorted((min(places, key=lambda place: abs(place - at)), round(y, 6)) for at, y in marks)
-        assert nearest == sorted(
-            (place, round(100 * value, 6)) for of in values.values() for place, value in of.items()
-        )
 
 
 def test_a_point_of_each_system_where_several_share_a_place() -> None:

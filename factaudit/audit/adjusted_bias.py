@@ -187,14 +187,12 @@ AUDIT = Audit(
     options=CALIBRATION_OPTIONS,
     compute=compute_adjusted_bias,
     readable=select_adjustment_means_over_calibrations,
-    plots=(
-        DotPlotSpec(
-            what="What is left of each system's bias, by method",
-            keys=("bias",),
-            panels="evaluator",
-            series="method",
-            guides={"bias": 0},
-        ),
+    plot=DotPlotSpec(
+        what="What is left of each system's bias, by method",
+        keys=("bias",),
+        groups=("dataset", "evaluator"),
+        series="method",
+        guides={"bias": 0},
     ),
     checks=(ADJUSTED_BIAS_CHECK,),
 )

@@ -351,15 +351,11 @@ AUDIT = Audit(
     compute=compute_adjustment_effect,
     counts="joint",
     readable=select_adjustment_means_over_calibrations,
-    plots=(
-        DotPlotSpec(
-            what="|Bias| of the other systems after a correction, by method: mean (filled) and worst (hollow)",
-            keys=("mean_abs_bias",),
-            hollow_key="worst_abs_bias",
-            panels="evaluator",
-            series="method",
-            labels={"mean_abs_bias": "|bias| (points)", "worst_abs_bias": "worst"},
-        ),
+    plot=DotPlotSpec(
+        what="|Bias| of the other systems after a correction, by method",
+        keys=("mean_abs_bias", "worst_abs_bias"),
+        groups=("dataset", "evaluator"),
+        series="method",
     ),
     checks=(
         Check(

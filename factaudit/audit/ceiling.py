@@ -200,10 +200,8 @@ AUDIT = Audit(
     },
     compute=compute_annotator_ceiling,
     applies=lambda judged: judged.has_double_labels,
-    plots=(
-        DotPlotSpec(
-            what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
-        ),
+    plot=DotPlotSpec(
+        what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
     ),
     checks=(
         Check(

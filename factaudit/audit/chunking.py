@@ -334,14 +334,12 @@ AUDITS = (
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
         complete=_add_chunk_sizes_of_evaluators,
-        plots=(
-            DotPlotSpec(
-                what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
-                "where none does",
-                keys=("flip_1_to_0", "flip_0_to_1"),
-                series="chunked_evaluator",
-                groups=("dataset", "r2_diff"),
-            ),
+        plot=DotPlotSpec(
+            what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
+            "where none does",
+            keys=("flip_1_to_0", "flip_0_to_1"),
+            series="chunked_evaluator",
+            groups=("dataset", "r2_diff"),
         ),
         checks=(
             Check(
@@ -387,12 +385,10 @@ AUDITS = (
         | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
         compute=compute_chunking_rates,
         complete=_add_chunk_sizes_of_evaluators,
-        plots=(
-            DotPlotSpec(
-                what="TPR, TNR and BAcc on long documents, with and without chunks",
-                keys=("tpr", "tnr", "bacc"),
-                guides={"bacc": 0.5},
-            ),
+        plot=DotPlotSpec(
+            what="TPR, TNR and BAcc on long documents, with and without chunks",
+            keys=("tpr", "tnr", "bacc"),
+            guides={"bacc": 0.5},
         ),
     ),
 )

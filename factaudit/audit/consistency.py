@@ -213,14 +213,12 @@ AUDIT = Audit(
     },
     compute=compute_evaluator_consistency,
     without_labels=True,
-    plots=(
-        ForestPlotSpec(
-            what="Pairwise IoU of evaluators, by predicted class",
-            reading="1 means that two evaluators give the class to the same claims, 0 that they share none.",
-            key="iou",
-            labels=("evaluator_a", "evaluator_b"),
-            series="class",
-        ),
+    plot=ForestPlotSpec(
+        what="Pairwise IoU of evaluators, by predicted class",
+        reading="1 means that two evaluators give the class to the same claims, 0 that they share none.",
+        key="iou",
+        labels=("evaluator_a", "evaluator_b"),
+        series="class",
     ),
     checks=(
         Check(

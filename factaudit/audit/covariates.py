@@ -297,16 +297,14 @@ AUDIT = Audit(
     compute=compute_covariates,
     applies=has_covariates,
     readable=_select_greatest_differences,
-    plots=(
-        ForestPlotSpec(
-            what="How much TPR and TNR differ with what is known of claims",
-            reading="Intervals that leave out zero: the evaluator leans on it.",
-            key="difference",
-            labels=("evaluator", "covariate", "value"),
-            series="rate",
-            guide=0,
-            groups=("task",),
-        ),
+    plot=ForestPlotSpec(
+        what="How much TPR and TNR differ with what is known of claims",
+        reading="Intervals that leave out zero: the evaluator leans on it.",
+        key="difference",
+        labels=("evaluator", "covariate", "value"),
+        series="rate",
+        guide=0,
+        groups=("task",),
     ),
     checks=(
         Check(

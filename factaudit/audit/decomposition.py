@@ -311,13 +311,11 @@ AUDITS = (
         compute=compute_decomposition_faults,
         applies=lambda judged: has_response_facts(judged) and has_response_texts(judged),
         without_labels=True,
-        plots=(
-            DotPlotSpec(
-                what="Faulty facts",
-                keys=("invented", "repeated", "joined", "unclear"),
-                groups=("system",),
-                series="dataset",
-            ),
+        plot=DotPlotSpec(
+            what="Faulty facts",
+            keys=("invented", "repeated", "joined", "unclear"),
+            groups=("system",),
+            series="dataset",
         ),
         checks=(
             Check(

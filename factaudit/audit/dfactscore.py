@@ -360,12 +360,10 @@ AUDITS = (
         options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
         applies=has_fact_entities,
-        plots=(
-            DotPlotSpec(
-                what="FActScore and D-FActScore of systems, without the length penalty",
-                keys=("init_factscore", "init_dfactscore"),
-                groups=("system",),
-            ),
+        plot=DotPlotSpec(
+            what="FActScore and D-FActScore of systems, without the length penalty",
+            keys=("init_factscore", "init_dfactscore"),
+            groups=("system",),
         ),
         advice=_list_advice_on_errors_true_of_others,
         checks=(

@@ -368,11 +368,9 @@ AUDIT = Audit(
             gravity=lambda evidence: evidence["tuned_bacc"] - evidence["bacc"],
         ),
     ),
-    plots=(
-        DotPlotSpec(
-            what="What scores are worth: AUC, and BAcc as it is and at a tuned threshold",
-            keys=("auc", "bacc", "tuned_bacc"),
-            guides={"auc": 0.5, "bacc": 0.5, "tuned_bacc": 0.5},
-        ),
+    plot=DotPlotSpec(
+        what="What scores are worth: AUC, and BAcc as it is and at a tuned threshold",
+        keys=("auc", "bacc", "tuned_bacc"),
+        guides={"auc": 0.5, "bacc": 0.5, "tuned_bacc": 0.5},
     ),
 )

@@ -124,15 +124,13 @@ AUDITS = (
         compute=None,
         readable=_select_audit_estimates_to_state,
         add_references=add_labelled_rates_to_audit_estimates,
-        plots=(
-            ForestPlotSpec(
-                what="Error rates",
-                key="rate",
-                labels=("method",),
-                series="method",
-                groups=("dataset", "system"),
-                truth="labelled_error_rate",
-            ),
+        plot=ForestPlotSpec(
+            what="Error rates",
+            key="rate",
+            labels=("method",),
+            series="method",
+            groups=("dataset", "system"),
+            truth="labelled_error_rate",
         ),
     ),
     Audit(
@@ -211,9 +209,7 @@ AUDITS = (
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
-        plots=(
-            ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",), has_zero=False),
-        ),
+        plot=ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",), has_zero=False),
     ),
     Audit(
         name="estimate_differences",

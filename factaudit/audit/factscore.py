@@ -163,5 +163,5 @@ AUDIT = Audit(
     },
     compute=compute_factscore_audit,
     applies=has_response_facts,
-    plots=(DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),),
+    plot=DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
 )

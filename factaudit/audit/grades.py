@@ -287,13 +287,11 @@ AUDITS = (
         compute=compute_grade_agreement,
         applies=has_people_grades,
         without_labels=True,
-        plots=(
-            DotPlotSpec(
-                what="How far the order of an evaluator's grades, and its grades, are people's",
-                keys=("rho", "kappa"),
-                guides={"rho": 0, "kappa": 0},
-                reference="ceiling",
-            ),
+        plot=DotPlotSpec(
+            what="How far the order of an evaluator's grades, and its grades, are people's",
+            keys=("rho", "kappa"),
+            guides={"rho": 0, "kappa": 0},
+            reference="ceiling",
         ),
         checks=(
             Check(

@@ -294,14 +294,12 @@ AUDIT = Audit(
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=compute_headroom,
     counts="margins",
-    plots=(
-        DotPlotSpec(
-            what="Lowest error rate among the systems: labelled (black line) and as predicted",
-            keys=("predicted",),
-            panels="group",
-            labels={"predicted": "lowest error rate (%)"},
-            reference="labelled",
-        ),
+    plot=DotPlotSpec(
+        what="Lowest error rate among the systems: labelled (black line) and as predicted",
+        keys=("predicted",),
+        groups=("dataset", "group"),
+        labels={"predicted": "lowest error rate (%)"},
+        reference="labelled",
     ),
     checks=(
         Check(

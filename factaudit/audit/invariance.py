@@ -346,15 +346,13 @@ AUDIT = Audit(
     compute=compute_invariance,
     without_labels=True,
     applies=lambda judged: judged.variants is not None,
-    plots=(
-        DotPlotSpec(
-            what="Pairs of a claim and its variant that are not judged as they should be",
-            reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
-            keys=("failure_rate",),
-            groups=("expected", "kind"),
-            limits={"failure_rate": (0.0, 1.0)},
-            per_page=28,
-        ),
+    plot=DotPlotSpec(
+        what="Pairs of a claim and its variant that are not judged as they should be",
+        reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
+        keys=("failure_rate",),
+        groups=("expected", "kind"),
+        limits={"failure_rate": (0.0, 1.0)},
+        per_page=28,
     ),
     checks=(
         Check(

@@ -193,7 +193,7 @@ AUDIT = Audit(
     options={"rules": "`majority`, `any_unattributable`, `all_attributable`, `mean` or an annotator's name"},
     compute=compute_rates_by_label_rule,
     applies=lambda judged: judged.has_double_labels,
-    plots=(DotPlotSpec(what="BAcc under each label rule", keys=("bacc",), panels="rule"),),
+    plot=DotPlotSpec(what="BAcc under each label rule", keys=("bacc",), groups=("dataset", "rule")),
     checks=(
         Check(
             "label_rule",

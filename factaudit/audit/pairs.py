@@ -170,12 +170,10 @@ AUDIT = Audit(
     options={"kinds": "the column of the claims that has the kinds of error"},
     compute=compute_minimal_pair_shares,
     applies=lambda judged: PAIR_COLUMN in judged.claims and bool(judged.claims[PAIR_COLUMN].notna().any()),
-    plots=(
-        DotPlotSpec(
-            what="Pairs of a claim and its changed twin that are judged rightly",
-            keys=_PAIR_FIGURES,
-            groups=("dataset", "error_type"),
-        ),
+    plot=DotPlotSpec(
+        what="Pairs of a claim and its changed twin that are judged rightly",
+        keys=_PAIR_FIGURES,
+        groups=("dataset", "error_type"),
     ),
     checks=(
         Check(

@@ -33,7 +33,7 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec, ScatterPlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     Row,
@@ -257,23 +257,14 @@ AUDIT = Audit(
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,
-    plots=(
-        ScatterPlotSpec(
-            what="Predicted against labelled error rates, a point per evaluator and system (or data set)",
-            reading="On the dashed line the evaluator is right; below it, it sees too few errors.",
-            x="labelled_error_rate",
-            y="predicted_error_rate",
-            per="system",
-        ),
-        DotPlotSpec(
-            name="systems",
-            what="Error rates of each system as predicted, and as labelled (the black line)",
-            keys=("predicted_error_rate",),
-            groups=("system",),
-            panels="dataset",
-            shares_pages=True,
-            reference="labelled_error_rate",
-        ),
+    plot=DotPlotSpec(
+        what="Error rates of systems as predicted, and as labelled (the black line)",
+        reading="A bias below zero: the evaluator sees too few errors.",
+        keys=("predicted_error_rate", "bias"),
+        groups=("dataset", "system"),
+        guides={"bias": 0},
+        reference="labelled_error_rate",
+        per_page=28,
     ),
     checks=QUANTIFICATION_CHECKS,
     decides=(AuditDecisionColumn("report a system's error rate", decide_on_quantification),),

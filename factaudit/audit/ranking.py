@@ -251,14 +251,12 @@ AUDIT = Audit(
     options=RANKING_OPTIONS,
     compute=compute_ranking_agreement,
     counts="margins",
-    plots=(
-        DotPlotSpec(
-            what="How evaluators order pairs of systems",
-            keys=("error_rate", "major_error_rate", "kendall_tau", "pearson_r"),
-            labels={"error_rate": "ordering errors (%)", "major_error_rate": "reversed pairs (%)"},
-            guides={"kendall_tau": 0, "pearson_r": 0},
-            limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
-        ),
+    plot=DotPlotSpec(
+        what="How evaluators order pairs of systems",
+        keys=("error_rate", "major_error_rate", "kendall_tau", "pearson_r"),
+        labels={"error_rate": "ordering errors (%)", "major_error_rate": "reversed pairs (%)"},
+        guides={"kendall_tau": 0, "pearson_r": 0},
+        limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
     ),
     checks=RANKING_CHECKS,
     decides=(AuditDecisionColumn("rank systems", decide_on_ranking_systems),),

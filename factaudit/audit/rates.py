@@ -268,10 +268,8 @@ AUDIT = Audit(
     options={"by": "columns of the claims"},
     compute=compute_evaluator_rates,
     counts="joint",
-    plots=(
-        DotPlotSpec(
-            what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
-        ),
+    plot=DotPlotSpec(
+        what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
     ),
     checks=(*RATES_CHECKS, *CAVEAT_CHECKS),
     remarks=_list_partial_mean_remarks,

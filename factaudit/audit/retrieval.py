@@ -121,5 +121,5 @@ AUDIT = Audit(
         "variant" in judged.claims and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
     ),
     without_labels=True,
-    plots=(DotPlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),),
+    plot=DotPlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),
 )

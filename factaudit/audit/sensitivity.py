@@ -157,14 +157,12 @@ AUDITS = (
         compute=compute_score_sensitivity,
         applies=_has_variants,
         without_labels=True,
-        plots=(
-            DotPlotSpec(
-                what="FActScore with one setting another, and its change from the base",
-                keys=("score", "change"),
-                groups=("variant",),
-                series="system",
-                guides={"change": 0.0},
-            ),
+        plot=DotPlotSpec(
+            what="FActScore with one setting another, and its change from the base",
+            keys=("score", "change"),
+            groups=("variant",),
+            series="system",
+            guides={"change": 0.0},
         ),
         checks=(
             Check(

@@ -181,7 +181,7 @@ AUDIT = Audit(
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
     decides=(AuditDecisionColumn("answer the same again", _decide_on_verdict_stability),),
-    plots=(DotPlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
+    plot=DotPlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),
     checks=(
         Check(
             "stability",

@@ -20,7 +20,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import LinePlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -198,15 +198,12 @@ AUDITS = (
         options={"bins": "how many"},
         compute=compute_surface_bias,
         applies=lambda judged: bool(judged.claims["claim"].notna().any()),
-        plots=(
-            LinePlotSpec(
-                what="TPR and TNR over bins of ROUGE-2 precision, by task group",
-                reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
-                x="bin",
-                x_label="ROUGE-2 precision bin (1 = least overlap with the document)",
-                keys=("tpr", "tnr"),
-                groups=("task",),
-            ),
+        plot=DotPlotSpec(
+            what="TPR and TNR over bins of ROUGE-2 precision (1: least overlap with the document), by task group",
+            reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
+            keys=("tpr", "tnr"),
+            groups=("task", "bin"),
+            per_page=28,
         ),
     ),
 )

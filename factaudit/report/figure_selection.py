@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec, ScatterPlotSpec
+from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.plot_groups import MAX_POINTS_WITH_INTERVALS, count_largest_scatter_panel_points
 
 #: A figure has at most so many evaluators: the best and the worst of more.
 MAX_DRAWN_EVALUATORS = 8
@@ -17,8 +15,6 @@ N_WORST_EVALUATORS = 3
 #: A plot with a line for each system has at most so many: half of them with the lowest figures, half with the highest.
 MAX_DRAWN_SYSTEMS = 12
 EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
-#: Groups of a scatter plot that its panels share, by colour, are all in one figure.
-_ALL_GROUPS = 10**6
 
 
 def order_evaluators_for_report_figures(
@@ -61,7 +57,7 @@ def select_systems_for_report_figure(
 ) -> tuple[list[Row], str]:
     """The rows of the systems that a plot with a line for each draws, from the lowest figure to the highest; and what
     its caption says of it."""
-    if not isinstance(plot, DotPlotSpec) or plot.groups != ("system",):
+    if not isinstance(plot, DotPlotSpec) or "system" not in plot.groups:
         return rows, ""
     key = plot.reference or plot.keys[0]
     figures: dict[Any, list[float]] = {}
@@ -79,15 +75,6 @@ def select_systems_for_report_figure(
     note = f"The figure shows the {half} of {len(figures)} systems with the lowest {columns[key].heading} and the "
     note += f"{half} with "
     return chosen, f"{note}the highest; the file of the table has all."
-
-
-def spread_crowded_report_figure_panels(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> PlotSpec:
-    """The plot, with a panel for each evaluator where those of a scatter plot would hide each other."""
-    if not isinstance(plot, ScatterPlotSpec) or plot.panels is not None:
-        return plot
-    several = len({row.get("evaluator") for row in rows}) > 1
-    crowded = count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS
-    return replace(plot, panels="evaluator", per_page=_ALL_GROUPS) if several and crowded else plot
 
 
 def _pick_both_ends(names: Sequence[str], n_first: int, n_last: int) -> list[str]:

@@ -154,7 +154,7 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
     rows = sort_declared_rows(rows, list_declared_columns(audit.columns, rows), order)
     if not rows:
         return ReportSection(slug, audit.title)  # it is named among what was not computed
-    if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
+    if audit.plot is not None and not has_report_figure_rows(rows, audit.plot):
         why = _find_common_undefined_reason(rows)
         text = f"These figures do not exist for these claims: {why}. The rows are in {name_table_file(audit.name)}."
         return ReportSection(slug, audit.title, [audit.text, text])

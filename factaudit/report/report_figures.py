@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
+from factaudit.audit.core.audit_declaration import Audit, list_declared_columns
 from factaudit.audit.core.interval_methods import describe_interval_methods
 from factaudit.audit.core.plot_specs import (
     DotPlotSpec,
     ForestPlotSpec,
-    LinePlotSpec,
     PlotSpec,
-    ScatterPlotSpec,
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.figure_selection import (
@@ -23,16 +20,11 @@ from factaudit.report.figure_selection import (
     order_evaluators_for_report_figures,
     select_evaluators_for_report_figure,
     select_systems_for_report_figure,
-    spread_crowded_report_figure_panels,
 )
 from factaudit.report.plots.plot_groups import (
     MAX_POINTS_PER_PLACE,
-    MAX_POINTS_WITH_INTERVALS,
-    count_largest_scatter_panel_points,
     count_overlapping_dot_plot_points,
     drop_floor_evaluator_plot_rows,
-    drop_pooled_plot_rows,
-    drop_total_rows,
     format_group_label,
     has_drawn_bounds,
     list_plot_group_columns,
@@ -48,8 +40,6 @@ _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 FOREST_LINES_PER_PAGE = 48
 _PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
     DotPlotSpec: "Dot plot",
-    ScatterPlotSpec: "Scatter plots",
-    LinePlotSpec: "Line plots",
     ForestPlotSpec: "Forest plot",
 }
 
@@ -75,19 +65,13 @@ def list_report_figures(
     floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
     order = order_evaluators_for_report_figures(evaluators, ranked, floors)
     rows, note = select_evaluators_for_report_figure(rows, order, ranked, floors)
-    return [
-        picture for plot in audit.plots for picture in _list_report_plot_figures(audit, plot, rows, order, about, note)
-    ]
+    return [] if audit.plot is None else _list_report_plot_figures(audit, audit.plot, rows, order, about, note)
 
 
 def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
     """The keys whose figures are drawn."""
     if isinstance(plot, DotPlotSpec):
-        return (*plot.keys, *filter(None, (plot.reference, plot.hollow_key)))
-    if isinstance(plot, LinePlotSpec):
-        return plot.keys
-    if isinstance(plot, ScatterPlotSpec):
-        return (plot.x, plot.y)
+        return (*plot.keys, *filter(None, (plot.reference,)))
     assert isinstance(plot, ForestPlotSpec)
     return (plot.key,)
 
@@ -95,8 +79,7 @@ def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
 def has_report_figure_rows(rows: Sequence[Row], plot: PlotSpec) -> bool:
     """Whether there is something to draw."""
     keys = list_report_figure_keys(plot)
-    every = all if isinstance(plot, ScatterPlotSpec) else any  # a point of a scatter needs both
-    return any(every(row.get(key) is not None for key in keys) for row in rows)
+    return any(row.get(key) is not None for key in keys for row in rows)
 
 
 def _list_report_plot_figures(
@@ -113,56 +96,20 @@ def _list_report_plot_figures(
         present = list_declared_columns(audit.columns, mine)
         by = list_plot_group_columns(plot, audit.columns, present, mine)
         labels = {id(row): format_group_label(row, by, present) for row in mine}
-        level_plot = spread_crowded_report_figure_panels(plot, mine, by)
-        families = list(_split_report_figure_panels(level_plot, mine, audit.columns))
-        for number, (family, chosen) in enumerate(families, start=1):
-            part, left = _select_groups_that_fit_a_page(level_plot, family, labels)
-            parts = [audit.name, plot.name, str(level or ""), str(number) if len(families) > 1 else ""]
-            # A level is data, and must not lead out of the folder.
-            stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
-            what = plot.what + (f", {level} level" if level else "")
-            caption = _compose_report_figure_caption(what, audit, level_plot, part, by, about)
-            caption = " ".join(filter(None, [caption, note, chosen, left]))
-            n_evaluators = len(_collect_evaluators(part))
-            noun = audit.columns["evaluator"].heading if "evaluator" in audit.columns else "evaluator"
-            among = f"; {format_count(n_evaluators, noun)}" if n_evaluators else ""
-            alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
-            draw = _make_report_figure_drawing(audit, level_plot, part, evaluators, floors)
-            found.append(ReportFigure(stem, caption, alt, draw))
+        part, chosen = select_systems_for_report_figure(plot, mine, audit.columns)
+        part, left = _select_groups_that_fit_a_page(plot, part, labels)
+        # A level is data, and must not lead out of the folder.
+        stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, [audit.name, str(level or "")])))
+        what = plot.what + (f", {level} level" if level else "")
+        caption = _compose_report_figure_caption(what, audit, plot, part, by, about)
+        caption = " ".join(filter(None, [caption, note, chosen, left]))
+        n_evaluators = len(_collect_evaluators(part))
+        noun = audit.columns["evaluator"].heading if "evaluator" in audit.columns else "evaluator"
+        among = f"; {format_count(n_evaluators, noun)}" if n_evaluators else ""
+        alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
+        draw = _make_report_figure_drawing(audit, plot, part, evaluators, floors)
+        found.append(ReportFigure(stem, caption, alt, draw))
     return found
-
-
-def _split_report_figure_panels(
-    plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]
-) -> Iterator[tuple[list[Row], str]]:
-    """The rows that are drawn together: all, or those of panels that have the same groups; and what a caption says of
-    systems that are not drawn. Where these are more panels than fit on a page with all their groups, there is no such
-    figure."""
-    if not isinstance(plot, DotPlotSpec) or plot.panels is None or not plot.shares_pages:
-        yield select_systems_for_report_figure(plot, rows, columns)
-        return
-    (column,) = plot.groups
-    rows = drop_pooled_plot_rows(plot, rows)
-    members: dict[Any, set[Any]] = {}
-    for row in rows:
-        members.setdefault(row[plot.panels], set()).add(row[column])
-    families: dict[frozenset[Any], list[Any]] = {}
-    for panel, groups in members.items():
-        families.setdefault(frozenset(groups), []).append(panel)
-    for panels in families.values():
-        family, note = select_systems_for_report_figure(
-            plot, [row for row in rows if row[plot.panels] in panels], columns
-        )
-        n_groups = len({row[column] for row in family})
-        lines = max(1, int(_PAGE_HEIGHT / (n_groups * _compute_group_height(plot, rows) + _PANEL_HEAD_HEIGHT)))
-        size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
-        if len(panels) <= size:
-            yield family, note
-
-
-def _compute_group_height(plot: DotPlotSpec, rows: Sequence[Row]) -> float:
-    """Inches that a group takes."""
-    return 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
 
 
 def _select_groups_that_fit_a_page(
@@ -186,15 +133,8 @@ def _count_report_figure_groups(plot: PlotSpec, rows: Sequence[Row], n_groups: i
     if isinstance(plot, ForestPlotSpec):
         return max(1, FOREST_LINES_PER_PAGE * n_groups // max(1, len(rows)))
     if isinstance(plot, DotPlotSpec):
-        panels = 1 if plot.panels is None or not rows else len({row.get(plot.panels) for row in rows})
-        lines = math.ceil(panels / (2 if panels == 4 else 3))
-        return max(
-            1,
-            min(
-                plot.per_page // lines,
-                int((_PAGE_HEIGHT / lines - _PANEL_HEAD_HEIGHT) / _compute_group_height(plot, rows)),
-            ),
-        )
+        height = 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
+        return max(1, min(plot.per_page, int((_PAGE_HEIGHT - _PANEL_HEAD_HEIGHT) / height)))
     return plot.per_page
 
 
@@ -225,17 +165,15 @@ def _compose_report_figure_caption(
 ) -> str:
     """What stands under a figure: how to read it, and what its lines and bars are where they are drawn."""
     keys = list_report_figure_keys(plot)
-    if isinstance(plot, ScatterPlotSpec):
-        rows = drop_total_rows(plot, rows)
     text = [f"{figure_title}.", plot.reading]
     fullest = count_overlapping_dot_plot_points(plot, rows, group_columns)
     if fullest > MAX_POINTS_PER_PLACE:
         text.append(
             f"Markers: medians of up to {fullest:,} rows of the table; thin lines: their middle half; pale bars: all."
         )
-    elif fullest > 1 or count_largest_scatter_panel_points(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
+    elif fullest > 1:
         text.append("A point for each row of the table; intervals are there.")
-    elif not getattr(plot, "hollow_key", None):  # a line to another figure is no interval
+    else:
         # A reference is a line across its group, without an interval.
         lined = [key for key in keys if key != getattr(plot, "reference", None)]
         if intervals := describe_interval_methods(audit, lined, rows, about):
@@ -263,10 +201,9 @@ def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str
         return ""
     headings: dict[str, list[str]] = {}
     for key, guide in plot.guides.items():
-        if key in (plot.keys if plot.panels is None else plot.keys[:1]):
-            column = audit.columns[key]
-            share = column.unit in ("percent", "points")
-            text = f"{100 * guide if share else guide:g}" + " %" * (column.unit == "percent" and guide != 0)
-            headings.setdefault(text, []).append(column.heading)
+        column = audit.columns[key]
+        share = column.unit in ("percent", "points")
+        text = f"{100 * guide if share else guide:g}" + " %" * (column.unit == "percent" and guide != 0)
+        headings.setdefault(text, []).append(column.heading)
     parts = [f"{text} ({', '.join(named)})" for text, named in headings.items()]
     return f"Dashed line: {'; '.join(parts)}." if parts else ""

@@ -281,7 +281,7 @@ class Audit:
     #: What a reader does where its figures are bad: the audits page has it.
     remedy: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-    plots: tuple[PlotSpec, ...] = ()
+    plot: PlotSpec | None = None
     #: How the intervals are made of columns that do not say it.
     intervals: str = ""
     checks: tuple[Check, ...] = ()

@@ -18,9 +18,8 @@ class PlotSpec:
 
     what: str
     reading: str = ""
-    #: Ends the file's name (``figures/<audit>_<name>.svg``) where an audit has more than one figure.
-    name: str = ""
-    #: Columns that make the groups, in place of ``dataset``; () means ``dataset``.
+    #: Columns that make the groups, in place of ``dataset``; () means ``dataset``. Of several columns those that have
+    #: one value are left out.
     groups: tuple[str, ...] = ()
     #: So many groups go into one figure; further ones make further figures.
     per_page: int = 14
@@ -30,9 +29,8 @@ class PlotSpec:
 class DotPlotSpec(PlotSpec):
     """Groups down the side, a marker with its interval for each series, a panel for each figure."""
 
-    #: A panel each; with ``panels`` only the first, of which there is a panel for each value of that column.
+    #: A panel each.
     keys: tuple[str, ...]
-    panels: str | None = None
     series: str = "evaluator"
     #: Panel titles other than the columns' headings.
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -41,37 +39,6 @@ class DotPlotSpec(PlotSpec):
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: A key that is the same for all series, drawn as a black line across the group (in the first key's panel).
     reference: str | None = None
-    #: With ``panels`` and one column as ``groups``: panels that have the same groups (data sets with the same systems)
-    #: share a figure, where they fit on a page; a row of all groups (``__all__``) is left out.
-    shares_pages: bool = False
-    #: With ``panels``: a key drawn hollow in its series' colour, at the end of a line from the first key's marker.
-    hollow_key: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScatterPlotSpec(PlotSpec):
-    """A point for each row in a square with its diagonal, a panel for each group; both axes in the unit of ``y``.
-
-    ``per``: the column of which each value has a point; a row of all of them (``__all__``) is left out.
-    ``panels``: with a column's name (``evaluator``) each of its values has a panel, and each group a colour.
-    """
-
-    x: str
-    y: str
-    per: str
-    panels: str | None = None
-    per_page: int = 9
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinePlotSpec(PlotSpec):
-    """A line for each series over an ordered column (bins, thresholds), a panel for each group and key."""
-
-    x: str
-    x_label: str
-    keys: tuple[str, ...]
-    series: str = "evaluator"
-    per_page: int = 4
 
 
 @dataclass(frozen=True, kw_only=True)

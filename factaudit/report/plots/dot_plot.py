@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
-from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
+from factaudit.audit.core.figure_formatting import format_heading_with_unit
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_style import (
@@ -22,7 +21,7 @@ from factaudit.report.plots.figure_style import (
     measure_text_width,
     wrap_figure_label,
 )
-from factaudit.report.plots.plot_data import PlotFigureData, PlotPoint, list_unique, scale_of_unit
+from factaudit.report.plots.plot_data import PlotFigureData, list_unique, scale_of_unit
 from factaudit.report.plots.plot_groups import MAX_POINTS_PER_PLACE
 
 #: Inches between panels, in which half a label of a tick has room; and under a panel, for the labels of its ticks.
@@ -41,9 +40,7 @@ class DotPlotPanel:
 
 
 def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> panel_layout.FigureLayout:
-    """A panel for each key, or for each value of ``plot.panels``."""
-    if plot.panels is not None:
-        return _lay_out_dot_panel_per_value(plot, plot.panels, frame)
+    """A panel for each key, a group's series side by side."""
     panels = []
     for key in plot.keys:
         guide, limits = plot.guides.get(key), plot.limits.get(key)
@@ -61,60 +58,16 @@ def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFigureData) -> panel_layout.F
         for row in frame.rows
         for key in plot.keys
     ]
-    series = frame.list_series(plot.series)
     references = []
     if plot.reference is not None:
         of_group = {frame.label_group(row): row for row in frame.rows}
         references = [frame.make_point(row, plot.reference, plot.keys[0], group) for group, row in of_group.items()]
     label = "" if plot.reference is None else frame.columns[plot.reference].heading
-    return _lay_out_dot_panels(points, panels, series, frame, references=references, reference_label=label)
-
-
-def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFigureData) -> panel_layout.FigureLayout:
-    key = plot.keys[0]
-    label = plot.labels.get(key, format_heading_with_unit(frame.columns[key]))
-    unit, guide = frame.columns[key].unit, plot.guides.get(key)
-    guide = None if guide is None else guide * frame.unit_scale(key)
-    panels = [
-        DotPlotPanel(value, f"{format_audit_figure(frame.columns[column], value)}\n{label}", unit, guide=guide)
-        for value in frame.list_values(column)
-    ]
-    series = frame.list_series(plot.series)
-    points: list[PlotPoint] = []
-    references: dict[tuple[str, str], PlotPoint] = {}
-    for row in frame.rows:
-        place = (str(row[column]), frame.label_group(row))
-        first = frame.make_point(row, key, *place, str(row[plot.series]))
-        if plot.hollow_key is not None and row.get("evaluator") not in frame.floors:
-            last = frame.make_point(row, plot.hollow_key, *place, f"{row[plot.series]}\0hollow")
-            # The line runs from the one to the other.
-            points += [replace(first, low=first.value, high=last.value), replace(last, low=None, high=None)]
-        else:
-            points.append(first)
-        if plot.reference is not None:
-            references[place] = frame.make_point(row, plot.reference, *place)
-    if plot.hollow_key is not None:
-        word = plot.labels.get(plot.hollow_key, frame.columns[plot.hollow_key].heading)
-        series = [
-            each
-            for one in series
-            for each in (
-                one,
-                replace(one, key=f"{one.key}\0hollow", label=f"{one.label}, {word}", is_filled=False, slot=one.key),
-            )
-            if one.dashes is None or each is one
-        ]
-    label = "" if plot.reference is None else frame.columns[plot.reference].heading
-    return _lay_out_dot_panels(
-        *(points, panels, series, frame),
-        references=list(references.values()),
-        reference_label=label,
-        n_columns=2 if len(panels) == 4 else min(3, len(panels)),
-    )
+    return _lay_out_dot_panels(points, panels, frame.list_series(plot.series), references, label)
 
 
 def _compute_shared_dot_panel_limits(
-    panels: Sequence[DotPlotPanel], points: Sequence[PlotPoint]
+    panels: Sequence[DotPlotPanel], points: Sequence[panel_layout.PlotPoint]
 ) -> dict[str, tuple[float, float]]:
     """The range of each panel: one for all panels of a unit, so that they can be compared."""
     found = {}
@@ -125,9 +78,9 @@ def _compute_shared_dot_panel_limits(
     return found
 
 
-def _merge_overlapping_dot_plot_points(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
+def _merge_overlapping_dot_plot_points(points: Sequence[panel_layout.PlotPoint]) -> Sequence[panel_layout.PlotPoint]:
     """The points as they are; without intervals where several share a place, and of many their spread."""
-    places: dict[tuple[str, str, str], list[PlotPoint]] = {}
+    places: dict[tuple[str, str, str], list[panel_layout.PlotPoint]] = {}
     for point in points:
         if point.value is not None:
             places.setdefault((point.panel, point.group, point.series), []).append(point)
@@ -151,14 +104,11 @@ def _widen_limits(limits: tuple[float, float], scale: float) -> tuple[float, flo
 
 
 def _lay_out_dot_panels(
-    points: Sequence[PlotPoint],
+    points: Sequence[panel_layout.PlotPoint],
     panels: Sequence[DotPlotPanel],
     series: Sequence[PlotSeriesStyle],
-    frame: PlotFigureData,
-    *,
-    references: Sequence[PlotPoint] = (),
-    reference_label: str = "",
-    n_columns: int | None = None,
+    references: Sequence[panel_layout.PlotPoint],
+    reference_label: str,
 ) -> panel_layout.FigureLayout:
     """Groups down the side, a panel per figure, a marker per series, series side by side within a group.
 
@@ -167,7 +117,7 @@ def _lay_out_dot_panels(
     points = _merge_overlapping_dot_plot_points(points)
     named = {p.series for p in points}
     shown = {one.key: one for one in series if one.key in named}
-    slots = list_unique(one.slot or one.key for one in shown.values() if one.dashes is None)
+    slots = [one.key for one in shown.values() if one.dashes is None]
     step = 0.76 / max(1, len(slots))
     shift = {slot: (i - (len(slots) - 1) / 2) * step for i, slot in enumerate(slots)}
     totals = {p.group for p in points if p.is_total}
@@ -179,18 +129,11 @@ def _lay_out_dot_panels(
     longest = max(
         measure_text_width(line, group in totals) for group, lines in zip(groups, names, strict=True) for line in lines
     )
-    n_columns = n_columns or len(panels)
     left = longest / 72 + panel_layout.PAD + 0.06
-    width = (PAGE_WIDTH - left - 0.15 - _PANEL_GAP * (n_columns - 1)) / n_columns
-    titles = [
-        "\n".join(
-            line for part in panel.label.split("\n") for line in wrap_figure_label(part, (width + 0.1) * 72, bold=True)
-        )
-        for panel in panels
-    ]
+    width = (PAGE_WIDTH - left - 0.15 - _PANEL_GAP * (len(panels) - 1)) / len(panels)
+    titles = ["\n".join(wrap_figure_label(panel.label, (width + 0.1) * 72, bold=True)) for panel in panels]
     group_height = max(0.066 * len(slots) + 0.08, line_height(max(map(len, names))) + 0.05, 0.2)
     head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
-    pitch = head + group_height * len(groups) + _FOOT
     line = PlotSeriesStyle("", reference_label, rcParams["text.color"], "|", size=9.0)
     legend = panel_layout.lay_out_figure_legend(
         [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], PAGE_WIDTH
@@ -204,7 +147,7 @@ def _lay_out_dot_panels(
         lines += [(d, p.value, p.group, shown[p.series].colour) for p in mine if (d := shown[p.series].dashes)]
 
         def draw(ax: Axes) -> None:
-            panel_layout.set_panel_number_axis(ax, "x", limits[panel.key])
+            panel_layout.set_panel_number_axis(ax, limits[panel.key])
             panel_layout.set_panel_name_axis(
                 ax, ["\n".join(lines) for lines in names], [position[group] for group in totals]
             )
@@ -224,16 +167,14 @@ def _lay_out_dot_panels(
                 panel_layout.draw_undefined_panel_text(ax)
 
         placed = [
-            p.place_at_height(one, position[p.group] + shift[one.slot or one.key])
+            panel_layout.PlacedPoint(one, position[p.group] + shift[one.key], p)
             for one in shown.values()
             for p in mine
             if p.series == one.key and one.dashes is None
         ]
-        row, column = divmod(number, n_columns)
-        top = legend.height + row * pitch + head
-        place = left + column * (width + _PANEL_GAP), top, width, group_height * len(groups)
-        return panel_layout.PlotPanel(panel.key, *place, draw, placed, has_left_labels=column == 0)
+        place = left + number * (width + _PANEL_GAP), legend.height + head, width, group_height * len(groups)
+        return panel_layout.PlotPanel(panel.key, *place, draw, placed, has_left_labels=number == 0)
 
     placed_panels = [place_panel(number, *each) for number, each in enumerate(zip(panels, titles, strict=True))]
-    height = legend.height + math.ceil(len(panels) / n_columns) * pitch
+    height = legend.height + head + group_height * len(groups) + _FOOT
     return panel_layout.FigureLayout(PAGE_WIDTH, height, placed_panels, legend)

@@ -12,20 +12,12 @@ from factaudit.audit.core.audit_declaration import Column, list_declared_columns
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots.dot_plot import lay_out_dot_plot
 from factaudit.report.plots.forest_plot import lay_out_forest_plot
-from factaudit.report.plots.line_plot import lay_out_line_plot
 from factaudit.report.plots.panel_layout import DrawnAuditFigure, FigureLayout
 from factaudit.report.plots.plot_data import PlotFigureData
-from factaudit.report.plots.plot_groups import (
-    drop_floor_evaluator_plot_rows,
-    drop_pooled_plot_rows,
-    list_plot_group_columns,
-)
-from factaudit.report.plots.scatter_plot import lay_out_scatter_plot
+from factaudit.report.plots.plot_groups import drop_floor_evaluator_plot_rows, list_plot_group_columns
 
 _LAYOUTS: dict[type[plot_specs.PlotSpec], Callable[[Any, PlotFigureData], FigureLayout]] = {
     plot_specs.DotPlotSpec: lay_out_dot_plot,
-    plot_specs.ScatterPlotSpec: lay_out_scatter_plot,
-    plot_specs.LinePlotSpec: lay_out_line_plot,
     plot_specs.ForestPlotSpec: lay_out_forest_plot,
 }
 
@@ -46,7 +38,7 @@ def draw_audit_plot(
     place of a new figure; those of the one panel, or of panels by name. Raises `UsageError` where there is no such
     panel.
     """
-    rows = drop_floor_evaluator_plot_rows(plot, drop_pooled_plot_rows(plot, rows), floors)
+    rows = drop_floor_evaluator_plot_rows(plot, rows, floors)
     present = list_declared_columns(columns, rows)
     groups = list_plot_group_columns(plot, columns, present, rows)
     line_keys = plot.labels if isinstance(plot, plot_specs.ForestPlotSpec) else ()

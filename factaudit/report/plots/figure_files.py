@@ -75,8 +75,9 @@ def _compact_figure_svg(svg: str) -> str:
 def _render_figure_claim_links(drawn: DrawnAuditFigure) -> str:
     """The links of a figure's points, as SVG: transparent discs that lead into the report beside the folder."""
     found = []
-    for ax, point in drawn.points:
-        x, y = 72 / drawn.figure.dpi * ax.transData.transform((point.x, point.y))
+    for ax, placed in drawn.points:
+        point = placed.point
+        x, y = 72 / drawn.figure.dpi * ax.transData.transform((point.value or 0.0, placed.y))
         address = quoteattr(f"../report.html#claims?{point.claim_query}")
         found.append(
             f"<a href={address}><title>{escape(escape_control_characters(point.title))}</title>"

@@ -71,10 +71,7 @@ class PlotSeriesStyle:
     label: str
     colour: str
     marker: str
-    is_filled: bool = True
     size: float = 4.2
-    #: Series of the same slot share a line of the plot; by default each has its own.
-    slot: str = ""
     #: The dashes of a series that is a line (of a floor); None where it has markers.
     dashes: tuple[float, tuple[float, ...]] | None = None
 
@@ -82,8 +79,7 @@ class PlotSeriesStyle:
         """How matplotlib draws the series: properties of a `Line2D`."""
         if self.dashes is not None:
             return {"color": self.colour, "ls": self.dashes, "lw": 1.2, "marker": ""}
-        face = self.colour if self.is_filled else rcParams["axes.facecolor"]
-        marker = {"marker": self.marker, "ms": size or self.size, "mfc": face, "mec": self.colour, "mew": 0.7}
+        marker = {"marker": self.marker, "ms": size or self.size, "mfc": self.colour, "mec": self.colour, "mew": 0.7}
         return {"color": self.colour, "ls": "none", **marker}
 
 

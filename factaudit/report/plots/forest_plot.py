@@ -58,7 +58,7 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
 
     def place_panel(group: str, rows: list[Row], top: float, is_last: bool) -> panel_layout.PlotPanel:
         def draw(ax: Axes) -> None:
-            panel_layout.set_panel_number_axis(ax, "x", limits)
+            panel_layout.set_panel_number_axis(ax, limits)
             panel_layout.set_panel_name_axis(ax, list(map(name_row, rows)))
             panel_layout.set_title(
                 ax, "\n".join(wrap_figure_label(group, (PAGE_WIDTH - left) * 72, bold=True, max_lines=1)), pad=4
@@ -81,7 +81,7 @@ def lay_out_forest_plot(plot: ForestPlotSpec, frame: PlotFigureData) -> panel_la
                 panel_layout.draw_panel_segments(ax, [(rcParams["text.color"], ends)], 1.2, 1, 2)
 
         points = [
-            point.place_at_height(looks[str(row[plot.series]) if plot.series else ""], position)
+            panel_layout.PlacedPoint(looks[str(row[plot.series]) if plot.series else ""], position, point)
             for position, row in enumerate(rows)
             for point in [frame.make_point(row, plot.key)]
             if point.value is not None and not math.isnan(point.value)

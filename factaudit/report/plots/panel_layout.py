@@ -25,17 +25,33 @@ PAD = 6 / 72
 
 
 @dataclass(frozen=True)
-class PanelPointWithInterval:
-    """A marker of a series in a panel, with its interval, its bounds, and the claims behind it."""
+class PlotPoint:
+    """A figure of a row with its interval and its bounds; of which panel, group and series."""
 
-    series: PlotSeriesStyle
-    x: float
-    y: float
-    intervals: Sequence[Segment] = ()
-    bounds: Sequence[Segment] = ()
-    #: What the claim browser is asked for, as a query, and what the point is, in words.
+    panel: str
+    group: str
+    series: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    lower_bound: float | None = None
+    upper_bound: float | None = None
+    is_total: bool = False
+    #: What the claim browser is asked for the claims behind it, as a query, and what the point is, in words.
     claim_query: str = ""
     title: str = ""
+
+    def list_ends(self) -> list[float]:
+        return [v for v in (self.value, self.low, self.high, self.lower_bound, self.upper_bound) if v is not None]
+
+
+@dataclass(frozen=True)
+class PlacedPoint:
+    """A point of a defined value at a height of a panel, and how its series looks."""
+
+    series: PlotSeriesStyle
+    y: float
+    point: PlotPoint
 
 
 @dataclass(frozen=True)
@@ -48,7 +64,7 @@ class PlotPanel:
     width: float
     height: float
     draw: Callable[[Axes], None]
-    points: Sequence[PanelPointWithInterval] = ()
+    points: Sequence[PlacedPoint] = ()
     #: In a figure of ours, whether the panel has the names at its left and the labels below, or a neighbour has them.
     has_left_labels: bool = True
     has_bottom_labels: bool = True
@@ -92,20 +108,17 @@ class DrawnAuditFigure:
     """A drawn figure, and its points that lead to claims, with their axes."""
 
     figure: Figure
-    points: list[tuple[Axes, PanelPointWithInterval]] = field(default_factory=list)
+    points: list[tuple[Axes, PlacedPoint]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class FigureLayout:
-    """A figure before it is drawn: its size in inches, its panels, its legend, and what its axes are called."""
+    """A figure before it is drawn: its size in inches, its panels and its legend."""
 
     width: float
     height: float
     panels: Sequence[PlotPanel]
     legend: FigureLegend
-    #: Of all panels together.
-    x_label: str = ""
-    y_label: str = ""
 
     def draw(self, axes: Axes | Mapping[str, Axes] | None = None) -> DrawnAuditFigure:
         """Draw all panels in a new figure; or in ``axes``: those of the one panel, or of some panels by name."""
@@ -119,8 +132,6 @@ class FigureLayout:
             ax = figure.add_axes(place)
             self._draw_panel(panel, ax, drawn)
             ax.tick_params(labelleft=panel.has_left_labels, labelbottom=panel.has_bottom_labels)
-            if not panel.has_left_labels:
-                ax.set_ylabel("")
             if not panel.has_bottom_labels:
                 ax.set_xlabel("")
             # Ticks are made here, in this style: those of another range will be made like them.
@@ -128,14 +139,6 @@ class FigureLayout:
             ax.yaxis.get_major_ticks()
         if self.legend.series:
             self.legend.draw(figure)
-        left, right = min(p.left for p in self.panels), max(p.left + p.width for p in self.panels)
-        top = min(panel.top for panel in self.panels)
-        if self.x_label:
-            half = measure_text_width(self.x_label, bold=True) / 144 + 0.04
-            middle = max(self.width / 2, min((left + right) / 2, self.width - half))
-            figure.supxlabel(self.x_label, x=middle / self.width, y=0.05 / self.height)
-        if self.y_label:
-            figure.supylabel(self.y_label, x=0.04 / self.width, y=0.5 * (1 - max(0.0, top - 0.3) / self.height))
         return drawn
 
     def _draw_in_axes(self, axes: Axes | Mapping[str, Axes]) -> DrawnAuditFigure:
@@ -153,10 +156,6 @@ class FigureLayout:
         drawn = DrawnAuditFigure(figures[0])
         for name, ax in axes.items():
             self._draw_panel(known[name], ax, drawn)
-            if self.x_label:
-                ax.set_xlabel(self.x_label)
-            if self.y_label:
-                ax.set_ylabel(self.y_label)
         if self.legend.series:
             self.legend.draw(next(iter(axes.values())))
         return drawn
@@ -165,18 +164,18 @@ class FigureLayout:
     def _draw_panel(panel: PlotPanel, ax: Axes, drawn: DrawnAuditFigure) -> None:
         panel.draw(ax)
         _draw_panel_points(ax, panel.points)
-        drawn.points += [(ax, point) for point in panel.points if point.claim_query]
+        drawn.points += [(ax, one) for one in panel.points if one.point.claim_query]
 
 
-def _draw_panel_points(ax: Axes, points: Sequence[PanelPointWithInterval]) -> None:
+def _draw_panel_points(ax: Axes, points: Sequence[PlacedPoint]) -> None:
     """Bounds (broad and pale), intervals (thin), and the markers of each series as one line with its label."""
-    draw_panel_segments(ax, [(point.series.colour, one) for point in points for one in point.bounds], 3.0, 0.25, 1.5)
-    draw_panel_segments(ax, [(point.series.colour, one) for point in points for one in point.intervals], 0.8, 0.55, 2)
-    series: dict[PlotSeriesStyle, list[PanelPointWithInterval]] = {}
-    for point in points:
-        series.setdefault(point.series, []).append(point)
-    for one, mine in series.items():
-        ax.plot([p.x for p in mine], [p.y for p in mine], **one.line_style(), zorder=3, label=one.label)
+    bounds = [(p.series.colour, ((p.point.lower_bound, p.y), (p.point.upper_bound, p.y))) for p in points]
+    intervals = [(p.series.colour, ((p.point.low, p.y), (p.point.high, p.y))) for p in points]
+    draw_panel_segments(ax, bounds, 3.0, 0.25, 1.5)
+    draw_panel_segments(ax, intervals, 0.8, 0.55, 2)
+    for one in dict.fromkeys(p.series for p in points):
+        places = [(p.point.value, p.y) for p in points if p.series == one]
+        ax.plot(*zip(*places, strict=True), **one.line_style(), zorder=3, label=one.label)
 
 
 def draw_panel_segments(
@@ -195,12 +194,11 @@ def set_title(ax: Axes, title: str, pad: float | None = None) -> None:
     ax.set_title(title, x=0, ha="left", pad=pad)
 
 
-def set_panel_number_axis(ax: Axes, axis: str, limits: tuple[float, float]) -> None:
+def set_panel_number_axis(ax: Axes, limits: tuple[float, float]) -> None:
     """An axis of numbers with a few round ticks, which follow where the user changes the limits."""
-    ax.set(**{f"{axis}lim": limits})
-    numbers = ax.xaxis if axis == "x" else ax.yaxis
-    numbers.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    numbers.set_major_formatter("{x:g}")
+    ax.set_xlim(limits)
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_formatter("{x:g}")
 
 
 def set_panel_name_axis(ax: Axes, names: Sequence[str], bold: Sequence[int] = ()) -> None:

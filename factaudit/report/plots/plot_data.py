@@ -14,43 +14,8 @@ from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.report.plots.figure_style import FLOOR_DASHES, PlotSeriesStyle, choose_plot_series_style
-from factaudit.report.plots.panel_layout import PanelPointWithInterval, Segment
+from factaudit.report.plots.panel_layout import PlotPoint
 from factaudit.report.plots.plot_groups import format_group_label, has_drawn_bounds
-
-
-@dataclass(frozen=True)
-class PlotPoint:
-    """A figure of a row with its interval and its bounds; of which panel, group and series."""
-
-    panel: str
-    group: str
-    series: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    lower_bound: float | None = None
-    upper_bound: float | None = None
-    is_total: bool = False
-    #: What the claim browser is asked for the claims behind it, as a query, and what the point is, in words.
-    claim_query: str = ""
-    title: str = ""
-
-    def list_ends(self) -> list[float]:
-        return [v for v in (self.value, self.low, self.high, self.lower_bound, self.upper_bound) if v is not None]
-
-    def place_at_height(self, series: PlotSeriesStyle, y: float) -> PanelPointWithInterval:
-        """The point on a horizontal axis of figures; the value must be defined."""
-        assert self.value is not None
-        interval, bounds = ((self.low, y), (self.high, y)), ((self.lower_bound, y), (self.upper_bound, y))
-        return PanelPointWithInterval(series, self.value, y, [interval], [bounds], self.claim_query, self.title)
-
-    def place_over(self, series: PlotSeriesStyle, x: float, across: PlotPoint | None = None) -> PanelPointWithInterval:
-        """The point on a vertical axis of figures, with the interval of another point ``across`` where there is one."""
-        assert self.value is not None
-        intervals: list[Segment] = [((x, self.low), (x, self.high))]
-        intervals += [] if across is None else [((across.low, self.value), (across.high, self.value))]
-        bounds = [((x, self.lower_bound), (x, self.upper_bound))]
-        return PanelPointWithInterval(series, x, self.value, intervals, bounds, self.claim_query, self.title)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure
-from factaudit.audit.core.plot_specs import DotPlotSpec, LinePlotSpec, PlotSpec, ScatterPlotSpec
-from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec
+from factaudit.audit.core.result_rows import Row
 
 
 def list_plot_group_columns(
@@ -17,18 +17,25 @@ def list_plot_group_columns(
 ) -> list[str]:
     """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows are grouped ``by``.
 
-    The dataset is left out where it is all datasets and another column tells the rows apart.
+    The dataset is left out where it is all datasets and another column tells the rows apart, and so is each of several
+    groups that has one value.
     """
     by = [key for key, column in columns.items() if column.key and key not in declared and key != "dataset"]
-    own = list(plot.groups) or [key for key in ("dataset",) if key in columns]
+    own = [key for key in plot.groups or ("dataset",) if key in columns or key in plot.groups]
+    own = [key for key in own if len({row.get(key) for row in rows}) > 1] or own[:1]
     if by and own == ["dataset"] and all(row.get("dataset") in (None, ALL_TOGETHER) for row in rows):
         return by
     return own + by
 
 
 def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[str, Column]) -> str:
-    """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
-    return " · ".join(format_audit_figure(columns[key], row.get(key)) for key in group_columns)
+    """One label for a row's group: ``MediaSum``, ``MediaSum · numbers`` or ``QA · bin 1``."""
+    parts = []
+    for key in group_columns:
+        value = row.get(key)
+        named = format_audit_figure(columns[key], value)
+        parts.append(f"{columns[key].heading} {named}" if isinstance(value, int | float) else named)
+    return " · ".join(parts)
 
 
 def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
@@ -41,9 +48,8 @@ def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
     return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
 
 
-#: Of more rows in one place of a dot plot their spread is drawn, and a panel of a scatter plot with more points has no
-#: intervals: lines over lines would say nothing.
-MAX_POINTS_PER_PLACE, MAX_POINTS_WITH_INTERVALS = 12, 60
+#: Of more rows in one place of a dot plot their spread is drawn.
+MAX_POINTS_PER_PLACE = 12
 
 
 def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
@@ -51,39 +57,16 @@ def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group
     line, without intervals."""
     if not isinstance(plot, DotPlotSpec):
         return 1
-    columns = [key for key in (plot.panels, plot.series, *group_columns) if key is not None]
-    keys = plot.keys if plot.panels is None else plot.keys[:1]
+    columns = [plot.series, *group_columns]
     places = Counter(
-        (key, *(str(row.get(one)) for one in columns)) for key in keys for row in rows if row.get(key) is not None
+        (key, *(str(row.get(one)) for one in columns)) for key in plot.keys for row in rows if row.get(key) is not None
     )
     return max(places.values(), default=0)
 
 
-def count_largest_scatter_panel_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
-    """How many points the fullest panel of a scatter plot has."""
-    if not isinstance(plot, ScatterPlotSpec):
-        return 0
-    columns = group_columns if plot.panels is None else [plot.panels]
-    shown = drop_total_rows(plot, rows)
-    return max(Counter(tuple(str(row.get(key)) for key in columns) for row in shown).values(), default=0)
-
-
-def drop_pooled_plot_rows(plot: PlotSpec, rows: Sequence[Row]) -> list[Row]:
-    """The rows that a plot draws: where panels of the same groups share a figure, none of all groups together."""
-    if isinstance(plot, DotPlotSpec) and plot.shares_pages:
-        (column,) = plot.groups
-        return [row for row in rows if row.get(column) not in (None, ALL_TOGETHER)]
-    return list(rows)
-
-
-def drop_total_rows(plot: ScatterPlotSpec, rows: Sequence[Row]) -> list[Row]:
-    """The rows that are points of a scatter plot: none of all systems together, if there are others."""
-    return [row for row in rows if not is_total_key(row.get(plot.per))] or list(rows)
-
-
 def drop_floor_evaluator_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
     """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
-    if isinstance(plot, LinePlotSpec) or (isinstance(plot, DotPlotSpec) and "evaluator" == plot.series != plot.panels):
+    if isinstance(plot, DotPlotSpec) and plot.series == "evaluator":
         return list(rows)
     names = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
     return [row for row in rows if not any(row.get(name) in floors for name in names)] or list(rows)
