@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.column_kinds import (
     MAX_LABEL_WORDS,
     REASONS,
+    find_known_form,
     has_words_of_labels,
     is_name_of_model,
     list_name_forms,
@@ -25,6 +27,7 @@ from factaudit.tables.questions import (
 )
 from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
+    COLUMN_NAMES,
     find_vocabulary_words_in_column_name,
     has_name_of_error,
     has_vocabulary_word_in_column_name,
@@ -41,6 +44,17 @@ _NAMES_OF_BEING_RIGHT = {"correct", "is correct", "right", "incorrect", "is inco
 
 
 #: Words of an annotator who accepts, or rejects, a label that was suggested.
+_ACCEPTANCE_NAMES = {
+    "accepted",
+    "acceptance",
+    "approved",
+    "approval",
+    "agreed",
+    "agrees",
+    "confirmed",
+    "endorsed",
+    "upheld",
+}
 _ACCEPTANCE_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree", "ignore"}
 
 
@@ -138,12 +152,14 @@ def _may_be_judged(column: ColumnProfile, kind: str, is_labelled: bool, is_judge
         is_of_judge = has_vocabulary_word_in_column_name("judges", column.name) and not is_judged
         is_answer = kind == "answer" and column.kind == "binary"
         return (is_answer and is_plausible) or (is_of_judge and (is_plausible or column.low is not None))
-    if is_labelled and is_judged:
-        is_property = normalise_vocabulary_words(column.name).split()[:1] in [[word] for word in _PROPERTY_WORDS]
-        return is_plausible and (is_telling or (column.kind != "grade" and not is_property))
     has_few_words = 0 < len(column.words) <= MAX_LABEL_WORDS and column.mean_length <= 40
     has_few_words = has_few_words and column.n_different < column.n_present and not column.has_questions
     varies = column.n_different > 1 or column.n_missing > 0
+    if is_labelled and is_judged:
+        if find_known_form(column.name, COLUMN_NAMES["label"]) and has_few_words and varies:
+            return True  # LABEL_0 and LABEL_1 beside how sure a classifier is
+        is_property = normalise_vocabulary_words(column.name).split()[:1] in [[word] for word in _PROPERTY_WORDS]
+        return is_plausible and (is_telling or (column.kind != "grade" and not is_property))
     if not is_labelled and not is_judged:  # claims that nobody judged, or not in a way that we know
         return (is_plausible and column.kind != "grade") or (is_telling and has_few_words and varies)
     return is_plausible or (has_few_words and varies) or (is_telling and column.low is not None and varies)
@@ -195,26 +211,36 @@ def ask_whether_label_is_of_being_right(table: TableRoles) -> None:
     table.questions.append(OpenQuestion(text, ways))
 
 
-def ask_whether_labels_were_accepted(table: TableRoles) -> None:
-    """Ask where a column says accept or reject beside one of labels (Prodigy's ``answer``): of what it says."""
+def ask_whether_verdicts_were_accepted(table: TableRoles) -> None:
+    """Ask where a column says whether somebody accepted what another one says: labels that were suggested (Prodigy's
+    ``answer``), or what a metric said (RAGAS's ``is_accepted``). Where not, the label is the opposite."""
     said = {name: {normalise_vocabulary_words(word) for word in one.words} for name, one in table.profiles.items()}
     accepted = [name for name, words in said.items() if words and words <= _ACCEPTANCE_WORDS]
+    accepted = accepted or [
+        one.name
+        for one in table.profiles.values()
+        if one.kind == "binary" and {*normalise_vocabulary_words(one.name).split()} & _ACCEPTANCE_NAMES
+    ]
     labels = [name for name in table.profiles if name not in accepted and list_name_forms(name)[-1] == "label"]
-    if len(accepted) != 1 or len(labels) != 1:
+    judged = [one.name for one in table.profiles.values() if one.kind == "binary" and one.name not in accepted]
+    judged = labels or judged
+    if len(accepted) != 1 or len(judged) != 1 or (not labels and "label" in table.roles):
         return
-    agreed = {"columns": {"label": labels[0], "agreed": accepted[0]}}
+    (answer,), (verdict,) = accepted, judged
+    agreed: dict[str, Any] = {"columns": {"label": verdict, "agreed": answer}}
+    apart: dict[str, Any] = {"columns": {"label": answer}, "ignore": judged}
+    if not labels:
+        agreed |= {"evaluator": judged}
+        apart = {"columns": {"label": answer}, "evaluator": judged}
     ways = [
-        PossibleReading(f"{accepted[0]} says whether {labels[0]} is right", agreed),
+        PossibleReading(f"{answer} says whether {verdict} is right", agreed),
+        PossibleReading(f"{answer} holds the labels, whatever {verdict} says", apart),
         PossibleReading(
-            f"{labels[0]} holds the labels; ignore {accepted[0]}", {"columns": {"label": labels[0]}, "ignore": accepted}
-        ),
-        PossibleReading(
-            f"{accepted[0]} holds the labels; ignore {labels[0]}", {"columns": {"label": accepted[0]}, "ignore": labels}
+            f"{verdict} holds the labels; ignore {answer}", {"columns": {"label": verdict}, "ignore": accepted}
         ),
     ]
-    words = ", ".join(table.profiles[accepted[0]].words)
-    text = f"{accepted[0]} ({words}) may say whether somebody agreed with {labels[0]}"
-    table.questions = [OpenQuestion(text, ways)]
+    words = ", ".join(table.profiles[answer].words)
+    table.questions = [OpenQuestion(f"{answer} ({words}) may say whether somebody agreed with {verdict}", ways)]
 
 
 def ask_about_repeated_claims(table: TableRoles) -> None:

@@ -32,7 +32,7 @@ from factaudit.tables.role_questions import (
     ask_about_repeated_claims,
     ask_about_unplaced_columns,
     ask_whether_label_is_of_being_right,
-    ask_whether_labels_were_accepted,
+    ask_whether_verdicts_were_accepted,
     ask_which_is_the_label,
     states_verdicts,
 )
@@ -104,7 +104,7 @@ def place_columns(
         ask_about_repeated_claims(table)
     if "label" not in fixed:
         ask_whether_label_is_of_being_right(table)
-        ask_whether_labels_were_accepted(table)
+        ask_whether_verdicts_were_accepted(table)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
         if "annotator" not in table.roles and (table.evaluators or not has_others):
