@@ -127,7 +127,7 @@ def test_limits_can_be_set_and_are_checked():
     assert answers(strict)["find single errors"].may == "no"
     table = build_report_evaluator_uses_table(strict)
     assert table is not None
-    assert "TPR and TNR over 95.0 %" in table.caption
+    assert "a TPR and a TNR of more than 95.0 %" in table.caption
     with pytest.raises(UsageError, match="unknown limit 'max_biass'"):
         DecisionLimits.parse({"max_biass": 0.1})
     with pytest.raises(UsageError, match="expected max_bias between 0 and 1, found 5"):

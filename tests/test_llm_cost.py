@@ -89,7 +89,7 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
     (row,) = estimate_llm_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
     assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (1, 4, 4)
-    assert _format_spared_calls(row) == " (0 more are cached, 4 are the same as others: asked once)"
+    assert _format_spared_calls(row) == " (0 more are cached, 4 are the same as others and asked only once)"
     (full,) = estimate_llm_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
     (half,) = estimate_llm_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)
