@@ -28,7 +28,7 @@ FRESH = '''
         Finding,
         pick_shared_columns,
     )
-    from factaudit.audit.core.plot_specs import DotPlotSpec
+    from factaudit.audit.core.plot_specs import PlotSpec
 
 
     def balance(judgements, *, least=0.4, intervals=None):
@@ -63,7 +63,7 @@ FRESH = '''
         },
         options={"least": "the least share that is enough"},
         compute=balance,
-        plot=DotPlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),
+        plot=PlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),
         checks=(Check("lopsided", "Lopsided labels", "labels are mostly of one class", lopsided),),
     )
 '''

@@ -23,12 +23,11 @@ from matplotlib.ticker import MaxNLocator
 from report_results import make_results
 
 from factaudit.audit import list_computable_audits
-from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.errors import UsageError
 from factaudit.report.plots import figure_files, figure_style
 from factaudit.report.plots.drawing import draw_audit_plot
 from factaudit.report.plots.figure_style import use_report_style
-from factaudit.report.plots.panel_layout import DrawnAuditFigure
+from factaudit.report.plots.plot_data import DrawnAuditFigure
 from factaudit.report.report_figures import list_report_figures
 from factaudit.results import Results
 
@@ -270,25 +269,24 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
     """No point is dropped: what the artists hold is what the rows say."""
     results = make_results(3, 3, 4)
     rows = _claim(results["audits"][audit])
-    for plot in [list_computable_audits()[audit].plot]:
-        if not isinstance(plot, DotPlotSpec):
-            continue
-        columns = list_computable_audits()[audit].columns
-        drawn = draw_audit_plot(plot, rows, columns).figure
-        keys = plot.keys
-        scale = {key: 100 if columns[key].unit in ("percent", "points") else 1 for key in keys}
-        wanted = [round(scale[key] * row[key], 6) for key in keys for row in rows if row[key] is not None]
-        assert sorted(x for x, _ in _marks(drawn)) == sorted(wanted)
-        places = {(row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"])) for row in rows}
-        if len(places) == len(rows):
-            intervals = [
-                tuple(round(scale[key] * row[f"{key}_{end}"], 6) for end in ("low", "high"))
-                for key in keys
-                for row in rows
-                if row.get(f"{key}_low") is not None
-            ]
-            segments = {tuple(round(x, 6) for x, _ in ends) for ax in drawn.axes for ends in _segments(ax)}
-            assert set(intervals) <= segments
+    plot = list_computable_audits()[audit].plot
+    assert plot is not None
+    columns = list_computable_audits()[audit].columns
+    drawn = draw_audit_plot(plot, rows, columns).figure
+    keys = plot.keys
+    scale = {key: 100 if columns[key].unit in ("percent", "points") else 1 for key in keys}
+    wanted = [round(scale[key] * row[key], 6) for key in keys for row in rows if row[key] is not None]
+    assert sorted(x for x, _ in _marks(drawn)) == sorted(wanted)
+    places = {(row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"])) for row in rows}
+    if len(places) == len(rows):
+        intervals = [
+            tuple(round(scale[key] * row[f"{key}_{end}"], 6) for end in ("low", "high"))
+            for key in keys
+            for row in rows
+            if row.get(f"{key}_low") is not None
+        ]
+        segments = {tuple(round(x, 6) for x, _ in ends) for ax in drawn.axes for ends in _segments(ax)}
+        assert set(intervals) <= segments
 
 
 def test_a_point_of_each_system_where_several_share_a_place() -> None:

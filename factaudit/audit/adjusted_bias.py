@@ -26,7 +26,7 @@ from factaudit.audit.adjustment import (
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     MOST_PRODUCT_ROWS,
@@ -187,7 +187,7 @@ AUDIT = Audit(
     options=CALIBRATION_OPTIONS,
     compute=compute_adjusted_bias,
     readable=select_adjustment_means_over_calibrations,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="What is left of each system's bias, by method",
         keys=("bias",),
         groups=("dataset", "evaluator"),

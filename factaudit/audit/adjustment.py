@@ -23,7 +23,7 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names, format_how_many_datasets
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError, suggest_known_name
@@ -351,7 +351,7 @@ AUDIT = Audit(
     compute=compute_adjustment_effect,
     counts="joint",
     readable=select_adjustment_means_over_calibrations,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="|Bias| of the other systems after a correction, by method",
         keys=("mean_abs_bias", "worst_abs_bias"),
         groups=("dataset", "evaluator"),

@@ -29,7 +29,7 @@ from factaudit.audit.core.finding_parts import (
     pick_finding_evidence,
 )
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -200,7 +200,7 @@ AUDIT = Audit(
     },
     compute=compute_annotator_ceiling,
     applies=lambda judged: judged.has_double_labels,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
     ),
     checks=(

@@ -15,7 +15,7 @@ from factaudit.arrays.paired_changes import average_repeated_predictions, comput
 from factaudit.audit.chunking_checks import find_chunking_flips
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
@@ -334,7 +334,7 @@ AUDITS = (
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
         complete=_add_chunk_sizes_of_evaluators,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
             "where none does",
             keys=("flip_1_to_0", "flip_0_to_1"),
@@ -385,7 +385,7 @@ AUDITS = (
         | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
         compute=compute_chunking_rates,
         complete=_add_chunk_sizes_of_evaluators,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="TPR, TNR and BAcc on long documents, with and without chunks",
             keys=("tpr", "tnr", "bacc"),
             guides={"bacc": 0.5},

@@ -17,7 +17,7 @@ from factaudit.audit.core.evaluator_comparison import (
 )
 from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
-from factaudit.audit.core.plot_specs import ForestPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -213,12 +213,13 @@ AUDIT = Audit(
     },
     compute=compute_evaluator_consistency,
     without_labels=True,
-    plot=ForestPlotSpec(
+    plot=PlotSpec(
         what="Pairwise IoU of evaluators, by predicted class",
         reading="1 means that two evaluators give the class to the same claims, 0 that they share none.",
-        key="iou",
-        labels=("evaluator_a", "evaluator_b"),
+        keys=("iou",),
+        groups=("dataset", "evaluator_a", "evaluator_b"),
         series="class",
+        per_page=28,
     ),
     checks=(
         Check(

@@ -23,7 +23,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys, pick_finding_evidence
 from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER, WILSON
-from factaudit.audit.core.plot_specs import ForestPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -297,14 +297,14 @@ AUDIT = Audit(
     compute=compute_covariates,
     applies=has_covariates,
     readable=_select_greatest_differences,
-    plot=ForestPlotSpec(
+    plot=PlotSpec(
         what="How much TPR and TNR differ with what is known of claims",
         reading="Intervals that leave out zero: the evaluator leans on it.",
-        key="difference",
-        labels=("evaluator", "covariate", "value"),
+        keys=("difference",),
+        groups=("task", "evaluator", "covariate", "value"),
         series="rate",
-        guide=0,
-        groups=("task",),
+        guides={"difference": 0},
+        per_page=28,
     ),
     checks=(
         Check(

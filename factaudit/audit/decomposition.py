@@ -34,7 +34,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_MEAN, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -311,7 +311,7 @@ AUDITS = (
         compute=compute_decomposition_faults,
         applies=lambda judged: has_response_facts(judged) and has_response_texts(judged),
         without_labels=True,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="Faulty facts",
             keys=("invented", "repeated", "joined", "unclear"),
             groups=("system",),

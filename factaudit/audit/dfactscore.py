@@ -44,7 +44,7 @@ from factaudit.audit.core.interval_methods import (
     RESPONSE_WILSON,
     SHARE_BEYOND_FLOOR,
 )
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
@@ -360,7 +360,7 @@ AUDITS = (
         options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
         applies=has_fact_entities,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="FActScore and D-FActScore of systems, without the length penalty",
             keys=("init_factscore", "init_dfactscore"),
             groups=("system",),

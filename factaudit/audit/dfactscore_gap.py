@@ -9,7 +9,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import response_share_with_interval
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore import (
     DFACTSCORE_KEY_COLUMNS,
@@ -63,7 +63,7 @@ AUDIT = Audit(
     options=select_dfactscore_options("link", "group"),
     compute=compute_dfactscore_gaps,
     applies=has_fact_entities,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Responses by their gap, FActScore − D-FActScore",
         keys=("share",),
         groups=("system", "at_least"),

@@ -17,7 +17,7 @@ from factaudit.audit.core.finding_parts import (
     make_row_finding,
 )
 from factaudit.audit.core.interval_methods import INFLUENCE, MOVER, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     FEW_CLUSTERS,
@@ -368,7 +368,7 @@ AUDIT = Audit(
             gravity=lambda evidence: evidence["tuned_bacc"] - evidence["bacc"],
         ),
     ),
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="What scores are worth: AUC, and BAcc as it is and at a tuned threshold",
         keys=("auc", "bacc", "tuned_bacc"),
         guides={"auc": 0.5, "bacc": 0.5, "tuned_bacc": 0.5},

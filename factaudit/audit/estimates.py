@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.plot_specs import ForestPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.estimate_remarks import list_estimation_remarks
 
-#: In the order of the forest plot: as predicted, by labels, corrected.
+#: In the order of the figure: as predicted, by labels, corrected.
 SHOWN_METHODS = ("raw", "labels", "regression-ppi", "hierarchical")
 #: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal one's √(2/π) standard
 #: deviations. Measured where rates are known: 0.18 to 0.22.
@@ -124,13 +124,13 @@ AUDITS = (
         compute=None,
         readable=_select_audit_estimates_to_state,
         add_references=add_labelled_rates_to_audit_estimates,
-        plot=ForestPlotSpec(
+        plot=PlotSpec(
             what="Error rates",
-            key="rate",
-            labels=("method",),
-            series="method",
+            keys=("rate",),
             groups=("dataset", "system"),
-            truth="labelled_error_rate",
+            series="method",
+            reference="labelled_error_rate",
+            per_page=28,
         ),
     ),
     Audit(
@@ -209,7 +209,13 @@ AUDITS = (
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
-        plot=ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",), has_zero=False),
+        plot=PlotSpec(
+            what="Ranks by error rate (1: the lowest)",
+            keys=("rank",),
+            groups=("dataset", "system"),
+            series="level",
+            has_zero=False,
+        ),
     ),
     Audit(
         name="estimate_differences",

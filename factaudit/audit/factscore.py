@@ -20,7 +20,7 @@ from factaudit.arrays.response_means import (
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
@@ -163,5 +163,5 @@ AUDIT = Audit(
     },
     compute=compute_factscore_audit,
     applies=has_response_facts,
-    plot=DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
+    plot=PlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
 )

@@ -32,7 +32,7 @@ from factaudit.audit.core.interval_methods import (
     RESPONSE_INFLUENCE,
     RESPONSE_MEAN,
 )
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
@@ -226,7 +226,7 @@ AUDITS = (
         options=_AGREEMENT_OPTIONS,
         compute=compute_factscore_agreement,
         applies=has_human_response_facts,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
         ),
     ),
@@ -251,7 +251,7 @@ AUDITS = (
         options=_AGREEMENT_OPTIONS | {"bins": "their number"},
         compute=compute_factscore_calibration,
         applies=has_human_response_facts,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="People's score by predicted score",
             keys=("human", "predicted"),
             groups=("system", "bin"),

@@ -21,7 +21,7 @@ from factaudit.audit.core.finding_parts import (
     make_row_finding,
 )
 from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -287,7 +287,7 @@ AUDITS = (
         compute=compute_grade_agreement,
         applies=has_people_grades,
         without_labels=True,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="How far the order of an evaluator's grades, and its grades, are people's",
             keys=("rho", "kappa"),
             guides={"rho": 0, "kappa": 0},

@@ -19,7 +19,7 @@ from factaudit.audit.core.finding_parts import (
     make_row_finding,
 )
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels, explain_missing_row_intervals
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import make_statement
@@ -294,7 +294,7 @@ AUDIT = Audit(
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=compute_headroom,
     counts="margins",
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Lowest error rate among the systems: labelled (black line) and as predicted",
         keys=("predicted",),
         groups=("dataset", "group"),

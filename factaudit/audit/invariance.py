@@ -16,7 +16,7 @@ from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without
 from factaudit.audit.core.figure_formatting import format_whole_percent
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
@@ -346,7 +346,7 @@ AUDIT = Audit(
     compute=compute_invariance,
     without_labels=True,
     applies=lambda judged: judged.variants is not None,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Pairs of a claim and its variant that are not judged as they should be",
         reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
         keys=("failure_rate",),

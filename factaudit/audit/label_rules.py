@@ -13,7 +13,7 @@ from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -193,7 +193,7 @@ AUDIT = Audit(
     options={"rules": "`majority`, `any_unattributable`, `all_attributable`, `mean` or an annotator's name"},
     compute=compute_rates_by_label_rule,
     applies=lambda judged: judged.has_double_labels,
-    plot=DotPlotSpec(what="BAcc under each label rule", keys=("bacc",), groups=("dataset", "rule")),
+    plot=PlotSpec(what="BAcc under each label rule", keys=("bacc",), groups=("dataset", "rule")),
     checks=(
         Check(
             "label_rule",

@@ -14,7 +14,7 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Col
 from factaudit.audit.core.decision_limits import can_warn_without_intervals
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -170,7 +170,7 @@ AUDIT = Audit(
     options={"kinds": "the column of the claims that has the kinds of error"},
     compute=compute_minimal_pair_shares,
     applies=lambda judged: PAIR_COLUMN in judged.claims and bool(judged.claims[PAIR_COLUMN].notna().any()),
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Pairs of a claim and its changed twin that are judged rightly",
         keys=_PAIR_FIGURES,
         groups=("dataset", "error_type"),

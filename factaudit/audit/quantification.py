@@ -33,7 +33,7 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     Row,
@@ -257,7 +257,7 @@ AUDIT = Audit(
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="Error rates of systems as predicted, and as labelled (the black line)",
         reading="A bias below zero: the evaluator sees too few errors.",
         keys=("predicted_error_rate", "bias"),

@@ -27,7 +27,7 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_labels
 from factaudit.audit.ranking_checks import (
     RANKING_CHECKS,
@@ -251,7 +251,7 @@ AUDIT = Audit(
     options=RANKING_OPTIONS,
     compute=compute_ranking_agreement,
     counts="margins",
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="How evaluators order pairs of systems",
         keys=("error_rate", "major_error_rate", "kendall_tau", "pearson_r"),
         labels={"error_rate": "ordering errors (%)", "major_error_rate": "reversed pairs (%)"},

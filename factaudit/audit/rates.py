@@ -35,7 +35,7 @@ from factaudit.audit.core.evaluator_comparison import (
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names, group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import MOVER, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     FEW_CLUSTERS,
@@ -268,7 +268,7 @@ AUDIT = Audit(
     options={"by": "columns of the claims"},
     compute=compute_evaluator_rates,
     counts="joint",
-    plot=DotPlotSpec(
+    plot=PlotSpec(
         what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
     ),
     checks=(*RATES_CHECKS, *CAVEAT_CHECKS),

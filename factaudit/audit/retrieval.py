@@ -14,7 +14,7 @@ from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_facts import has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
@@ -121,5 +121,5 @@ AUDIT = Audit(
         "variant" in judged.claims and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
     ),
     without_labels=True,
-    plot=DotPlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),
+    plot=PlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),
 )

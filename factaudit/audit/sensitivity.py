@@ -18,7 +18,7 @@ from factaudit.arrays.variant_scores import SCORE_KEYS, VariantScores, collect_v
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import (
     DEFAULT_CONFIDENCE,
@@ -157,7 +157,7 @@ AUDITS = (
         compute=compute_score_sensitivity,
         applies=_has_variants,
         without_labels=True,
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="FActScore with one setting another, and its change from the base",
             keys=("score", "change"),
             groups=("variant",),

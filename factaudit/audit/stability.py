@@ -24,7 +24,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
@@ -181,7 +181,7 @@ AUDIT = Audit(
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
     decides=(AuditDecisionColumn("answer the same again", _decide_on_verdict_stability),),
-    plot=DotPlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),
+    plot=PlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),
     checks=(
         Check(
             "stability",

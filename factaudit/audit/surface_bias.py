@@ -20,7 +20,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
 from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -198,7 +198,7 @@ AUDITS = (
         options={"bins": "how many"},
         compute=compute_surface_bias,
         applies=lambda judged: bool(judged.claims["claim"].notna().any()),
-        plot=DotPlotSpec(
+        plot=PlotSpec(
             what="TPR and TNR over bins of ROUGE-2 precision (1: least overlap with the document), by task group",
             reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
             keys=("tpr", "tnr"),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
 
 #: A figure has at most so many evaluators: the best and the worst of more.
@@ -57,7 +57,7 @@ def select_systems_for_report_figure(
 ) -> tuple[list[Row], str]:
     """The rows of the systems that a plot with a line for each draws, from the lowest figure to the highest; and what
     its caption says of it."""
-    if not isinstance(plot, DotPlotSpec) or "system" not in plot.groups:
+    if "system" not in plot.groups:
         return rows, ""
     key = plot.reference or plot.keys[0]
     figures: dict[Any, list[float]] = {}

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns
 from factaudit.audit.core.interval_methods import describe_interval_methods
-from factaudit.audit.core.plot_specs import (
-    DotPlotSpec,
-    ForestPlotSpec,
-    PlotSpec,
-)
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.report.figure_selection import (
     EVALUATOR_KEYS,
@@ -36,12 +32,6 @@ if TYPE_CHECKING:
 
 #: Inches of a page for a dot plot, and of these for what stands over and under a panel: none is longer than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
-#: Lines of a forest plot on a page.
-FOREST_LINES_PER_PAGE = 48
-_PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
-    DotPlotSpec: "Dot plot",
-    ForestPlotSpec: "Forest plot",
-}
 
 
 @dataclass(frozen=True)
@@ -70,10 +60,7 @@ def list_report_figures(
 
 def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
     """The keys whose figures are drawn."""
-    if isinstance(plot, DotPlotSpec):
-        return (*plot.keys, *filter(None, (plot.reference,)))
-    assert isinstance(plot, ForestPlotSpec)
-    return (plot.key,)
+    return (*plot.keys, *filter(None, (plot.reference,)))
 
 
 def has_report_figure_rows(rows: Sequence[Row], plot: PlotSpec) -> bool:
@@ -106,7 +93,7 @@ def _list_report_plot_figures(
         n_evaluators = len(_collect_evaluators(part))
         noun = audit.columns["evaluator"].heading if "evaluator" in audit.columns else "evaluator"
         among = f"; {format_count(n_evaluators, noun)}" if n_evaluators else ""
-        alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
+        alt = f"Dot plot: {what}{among}. The table of this section has the figures."
         draw = _make_report_figure_drawing(audit, plot, part, evaluators, floors)
         found.append(ReportFigure(stem, caption, alt, draw))
     return found
@@ -120,22 +107,13 @@ def _select_groups_that_fit_a_page(
     ``group_labels``: of each row's ``id`` the group.
     """
     groups = list(dict.fromkeys(group_labels[id(row)] for row in rows))
-    size = _count_report_figure_groups(plot, rows, len(groups))
+    height = 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
+    size = max(1, min(plot.per_page, int((_PAGE_HEIGHT - _PANEL_HEAD_HEIGHT) / height)))
     if len(groups) <= size:
         return rows, ""
     drawn = set(groups[:size])
     note = f"The figure shows the first {size} of {len(groups)} groups; the file of the table has all."
     return [row for row in rows if group_labels[id(row)] in drawn], note
-
-
-def _count_report_figure_groups(plot: PlotSpec, rows: Sequence[Row], n_groups: int) -> int:
-    """How many groups go into one figure: fewer where each takes more room."""
-    if isinstance(plot, ForestPlotSpec):
-        return max(1, FOREST_LINES_PER_PAGE * n_groups // max(1, len(rows)))
-    if isinstance(plot, DotPlotSpec):
-        height = 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
-        return max(1, min(plot.per_page, int((_PAGE_HEIGHT - _PANEL_HEAD_HEIGHT) / height)))
-    return plot.per_page
 
 
 def _collect_evaluators(rows: Sequence[Row]) -> set[str]:
@@ -175,7 +153,7 @@ def _compose_report_figure_caption(
         text.append("A point for each row of the table; intervals are there.")
     else:
         # A reference is a line across its group, without an interval.
-        lined = [key for key in keys if key != getattr(plot, "reference", None)]
+        lined = [key for key in keys if key != plot.reference]
         if intervals := describe_interval_methods(audit, lined, rows, about):
             text.append(f"Thin lines: {intervals}.")
         barred = [
@@ -195,10 +173,6 @@ def _compose_report_figure_caption(
 
 def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str:
     """``Dashed line: 50.0 % (BAcc).``: where the lines stand that are drawn across a panel."""
-    if isinstance(plot, ForestPlotSpec):
-        return "" if plot.guide is None else f"Dashed line: {plot.guide:g}."
-    if not isinstance(plot, DotPlotSpec):
-        return ""
     headings: dict[str, list[str]] = {}
     for key, guide in plot.guides.items():
         column = audit.columns[key]

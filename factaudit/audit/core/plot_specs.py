@@ -1,4 +1,4 @@
-"""What does a figure show? Said without drawing it: `factaudit.report.plots` draws each kind and knows no audit.
+"""What does a figure show? Said without drawing it: `factaudit.report.plots` draws it and knows no audit.
 
 All keys are of an audit's rows; units, headings, intervals and bounds are those of its `columns`. A figure has a group
 for each dataset (and each column that an experiment groups ``by``), or for each value of ``groups``. Where rows are of
@@ -14,21 +14,18 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class PlotSpec:
-    """What all kinds have: ``what`` opens the caption and ``reading`` says how to read the figure."""
+    """Groups down the side, a marker with its interval for each series, a panel for each figure.
+
+    ``what`` opens the caption and ``reading`` says how to read the figure.
+    """
 
     what: str
     reading: str = ""
     #: Columns that make the groups, in place of ``dataset``; () means ``dataset``. Of several columns those that have
     #: one value are left out.
     groups: tuple[str, ...] = ()
-    #: So many groups go into one figure; further ones make further figures.
+    #: The figure has so many groups at the most.
     per_page: int = 14
-
-
-@dataclass(frozen=True, kw_only=True)
-class DotPlotSpec(PlotSpec):
-    """Groups down the side, a marker with its interval for each series, a panel for each figure."""
-
     #: A panel each.
     keys: tuple[str, ...]
     series: str = "evaluator"
@@ -39,20 +36,5 @@ class DotPlotSpec(PlotSpec):
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: A key that is the same for all series, drawn as a black line across the group (in the first key's panel).
     reference: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForestPlotSpec(PlotSpec):
-    """A line for each row with its interval and its figure in print, a panel for each group.
-
-    ``labels``: the columns that name a line. ``series``: a column whose values have a colour and a marker each.
-    ``truth``: a key that is the same for all rows of a group, drawn as a black line across it where rows have it.
-    ``has_zero``: whether the figure may be 0, so that its axis may begin there (a rank begins at 1).
-    """
-
-    key: str
-    labels: tuple[str, ...]
-    series: str | None = None
-    truth: str | None = None
-    guide: float | None = None
+    #: Whether the figures may be 0, so that their axes may begin there (a rank begins at 1).
     has_zero: bool = True

@@ -10,15 +10,13 @@ from matplotlib.figure import Figure
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.result_rows import Row
-from factaudit.report.plots import panel_layout
 from factaudit.report.plots.figure_files import write_report_figure_files
 from factaudit.report.plots.figure_style import (
     COLUMN_WIDTH,
     choose_plot_series_style,
     use_report_style,
 )
-from factaudit.report.plots.panel_layout import set_title
-from factaudit.report.plots.plot_data import list_unique
+from factaudit.report.plots.plot_data import DrawnAuditFigure, list_unique
 
 #: Groups of a triage that are drawn, at the most.
 MAX_PANELS = 12
@@ -27,7 +25,7 @@ _DASHES = (0, (4, 2))
 
 def write_command_figure(figure: Figure, path: Path, title: str) -> None:
     """Write a figure as SVG, whatever the suffix of its path."""
-    write_report_figure_files(panel_layout.DrawnAuditFigure(figure), path.with_suffix(""), title)
+    write_report_figure_files(DrawnAuditFigure(figure), path.with_suffix(""), title)
 
 
 def draw_triage_curve(curve_rows: Sequence[Row], max_error: float | None) -> Figure:
@@ -58,6 +56,6 @@ def draw_triage_curve(curve_rows: Sequence[Row], max_error: float | None) -> Fig
             ax.set(xlim=(0, 100), ylim=(0, min(100, 1.2 * top)))
             ax.set(xlabel="claims that pass without review (%)", ylabel="errors among them (%)")
             if group != ALL_TOGETHER:
-                set_title(ax, group)
+                ax.set_title(group, x=0, ha="left")
         axes[0].legend(loc="upper left")
         return figure

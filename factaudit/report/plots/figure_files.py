@@ -14,7 +14,7 @@ from matplotlib import rc_context
 
 from factaudit.files import replace_file_atomically, write_text
 from factaudit.report.plots.figure_style import MISSING_GLYPH_WARNING, use_report_style
-from factaudit.report.plots.panel_layout import DrawnAuditFigure
+from factaudit.report.plots.plot_data import DrawnAuditFigure
 from factaudit.text.display_text import escape_control_characters
 
 

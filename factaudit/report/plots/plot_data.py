@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
 from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.report.plots.figure_style import FLOOR_DASHES, PlotSeriesStyle, choose_plot_series_style
-from factaudit.report.plots.panel_layout import PlotPoint
 from factaudit.report.plots.plot_groups import format_group_label, has_drawn_bounds
+
+
+@dataclass(frozen=True)
+class PlotPoint:
+    """A figure of a row with its interval and its bounds; of which panel, group and series."""
+
+    panel: str
+    group: str
+    series: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    lower_bound: float | None = None
+    upper_bound: float | None = None
+    is_total: bool = False
+    #: What the claim browser is asked for the claims behind it, as a query, and what the point is, in words.
+    claim_query: str = ""
+    title: str = ""
+
+    def list_ends(self) -> list[float]:
+        return [v for v in (self.value, self.low, self.high, self.lower_bound, self.upper_bound) if v is not None]
+
+
+@dataclass(frozen=True)
+class PlacedPoint:
+    """A point of a defined value at a height of a panel, and how its series looks."""
+
+    series: PlotSeriesStyle
+    y: float
+    point: PlotPoint
+
+
+@dataclass
+class DrawnAuditFigure:
+    """A drawn figure, and its points that lead to claims, with their axes."""
+
+    figure: Figure
+    points: list[tuple[Axes, PlacedPoint]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -31,16 +70,10 @@ class PlotFigureData:
     evaluators: Sequence[str]
     #: The evaluators that read nothing, which others are measured by: lines, no markers.
     floors: Set[str] = frozenset()
-    #: The columns that name a row's line, which its point's words have although no other line differs in them.
-    line_keys: tuple[str, ...] = ()
 
     def label_group(self, row: Row) -> str:
         """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
         return format_group_label(row, self.group_columns, self.columns)
-
-    def list_groups(self) -> list[str]:
-        """The groups' labels, in order of first appearance."""
-        return list_unique(self.label_group(row) for row in self.rows)
 
     def unit_scale(self, key: str) -> float:
         """What a figure is multiplied by to be drawn in its unit."""
@@ -70,9 +103,9 @@ class PlotFigureData:
 
     @cached_property
     def _naming_keys(self) -> list[str]:
-        """The columns that tell the figure's rows apart, or name their lines."""
+        """The columns that tell the figure's rows apart."""
         keys = [key for key, column in self.columns.items() if column.key]
-        return [key for key in keys if key in self.line_keys or len({str(row.get(key)) for row in self.rows}) > 1]
+        return [key for key in keys if len({str(row.get(key)) for row in self.rows}) > 1]
 
     def _list_point_names(self, row: Row) -> list[str]:
         """What a point is of: its evaluator, data set and system, and what else tells it from the figure's others."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure
-from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec
+from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 
 
@@ -55,8 +55,6 @@ MAX_POINTS_PER_PLACE = 12
 def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
     """How many rows of a dot plot share a panel, group and series at the most: from two on their points stand in one
     line, without intervals."""
-    if not isinstance(plot, DotPlotSpec):
-        return 1
     columns = [plot.series, *group_columns]
     places = Counter(
         (key, *(str(row.get(one)) for one in columns)) for key in plot.keys for row in rows if row.get(key) is not None
@@ -66,7 +64,7 @@ def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group
 
 def drop_floor_evaluator_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
     """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
-    if isinstance(plot, DotPlotSpec) and plot.series == "evaluator":
+    if plot.series == "evaluator":
         return list(rows)
     names = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
     return [row for row in rows if not any(row.get(name) in floors for name in names)] or list(rows)
