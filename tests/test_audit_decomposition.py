@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ from factaudit.audit.decomposition import (
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.content_words import WordVocabulary, is_trivial_statement, list_informative_words
-from factaudit.text.core_facts import compute_content_word_rarity, select_core_facts
+from factaudit.text.content_words import WordVocabulary, list_informative_words
 from factaudit.text.demonstrations import read_fact_demonstrations
-from factaudit.text.fact_faults import find_fact_faults, find_repeating_fact_pairs, is_uncovered_sentence
+from factaudit.text.fact_faults import find_fact_faults, is_uncovered_sentence
 
 Row = dict[str, Any]
 FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
@@ -172,8 +170,8 @@ def test_a_lost_verdict_counts_as_not_supported_within_bounds() -> None:
     assert (row["own_score"], row["own_score_min"], row["own_score_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
 
 
-def test_padding_moves_factscore_by_ten_points_and_not_the_score_over_the_core(root: Path) -> None:
-    """Each biography repeats what is true in it, in other words, and says what is true of anybody."""
+def test_repeats_move_factscore_by_ten_points_and_not_the_score_over_distinct_facts(root: Path) -> None:
+    """Each biography repeats what is true in it, in other words."""
     plain: list[Row] = []
     padded: list[Row] = []
     for line in (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines():
@@ -183,9 +181,6 @@ def test_padding_moves_factscore_by_ten_points_and_not_the_score_over_the_core(r
         facts = [(fact["text"], fact["label"]) for fact in one["facts"]]
         true = [text for text, label in facts if label]
         padding = [(f"{text.rstrip('.')} too.", 1) for text in true] + [(f"{text[:-1]}, indeed.", 1) for text in true]
-        padding += [
-            (f"{one['name']} {what}.", 1) for what in ("is a person", "exists", "was born", "lived", "has a name")
-        ]
         for rows, texts in ((plain, facts), (padded, [*facts, *padding])):
             ids = [f"{one['response_id']}.{place}" for place in range(len(texts))]
             rows += [
@@ -199,32 +194,9 @@ def test_padding_moves_factscore_by_ten_points_and_not_the_score_over_the_core(r
         judged = Judgements.join(validate_claims(claims), validate_verdicts(pd.DataFrame(verdicts)))
         found.append(find(compute_decomposition_scores(judged), system="heron"))
     before, after = found
-    print({key: (round(before[key], 3), round(after[key], 3)) for key in ("init_score", "core_score")})
+    print({key: (round(before[key], 3), round(after[key], 3)) for key in ("init_score", "distinct_score")})
     assert after["init_score"] - before["init_score"] >= 0.1
-    assert abs(after["core_score"] - before["core_score"]) <= 0.02
-
-
-def test_the_core_is_the_heaviest_selection_without_a_fact_that_another_says() -> None:
-    """By trying all selections."""
-    facts = ["Ada Fenn sold her mill in 1911.", *OWN, "Ada Fenn was a miller in Ludlow.", "Ada was born.", "Ada sang."]
-    rarity = compute_content_word_rarity([TEXT, "A mill in Ludlow.", "She sold it."])
-    pairs = find_repeating_fact_pairs(facts, "Ada Fenn")
-    weights = []
-    for fact in facts:
-        stems = {word.stem for word in list_informative_words(fact, "Ada Fenn")}
-        trivial = is_trivial_statement(fact, "Ada Fenn")
-        weights.append(0 if trivial else sum(rarity.get(stem, max(rarity.values())) for stem in stems))
-    best = max(
-        sum(weights[place] for place in chosen)
-        for size in range(len(facts) + 1)
-        for chosen in combinations(range(len(facts)), size)
-        if not any(one in chosen and other in chosen for one, other in pairs)
-    )
-    core = select_core_facts(facts, "Ada Fenn", rarity)
-    chosen = [place for place, is_core in enumerate(core) if is_core]
-    assert sum(weights[place] for place in chosen) == pytest.approx(best)
-    assert not any(one in chosen and other in chosen for one, other in pairs)
-    assert not core[5]
+    assert abs(after["distinct_score"] - before["distinct_score"]) <= 0.02
 
 
 def test_no_figure_depends_on_the_order_of_the_rows() -> None:

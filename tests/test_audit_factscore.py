@@ -27,7 +27,6 @@ from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.factscore_agreement import (
     compute_factscore_agreement,
     compute_factscore_agreement_errors,
-    compute_factscore_calibration,
 )
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -308,12 +307,6 @@ def test_an_undefined_correlation_is_null_with_a_reason(
         assert reason in found["reason"]
         assert (found["pearson_r"], found["pearson_p"], found["spearman_r_low"]) == (None, None, None)
         json.dumps(found, allow_nan=False)
-
-
-def test_calibration_bins() -> None:
-    found = compute_factscore_calibration(people([0.2, 0.4, 1.0, 0.5], [0.0, 0.05, 1.0, None]))
-    assert [(one["bin"], one["n"]) for one in found] == [(1, 2), (10, 1)]
-    assert (found[0]["predicted"], found[0]["human"]) == (pytest.approx(0.025), pytest.approx(0.3))
 
 
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])

@@ -197,7 +197,7 @@ def test_without_intervals_it_is_a_warning():
 
 def test_kinds_over_the_limit_are_those_significantly_over_it():
     rows = [row for kind in ("number_changed", "date_changed") for row in pairs([(1, 1)] * 30, "changed", kind)]
-    rows += pairs([(1, 1)] * 2 + [(1, 0)], "changed", "unit_changed")  # over 20 %, by too few to show it
+    rows += pairs([(1, 1)] * 2 + [(1, 0)], "changed", "comparison_turned")  # over 20 %, by too few to show it
     table = judged(rows, "e")
     found = collect_findings({"invariance": compute_invariance(table, intervals=INTERVALS)})
     (mine,) = [row for row in found if row["id"] == "missed_changes"]

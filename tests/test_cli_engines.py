@@ -99,7 +99,7 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
 
-def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
+def test_score_says_first_that_facts_are_not_in_the_text(
     call: Call, people: Path, tmp_path: Path
 ) -> None:
     facts = ["Elena Varga was a cellist.", "She was a cellist.", "Maren Oldkirk is a Norlandic glaciologist."]
@@ -121,10 +121,6 @@ def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
     assert "2 of 6 facts of bios come from the examples in the prompt." in said
     report = read_report_text(tmp_path / "run")
     assert report.index("Avoid the scores") < report.index("Contents"), "the first screen says it"
-    # The second fact repeats the first.
-    call(*arguments, "--set", "core=true", "--out", tmp_path / "core")
-    summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("run", "core")]
-    assert [(one["n_facts"], one["n_filtered"]) for one in summaries] == [(6, 0), (5, 1)]
 
 
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:

@@ -96,8 +96,6 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: Topic
         ("Ann Lee dived.", 1),
     ]
     assert row["n_duplicates"] == 1
-    with pytest.raises(UsageError, match="core"):
-        DFactScorer(knowledge, ScriptedLLM(answer), core=True)
 
 
 def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: TopicLookup) -> None:

@@ -47,9 +47,6 @@ MADE = [
     ("white_space", "The old mill closed in 1911.", None),
     ("number_changed", "The trial lasted nine weeks.", None),
     ("number_changed", "It sold for $1,200 at the fair.", None),
-    ("numbers_exchanged", "It carries 620 passengers and 88 cars.", "It carries 88 passengers and 620 cars."),
-    ("unit_changed", "The flight took nine hours.", "The flight took nine days."),
-    ("unit_changed", "It cost 4.6 million crowns.", "It cost 4.6 billion crowns."),
     ("date_changed", "The mill closed in 1911.", None),
     ("date_changed", "The fair opens on Monday again.", None),
     ("negation_added", "Water can freeze in the pipe.", "Water cannot freeze in the pipe."),
@@ -60,9 +57,6 @@ MADE = [
     ("comparison_turned", "Gold is heavier than lead.", "Gold is lighter than lead."),
     ("comparison_turned", "It is more expensive than tin.", "It is less expensive than tin."),
     ("comparison_turned", "It is the largest lake of all.", "It is the smallest lake of all."),
-    ("quantity_strengthened", "Some of the boats were late.", "All of the boats were late."),
-    ("quantity_strengthened", "The test usually takes an hour.", "The test always takes an hour."),
-    ("quantity_strengthened", "The drug may cause nausea.", "The drug will cause nausea."),
 ]
 #: Kind and a claim that it must leave alone, because another text might be true as well, or would not be English.
 LEFT_ALONE = [
@@ -93,9 +87,6 @@ LEFT_ALONE = [
     ("number_changed", "The clock of 1768 bears a lion."),
     ("number_changed", "It is done within nine weeks."),
     ("number_changed", "You can check it 24 hours after filing."),
-    ("numbers_exchanged", "It has 7 cars and 7 boats."),
-    ("unit_changed", "It lasted less than nine hours."),
-    ("unit_changed", "It was 0 inches deep there."),
     ("date_changed", "It has stood there since 1911."),  # open dates
     ("date_changed", "It closed before May 1911."),
     ("date_changed", "It closed in late 1911."),
@@ -118,11 +109,7 @@ LEFT_ALONE = [
     ("comparison_turned", "It is more than just a car."),
     ("comparison_turned", "It is one of the largest lakes."),
     ("comparison_turned", "Words are more apt than others."),
-    ("quantity_strengthened", "In rare cases it may happen later."),
     ("comparison_turned", "If it is longer than a car, wait."),
-    ("quantity_strengthened", "It closed in May for some reasons."),
-    ("quantity_strengthened", "Results may vary with the dose."),
-    ("quantity_strengthened", "He paid the most of all of them."),
 ]
 
 
@@ -246,7 +233,7 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
 
 
 def test_kinds_are_chosen_by_name_or_by_what_should_happen():
-    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 20
+    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 17
     assert {rule.expected for rule in choose_perturbation_rules(["same"])} == {"same"}
     assert [rule.kind for rule in choose_perturbation_rules(["spelling"])] == ["spelling"]
     with pytest.raises(UsageError, match=r"unknown kind 'speling' .did you mean 'spelling'"):
@@ -303,16 +290,15 @@ def test_an_experiment_makes_variants_of_its_claims(tmp_path):
 
 @pytest.mark.hf
 @pytest.mark.slow
-def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_fails_negation_and_order(tmp_path):
+def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_fails_negation(tmp_path):
     train = runpy.run_path(str(ROOT / "experiments" / "tiny_nli.py"))["train_tiny_nli"]
     nli = {"model": str(train(tmp_path / "nli", steps=2)), "name": "nli", "size": 60}
     evaluators = ["rouge2", "unigram", {"nli": nli}]
     settings = {"evaluators": evaluators, "limit_documents": 3, "replicates": 0, "perturb.per_kind": 10}
     results = fa.run(ROOT / "experiments" / "invariance.yaml", out=tmp_path / "run", settings=settings)
     rows = {(row["evaluator"], row["kind"]): row for row in results.rows("invariance")}
-    for kind, least in (("negation_added", 10), ("numbers_exchanged", 4)):
-        assert rows["unigram", kind]["failure_rate"] == 1
-        assert rows["unigram", kind]["n"] >= least
+    assert rows["unigram", "negation_added"]["failure_rate"] == 1
+    assert rows["unigram", "negation_added"]["n"] >= 10
     claims = fa.read_claims(tmp_path / "run" / "claims.parquet").set_index("claim_id")
     judged = fa.read_verdicts(tmp_path / "run" / "verdicts.parquet").query("evaluator == 'nli'")
     assert claims.loc[judged["claim_id"][judged["status"] == "ok"], "variant_of"].notna().sum() > 50

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pytest
-
 from factaudit.audit import list_computable_audits
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS, MAX_DRAWN_SYSTEMS
 from factaudit.report.report_figures import ReportFigure, list_report_figures
@@ -79,19 +76,3 @@ def test_a_line_per_system_is_drawn_of_those_with_the_lowest_and_the_highest_err
     assert len(names) == MAX_DRAWN_SYSTEMS
     text = "The figure shows the 6 of 40 systems with the lowest labelled error rate and the 6 with the highest"
     assert text in lines.caption
-
-
-def test_of_many_rows_in_a_place_their_spread_is_drawn():
-    values = np.linspace(-0.2, 0.6, 41).tolist()
-    rows = [
-        {"dataset": "d", "level": "claim", "evaluator": "judge0", "method": "none", "calibration_system": "__cv__"}
-        | {"system": f"model-{i}", "n": 20, "n_unscored": 0, "n_labelled": 20, "bias": value, "reason": None}
-        for i, value in enumerate(values)
-    ]
-    (figure,) = figures_of("adjusted_bias", rows)
-    assert "Markers: medians of up to 41 rows" in figure.caption
-    (ax,) = figure.draw().figure.axes  # type: ignore[misc]
-    (markers,) = [line for line in ax.lines if line.get_marker() not in ("", "None", None)]
-    assert np.asarray(markers.get_xdata()) == pytest.approx([20])
-    ends = sorted(tuple(np.round(path.vertices[:, 0]).tolist()) for c in ax.collections for path in c.get_paths())
-    assert ends == [(-20.0, 60.0), (0.0, 40.0)]

@@ -289,7 +289,7 @@ def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
         assert set(intervals) <= segments
 
 
-def test_a_point_of_each_system_where_several_share_a_place() -> None:
+def test_each_system_has_a_line_of_its_own() -> None:
     rows = [
         {"dataset": "d", "evaluator": "e", "method": "none", "system": system, "calibration_system": "z"}
         | {"bias": bias, "bias_low": bias - 0.1, "bias_high": bias + 0.1}
@@ -297,6 +297,16 @@ def test_a_point_of_each_system_where_several_share_a_place() -> None:
     ]
     drawn = draw("adjusted_bias", rows)
     assert [x for x, _ in _marks(drawn)] == [-30, -10, 0, 10, 20, 40]
+    assert _names(drawn.axes[0])[1] == list("abcdef")
+    assert len(_segments(drawn.axes[0])) == 6
+
+
+def test_points_that_share_a_place_have_no_intervals() -> None:
+    row = {"dataset": "d", "evaluator": "e", "n": 9} | {
+        f"{key}{end}": 0.5 for key in ("tpr", "tnr", "bacc") for end in ("", "_low", "_high")
+    }
+    drawn = draw("rates", [row, row | {"tpr": 0.7}])
+    assert [x for x, _ in _marks_of(drawn.axes[0])] == [50, 70]
     assert _segments(drawn.axes[0]) == []
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts
 from factaudit.text.content_words import WordVocabulary
-from factaudit.text.core_facts import compute_content_word_rarity, select_core_facts
 from factaudit.text.fact_faults import find_fact_faults
 
 #: What may be wrong with a fact.
@@ -21,9 +20,8 @@ FACT_FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
 class DecompositionFaults:
     """The faults of F facts of R responses.
 
-    faults: by name bool (F,): `FACT_FAULTS`, and ``not_core`` (`factaudit.text.core_facts` leaves it out). counts: by
-    name int64 (R,), those of each response's `factaudit.text.fact_faults.FactFaults`. known: bool (R,), whether the
-    text of a response is known.
+    faults: by name bool (F,): `FACT_FAULTS`. counts: by name int64 (R,), those of each response's
+    `factaudit.text.fact_faults.FactFaults`. known: bool (R,), whether the text of a response is known.
     """
 
     facts: ResponseFacts
@@ -41,7 +39,6 @@ def find_decomposition_faults(
     A sentence that was not decomposed is no fact, and is no part of the text: the decomposer has said nothing of it.
     """
     facts, claims = collect_response_facts(judgements), judgements.claims
-    not_core = np.zeros(len(facts.first_rows), dtype=bool)
     size, n = len(facts.responses), len(facts.first_rows)
     faults = {name: np.zeros(n, dtype=bool) for name in FACT_FAULTS}
     counts = {
@@ -55,7 +52,6 @@ def find_decomposition_faults(
     }
     ids = columns["claim_id"]
     order = sorted(range(n), key=lambda fact: (len(ids[facts.first_rows[fact]]), ids[facts.first_rows[fact]]))
-    rarity = compute_content_word_rarity(_list_response_texts(columns))
     members: list[list[int]] = [[] for _ in range(size)]
     for fact in order:
         members[facts.response[fact]].append(fact)
@@ -74,20 +70,11 @@ def find_decomposition_faults(
                 text = text.replace(columns["claim"][row], "", 1)
         own = [fact for fact in own if facts.is_decomposed[fact]]
         found = find_fact_faults(texts, text, topic, demonstrations)
-        not_core[own] = ~np.array(select_core_facts(texts, topic, rarity), dtype=bool)
         for name in FACT_FAULTS:
             faults[name][own] = getattr(found, name)
         for name in counts:
             counts[name][place] = getattr(found, name)
-    return DecompositionFaults(facts, faults | {"not_core": not_core}, counts, known)
-
-
-def _list_response_texts(columns: dict[str, np.ndarray]) -> list[str]:
-    """The different texts of responses, else of sentences, in alphabetical order."""
-    for name in ("response", "sentence"):
-        if name in columns and (found := {text for text in columns[name] if text is not None}):
-            return sorted(found)
-    return []
+    return DecompositionFaults(facts, faults, counts, known)
 
 
 def has_response_texts(judgements: Judgements) -> bool:

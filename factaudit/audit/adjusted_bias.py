@@ -190,7 +190,8 @@ AUDIT = Audit(
     plot=PlotSpec(
         what="What is left of each system's bias, by method",
         keys=("bias",),
-        groups=("dataset", "evaluator"),
+        groups=("dataset", "evaluator", "system"),
+        per_page=28,
         series="method",
         guides={"bias": 0},
     ),

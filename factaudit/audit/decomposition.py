@@ -49,7 +49,7 @@ MIN_COVERAGE = 0.7
 #: With more than this share of facts that are not in the text, a score says nothing of the text.
 MOST_FACTS_SHARE = 0.5
 #: The facts that are left in place of all, and the fault that the others have.
-LEFT_FACTS = {"own": "invented", "distinct": "repeated", "informative": "trivial", "core": "not_core"}
+LEFT_FACTS = {"own": "invented", "distinct": "repeated", "informative": "trivial"}
 _NO_TEXT_REASON = "the text of the responses is not known"
 
 
@@ -97,8 +97,7 @@ def compute_decomposition_scores(
     """What faulty facts do to FActScore: a row per evaluator, dataset and system, as of the audit `factscore`.
 
     ``init_score``: over all facts, without the length penalty. ``own_score``: over the facts that are not invented,
-    ``distinct_score``: without repeated ones, ``informative_score``: without trivial ones, ``core_score``:
-    over the core (`factaudit.text.core_facts`); means over the responses
+    ``distinct_score``: without repeated ones, ``informative_score``: without trivial ones; means over the responses
     that have such facts (``n_own``, ...). ``_change``: the difference of the two on these responses. A fact without a
     verdict counts as not supported; the bounds let it be either.
     """
@@ -270,7 +269,6 @@ _SCORES_DESCRIPTION = {
     "own": ("facts of the text", "over the facts that are in the text of their response"),
     "distinct": ("distinct facts", "without facts that another fact of the response says"),
     "informative": ("informative facts", "without trivial facts"),
-    "core": ("core facts", "distinct and informative facts of the greatest total rarity of their words"),
 }
 _DEMONSTRATIONS_OPTION = {"demonstrations": "the file of demonstrations that prompts showed; without it our own"}
 AUDITS = (

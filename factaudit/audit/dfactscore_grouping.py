@@ -35,7 +35,7 @@ def state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> St
 
 AUDIT = Audit(
     name="dfactscore_grouping",
-    after="factscore_calibration",
+    after="retrieval",
     title="What the groupers did",
     question="What did the groupers do to the facts, and do they agree?",
     source="MF App. C",

@@ -42,8 +42,6 @@ from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 IrrelevantFacts = Literal["exclude", "unsupported"]
-#: Bins of the predicted score in the calibration rows.
-CALIBRATION_BINS = 10
 #: The machine's figures that are compared with the human score.
 COMPARED_SCORES = ("init_score", "score")
 #: And the share of the facts that both have judged, with people's share of the same facts.
@@ -83,30 +81,6 @@ def compute_factscore_agreement(
                 "human_respond_ratio": float(annotated.mean()),
             }
             rows.append(key | told | compute_factscore_agreement_errors(pairs, intervals))
-    return rows
-
-
-def compute_factscore_calibration(
-    judgements: Judgements,
-    *,
-    irrelevant: IrrelevantFacts = "exclude",
-    gamma: float = DEFAULT_GAMMA,
-    bins: int = CALIBRATION_BINS,
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """The mean human score of responses by their predicted one (init_score), in ``bins`` equal steps of [0, 1].
-
-    Rows (empty bins are left out): bin (1..bins), low, high, n, predicted, human.
-    """
-    rows: list[Row] = []
-    for key, human, _, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
-        pairs = _pair_human_with_predicted_scores(human, predicted["init_score"])
-        which = np.minimum((pairs[:, 1] * bins).astype(int), bins - 1)
-        for one in np.unique(which):
-            inside = pairs[which == one]
-            ends = {"bin": int(one) + 1, "low": float(one / bins), "high": float((one + 1) / bins)}
-            means = {"predicted": float(inside[:, 1].mean()), "human": float(inside[:, 0].mean())}
-            rows.append(key | ends | {"n": len(inside)} | means)
     return rows
 
 
@@ -228,34 +202,6 @@ AUDITS = (
         applies=has_human_response_facts,
         plot=PlotSpec(
             what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
-        ),
-    ),
-    Audit(
-        name="factscore_calibration",
-        after="retrieval",
-        title="People's scores by predicted score",
-        question="Do responses of a predicted score have that score by people?",
-        text="Responses in equal bins of the predicted score (without the penalty).",
-        formula="Mean predicted and mean people's score of each bin.",
-        remedy="Bins off the diagonal: the predicted score is no share of supported facts; report labels, or the bias "
-        "beside it.",
-        columns=_KEY_COLUMNS
-        | {
-            "bin": Column("bin", "count", "equal steps of the predicted score", key=True),
-            **pick_shared_columns("n"),
-            "low": Column("from", "percent", "ends of the bin", shown=False),
-            "high": Column("to", "percent", "ends of the bin", shown=False),
-            "predicted": Column("predicted", "percent", "mean scores"),
-            "human": Column("people's", "percent", "mean scores"),
-        },
-        options=_AGREEMENT_OPTIONS | {"bins": "their number"},
-        compute=compute_factscore_calibration,
-        applies=has_human_response_facts,
-        plot=PlotSpec(
-            what="People's score by predicted score",
-            keys=("human", "predicted"),
-            groups=("system", "bin"),
-            per_page=28,
         ),
     ),
 )

@@ -44,12 +44,9 @@ KIND_WORDS = {
     "evidence_last": "the evidence last",
     "number_changed": "changed numbers",
     "date_changed": "changed dates",
-    "numbers_exchanged": "exchanged numbers",
-    "unit_changed": "changed units",
     "negation_added": "added negations",
     "negation_removed": "removed negations",
     "comparison_turned": "reversed comparisons",
-    "quantity_strengthened": "strengthened quantities",
 }
 #: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
 _WORDLESS_KINDS = (

@@ -71,7 +71,6 @@ class EngineSettings(BaseModel):
     max_facts: int = Field(default=MAX_FACTS, ge=1)
     min_characters: int = Field(default=MIN_FACT_CHARACTERS, ge=0)
     irrelevant: Literal["exclude", "unsupported"] = "exclude"
-    core: bool = False
     npm: bool | dict[str, Any] = False
     logprobs: bool = True
     dataset: str = "factscore"
@@ -80,7 +79,7 @@ class EngineSettings(BaseModel):
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
         *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
-        *("decontextualize", "core", "prompts"),
+        *("decontextualize", "prompts"),
     )
 
     @model_validator(mode="before")

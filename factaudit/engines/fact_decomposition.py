@@ -21,7 +21,6 @@ from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
-from factaudit.text.core_facts import select_core_facts
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.markdown import split_markdown_lines
 from factaudit.text.sentences import split_sentences
@@ -226,17 +225,6 @@ def remove_facts_repeated_in_groups(
     }
     facts = tuple(record.facts[number] for number in kept)
     return replace(record, facts=facts, n_duplicates=record.n_duplicates + n_removed), left
-
-
-def keep_core_facts(record: DecompositionRecord, topic: str) -> DecompositionRecord:
-    """The record with the facts of its core alone (`factaudit.text.core_facts`), the others counted as filtered.
-
-    A sentence that stands for facts that could not be had stays.
-    """
-    known = [fact for fact in record.facts if fact.failure_status is None]
-    core = iter(select_core_facts([fact.text for fact in known], topic))
-    kept = tuple(fact for fact in record.facts if fact.failure_status is not None or next(core))
-    return replace(record, facts=kept, n_filtered=record.n_filtered + len(record.facts) - len(kept))
 
 
 def make_undecomposed_record(text: str, status: str, reason: str | None) -> DecompositionRecord:

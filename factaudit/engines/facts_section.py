@@ -22,7 +22,6 @@ _COUNTED = {
     "n_left_out_sentences": "lines of layout or talk to the user, of which no facts were asked",
     "n_duplicates": "repeated facts that were removed",
     "n_cut": "facts that were cut beyond the limit of a response (max_facts)",
-    "n_filtered": "facts outside the core that were left out",
 }
 
 

@@ -44,8 +44,7 @@ class SentenceDecomposition:
 class DecompositionRecord:
     """A response's sentences and facts in order.
 
-    n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit. n_filtered: facts outside
-    the core, where the core alone is kept.
+    n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit.
     """
 
     abstained: bool = False
@@ -53,7 +52,6 @@ class DecompositionRecord:
     facts: tuple[AtomicFact, ...] = ()
     n_duplicates: int = 0
     n_cut: int = 0
-    n_filtered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from factaudit.engines.fact_decomposition import (
     MAX_FACTS,
     DecompositionDemonstrations,
     decompose_into_facts,
-    keep_core_facts,
     make_undecomposed_record,
     remove_facts_repeated_in_groups,
     split_sentences_for_decomposition,
@@ -77,7 +76,6 @@ class ScoringEngine:
         decontextualize: ask, in the decomposing prompt, for facts whose subjects are no pronouns, as MF does.
         retriever: how passages are chosen. parser: ``strict`` or ``original`` (`factaudit.engines.fact_verification`).
         abstain: ``declines``, ``original``, ``perplexity_ai`` or ``none``.
-        core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).
         npm: combine the LLM's verdict with a nonparametric probability.
         logprobs: ask the server for token probabilities, which become scores.
@@ -100,7 +98,6 @@ class ScoringEngine:
     max_facts: int = MAX_FACTS
     min_characters: int = MIN_FACT_CHARACTERS
     irrelevant: str = "exclude"
-    core: bool = False
     npm: NonparametricModel | None = None
     logprobs: bool = True
     dataset: str = "factscore"
@@ -301,7 +298,6 @@ class ScoringEngine:
         """Everything about one response that costs anything."""
         calls = ResponseCallCounter(bar)
         decomposed = await self._decompose_response(response, calls)
-        decomposed = keep_core_facts(decomposed, response.topic) if self.core else decomposed
         groupings = await self.group_facts(response, decomposed, calls)
         if response.facts is None:
             decomposed, groupings = remove_facts_repeated_in_groups(decomposed, groupings)
@@ -370,7 +366,6 @@ class ScoringEngine:
                 "retrieval": self.retriever.signature,
                 "missing": None if knowledge is None else knowledge.missing,
                 "knowledge": None if knowledge is None else knowledge.db.signature,
-                **({"core": True} if self.core else {}),
                 **self.record_settings(),
             },
         )

@@ -1,4 +1,4 @@
-"""Rules that turn what a claim says: negations, comparisons, quantities."""
+"""Rules that turn what a claim says: negations, comparisons."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _list_claims_without_negation(claim: str, doc: str, random: Random) -> Itera
             yield replace_claim_text_span(claim, found.span("negation"), "")
 
 
-# ------------------------------------------------------------------------------------------- comparisons, quantities
+# ------------------------------------------------------------------------------------------------------- comparisons
 
 _COMPARATIVES = parse_word_replacement_pairs(
     """more less, less more, fewer more, higher lower, lower higher, larger smaller, smaller larger, bigger smaller,
@@ -143,51 +143,6 @@ def _list_claims_with_reversed_comparison(claim: str, doc: str, random: Random) 
             yield replace_claim_text_span(claim, found.span(), new)
 
 
-_STRENGTHENED = parse_word_replacement_pairs(
-    """some all, many all, most all, several all, often always, usually always, typically always, generally always,
-    sometimes always, frequently always, commonly always, may will, might will"""
-)
-_WEAK_QUANTITY = re.compile(rf"(?<![-'’\w])(?:{join_alternatives(_STRENGTHENED)})(?![-'’\w])", re.I)
-#: Nouns of which nobody says "all".
-_UNCOUNTED = read_words(
-    """times ways reasons years days weeks months hours minutes others kinds types things similarities differences
-    aspects factors examples ideas steps tips"""
-)
-#: "may vary" and "you may want" say hardly less than "will".
-_IDIOMATIC = read_words(
-    "also not even still well just or vary need want wish know differ depend like prefer have then seem sound"
-)
-
-
-def _list_strengthened_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
-    if not is_single_sentence_claim(claim) or NEGATION.search(claim) or CONDITION.search(claim):
-        return
-    if re.search(r"\b(?:all|always|every|each|when|than|only|cases?|rare|occasionally)\b|\bmay be used\b", claim, re.I):
-        return
-    for found in find_pattern_outside_quotes(_WEAK_QUANTITY, claim):
-        following = re.match(r"\s([a-z-]+)(?:\s([a-z-]+))?", claim[found.end() :])
-        left = claim[: found.start()].rstrip()
-        is_name = found[0][0].isupper() and left != ""  # "in May"
-        if (
-            following is not None
-            and not is_name
-            and _is_strengthened_by_word(found[0].lower(), left, following[1], following[2] or "")
-        ):
-            yield replace_claim_text_span(claim, found.span(), _STRENGTHENED[found[0].lower()])
-
-
-def _is_strengthened_by_word(word: str, left: str, first: str, second: str) -> bool:
-    """Whether a weak word, behind ``left`` and before two words, has a strong one in its place."""
-    if word in ("may", "might"):
-        return first not in _IDIOMATIC and re.search(r"[a-z]$", left) is not None
-    if _STRENGTHENED[word] == "all":
-        plural = is_plural_noun(first) and first not in _UNCOUNTED
-        return (not left or left.endswith(",")) and (plural or (first == "of" and second == "the"))
-    if re.search(r"\b(?:more|most|very|so|too|less|not|how|as|quite|and|or)$", left, re.I) or not left:
-        return False
-    return first not in ("used", "than", "and", "or", "called", "known", "referred", "considered", "accepted")
-
-
 RULES = (
     PerturbationRule(
         "negation_added",
@@ -209,12 +164,5 @@ RULES = (
         "A comparison says the opposite: higher lower, the largest the smallest.",
         ("It is older than the church.", "It is younger than the church."),
         _list_claims_with_reversed_comparison,
-    ),
-    PerturbationRule(
-        "quantity_strengthened",
-        "changed",
-        "What holds of some, often or perhaps is said of all, always, for sure.",
-        ("Some ferries were late.", "All ferries were late."),
-        _list_strengthened_claims,
     ),
 )

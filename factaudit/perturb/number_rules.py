@@ -1,10 +1,9 @@
-"""Rules on numbers and units: the same number in another form; another number; another unit."""
+"""Rules on numbers: the same number in another form; another number."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from random import Random
 
 from factaudit.perturb.claim_text import (
@@ -13,7 +12,6 @@ from factaudit.perturb.claim_text import (
     is_plain_assertion,
     is_plural_noun,
     join_alternatives,
-    parse_word_replacement_pairs,
     read_words,
     replace_claim_text_span,
 )
@@ -167,45 +165,6 @@ def _draw_greater_number(text: str, value: float, most: float, random: Random) -
     return f"{new:,.{decimals}f}" if "," in text else f"{new:.{decimals}f}"
 
 
-def _list_claims_with_swapped_numbers(claim: str, doc: str, random: Random) -> Iterator[str]:
-    counts = [found for found in _find_counting_numbers(claim) if is_number_in(doc, read_number(found["number"]))]
-    for first, second in pairwise(counts) if is_plain_assertion(claim) else ():
-        things = [re.match(r"\s?[\w%]+", claim[found.end() :]) for found in (first, second)]
-        values = [read_number(found["number"]) for found in (first, second)]
-        plain = not first["currency"] and not second["currency"]
-        if plain and values[0] != values[1] and all(things) and len({thing and thing[0] for thing in things}) == 2:
-            later = replace_claim_text_span(claim, second.span("number"), first["number"].lower())
-            yield replace_claim_text_span(later, first.span("number"), second["number"])
-
-
-#: Each unit with a greater one of its kind: what takes minutes does not take hours.
-_GREATER_UNITS = parse_word_replacement_pairs(
-    """second minute, minute hour, hour day, day week, week month, month year, metre kilometre, meter kilometer,
-    foot mile, feet miles, yard mile, inch foot, inches feet, centimetre metre, centimeter meter, millimetre metre,
-    millimeter meter, gram kilogram, milligram gram, ounce pound, kilogram tonne, million billion, thousand million,
-    billion trillion"""
-)
-_UNIT = re.compile(rf"(?<=\s)(?:{join_alternatives(_GREATER_UNITS)})(?:s|es)?\b(?![-\w])(?!\s(?:and|or|to)\s)")
-
-
-def _list_claims_with_greater_unit(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for number in find_pattern_outside_quotes(_NUMBER, claim) if is_plain_assertion(claim) else ():
-        unit = _UNIT.match(claim, number.end() + 1)
-        left, right = claim[: number.start()], claim[number.end() :]
-        if unit is None or _BOUNDS.search(left) or _LEFT_OF_RANGE.search(left) or _OPEN_END.match(right):
-            continue
-        value, word = read_number(number["number"]), unit[0]
-        if _RIGHT_OF_RANGE.match(claim[unit.end() :]) or value == 0 or not is_number_in(doc, value):
-            continue
-        new = _GREATER_UNITS.get(word) or _make_plural(_GREATER_UNITS.get(word.removesuffix("s"), ""))
-        if new and not any(has_phrase_in_document(doc, f"{form} {new}") for form in _list_number_spellings(value)):
-            yield replace_claim_text_span(claim, unit.span(), new)
-
-
-def _make_plural(unit: str) -> str:
-    return "feet" if unit == "foot" else unit and f"{unit}s"
-
-
 RULES = (
     PerturbationRule(
         "number_format",
@@ -222,21 +181,5 @@ RULES = (
         ("The trial lasted nine weeks.", "The trial lasted twelve weeks."),
         _list_claims_with_other_number,
         document="The trial lasted nine weeks.",
-    ),
-    PerturbationRule(
-        "numbers_exchanged",
-        "changed",
-        "Two numbers that count different things change places: all words stay.",
-        ("It carries 620 passengers and 88 cars.", "It carries 88 passengers and 620 cars."),
-        _list_claims_with_swapped_numbers,
-        document="passengers | 620, cars | 88",
-    ),
-    PerturbationRule(
-        "unit_changed",
-        "changed",
-        "A unit becomes a greater one of its kind: minutes hours, million billion.",
-        ("The flight took nine hours.", "The flight took nine days."),
-        _list_claims_with_greater_unit,
-        document="It took nine hours.",
     ),
 )

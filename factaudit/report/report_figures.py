@@ -18,7 +18,6 @@ from factaudit.report.figure_selection import (
     select_systems_for_report_figure,
 )
 from factaudit.report.plots.plot_groups import (
-    MAX_POINTS_PER_PLACE,
     count_overlapping_dot_plot_points,
     drop_floor_evaluator_plot_rows,
     format_group_label,
@@ -144,12 +143,7 @@ def _compose_report_figure_caption(
     """What stands under a figure: how to read it, and what its lines and bars are where they are drawn."""
     keys = list_report_figure_keys(plot)
     text = [f"{figure_title}.", plot.reading]
-    fullest = count_overlapping_dot_plot_points(plot, rows, group_columns)
-    if fullest > MAX_POINTS_PER_PLACE:
-        text.append(
-            f"Markers: medians of up to {fullest:,} rows of the table; thin lines: their middle half; pale bars: all."
-        )
-    elif fullest > 1:
+    if count_overlapping_dot_plot_points(plot, rows, group_columns) > 1:
         text.append("A point for each row of the table; intervals are there.")
     else:
         # A reference is a line across its group, without an interval.

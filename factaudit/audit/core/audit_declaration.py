@@ -107,7 +107,6 @@ SHARED_COLUMNS: dict[str, Column] = {
             ("n_truncated_sentences", "broken off", "decompositions cut off at the limit of tokens"),
             ("n_duplicates", "repeated", "facts removed as repeated in a response"),
             ("n_cut", "cut", "facts beyond the limit of a response"),
-            ("n_filtered", "filtered", "facts outside the core, left out"),
             ("n_unparsed", "unparsed", "replies that state no verdict"),
         )
     },

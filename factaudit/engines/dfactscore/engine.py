@@ -113,8 +113,6 @@ class DFactScorer(ScoringEngine):
         if not self.groupers:
             raise UsageError("D-FActScore needs a grouper")
         super().__post_init__()
-        if self.core:
-            raise UsageError("core: the core of facts is chosen of one person's; D-FActScore has no such option")
         if "llm" in self.groupers and self.llm is None:
             raise UsageError("the grouper 'llm' needs an LLM; without one, give the groups with the facts ('given')")
         self._group_demonstrations = FactGroupingDemonstrations.load(self.group_demos)

@@ -102,7 +102,7 @@ class FactScorer(ScoringEngine):
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
         own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "discrimination": {}}
-        own |= {f"factscore_{one}": people for one in ("agreement", "calibration")}
+        own["factscore_agreement"] = people
         return own | super().audits()
 
     def sections(self, scored: ScoredResponseRecords) -> list[Row]:

@@ -16,7 +16,7 @@ from factaudit.engines.records import ResponseRecord, SentenceDecomposition, Ver
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: What is added up over responses.
-SUMMED_COUNTS = ("n_left_out_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
+SUMMED_COUNTS = ("n_left_out_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "calls")
 
 
 def build_factscore_response_rows(
@@ -52,7 +52,6 @@ def build_factscore_response_rows(
             "n_truncated_sentences": sum(one.truncated for one in record.decomposed.sentences),
             "n_duplicates": record.decomposed.n_duplicates,
             "n_cut": record.decomposed.n_cut,
-            "n_filtered": record.decomposed.n_filtered,
             "calls": record.calls,
         }
         if response.human is not None:

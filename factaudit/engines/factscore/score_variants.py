@@ -27,7 +27,7 @@ from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
-    *("decomposer", "demos", "prompts", "decontextualize", "core"),
+    *("decomposer", "demos", "prompts", "decontextualize"),
     *("max_facts", "min_characters", "abstain"),
     *("knowledge", "passage_tokens", "retrieval", "retrieval_model", "k"),
     *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -36,7 +35,6 @@ from factaudit.report.plots.plot_data import (
     scale_of_unit,
 )
 from factaudit.report.plots.plot_groups import (
-    MAX_POINTS_PER_PLACE,
     drop_floor_evaluator_plot_rows,
     list_plot_group_columns,
 )
@@ -137,23 +135,11 @@ def _read_plot_content(plot: PlotSpec, frame: PlotFigureData) -> PlotContent:
 
 
 def _merge_overlapping_points(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
-    """The points as they are; without intervals where several share a place, and of many their spread."""
-    places: dict[tuple[str, str, str], list[PlotPoint]] = {}
-    for point in points:
-        if point.value is not None:
-            places.setdefault((point.panel, point.group, point.series), []).append(point)
-    fullest = max(map(len, places.values()), default=0)
-    if fullest <= 1:
+    """The points as they are; without intervals where several share a place."""
+    places = [(point.panel, point.group, point.series) for point in points if point.value is not None]
+    if len(set(places)) == len(places):
         return points
-    if fullest <= MAX_POINTS_PER_PLACE:
-        return [replace(p, low=None, high=None, lower_bound=None, upper_bound=None) for p in points]
-    spread = []
-    for found in places.values():
-        least, low, median, high, most = np.quantile([point.value for point in found], (0, 0.25, 0.5, 0.75, 1)).tolist()
-        spread.append(
-            replace(found[0], value=median, low=low, high=high, lower_bound=least, upper_bound=most, claim_query="")
-        )
-    return spread
+    return [replace(point, low=None, high=None, lower_bound=None, upper_bound=None) for point in points]
 
 
 def _compute_panel_limits(plot: PlotSpec, frame: PlotFigureData, content: PlotContent, key: str) -> tuple[float, float]:

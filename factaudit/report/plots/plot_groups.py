@@ -48,10 +48,6 @@ def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
     return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
 
 
-#: Of more rows in one place of a dot plot their spread is drawn.
-MAX_POINTS_PER_PLACE = 12
-
-
 def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
     """How many rows of a dot plot share a panel, group and series at the most: from two on their points stand in one
     line, without intervals."""
