@@ -21,7 +21,7 @@ from factaudit.datasets.format_detection import (
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables import merge_claim_tables, merge_verdict_tables
 from factaudit.tables.annotations import read_annotations
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
@@ -187,6 +187,12 @@ def _load_collected_input_tables(
             report_line(f"          {note}")
         claims.append((name, converted.claims))
         judged = converted.verdicts
+        if judged is not None and given.evaluator:
+            chosen = match_column_patterns([*map(str, judged["evaluator"].unique())], given.evaluator)
+            if not all(match_column_patterns(chosen, [one]) for one in given.evaluator):
+                report_line("          read as a table: it has not all the evaluators that you named")
+                return load_tables(sources, mapping, report_line)
+            judged = judged[judged["evaluator"].isin(chosen)]
         if judged is not None and given.ignore:
             judged = judged[~judged["evaluator"].isin(given.ignore)]
         if judged is not None and "scales" in FORMATS[name].options:
@@ -300,7 +306,8 @@ def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping)
         return None  # logits
     columns |= {"scales": scales} if scales else {}
     columns |= {"labels": said.pop("labels")} if "labels" in said else {}
-    said.pop("ignore", None)  # what the format has no place for
+    for name in ("ignore", "evaluator"):  # of what the format's converter has found
+        said.pop(name, None)
     if said:
         return None
     return columns if columns.keys() <= FORMATS[format_name].options.keys() else None

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Protocol, TypedDict, Unpack
 
 import pandas as pd
 
@@ -71,38 +71,49 @@ def load_python_input_frames(
     )
     if ours and mapping is None and not columns:
         given = LoadedTables(frames[0], others[0] if others else None)  # type: ignore[arg-type]
-    else:
-        named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
-        given = load_input_tables([*frames, *others], named, _print_reading)
-    return given if evaluators is None or given.verdicts is None else _select_python_input_evaluators(given, evaluators)
+        is_whole = evaluators is None or given.verdicts is None
+        return given if is_whole else _select_python_input_evaluators(given, evaluators or ())
+    named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
+    return load_input_tables([*frames, *others], named, _print_reading)
 
 
 @raise_python_errors
-def read_python_input_claims(*sources: TableSource, mapping: MappingSource | None = None) -> pd.DataFrame:
+def read_python_input_claims(
+    *sources: TableSource, mapping: MappingSource | None = None, **columns: Unpack[ClaimColumnNames]
+) -> pd.DataFrame:
     """Read the claims of files or data frames of any shape, of known formats too; see `load_input_tables`.
+
+    columns: which columns of yours hold what (``label="human"``); ``mapping`` says everything else.
 
     Returns a DataFrame with all columns of claims (missing optional ones null), then any others. Raises `InputError`
     naming file, row and column, and `UsageError` where there are no claims, or two readings are possible.
     """
-    claims = load_input_tables(_list_python_input_frames(sources), mapping, _print_reading).claims
+    frames = _list_python_input_frames(sources)
+    claims = load_input_tables(frames, _make_python_mapping(mapping, columns, None, frames), _print_reading).claims
     if claims is None:
-        raise UsageError(f"{name_input_sources(sources)}: no claims in it: say mapping={{'claim': COLUMN}}")
+        raise UsageError(f"{name_input_sources(sources)}: no claims in it: say claim='COLUMN'")
     return claims
 
 
 @raise_python_errors
 def read_python_input_verdicts(
-    *sources: TableSource, claims: TableSource | None = None, mapping: MappingSource | None = None
+    *sources: TableSource,
+    claims: TableSource | None = None,
+    evaluators: Sequence[str] | None = None,
+    mapping: MappingSource | None = None,
+    **columns: Unpack[ClaimColumnNames],
 ) -> pd.DataFrame:
     """Read the verdicts of files or data frames of any shape; against ``claims`` where given.
 
+    evaluators: columns with what an evaluator said, or names of evaluators. columns: as in `read_python_input_claims`.
+
     Returns a DataFrame with the columns of verdicts. Raises as `read_python_input_claims` does.
     """
-    verdicts = load_input_tables(
-        [*_list_python_input_frames(claims), *_list_python_input_frames(sources)], mapping, _print_reading
-    ).verdicts
+    frames = [*_list_python_input_frames(claims), *_list_python_input_frames(sources)]
+    named = _make_python_mapping(mapping, columns, evaluators, frames)
+    verdicts = load_input_tables(frames, named, _print_reading).verdicts
     if verdicts is None:
-        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say mapping={{'evaluator': [COLUMN]}}")
+        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say evaluators=['COLUMN']")
     return verdicts
 
 
@@ -129,12 +140,11 @@ def _make_python_mapping(
         return mapping
     known = list(dict.fromkeys(str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns))
     said: dict[str, object] = dict(columns)
-    for argument, name in [*said.items(), *(("evaluators", name) for name in evaluators or ())]:
-        if known and name not in known and (argument != "evaluators" or "evaluator" not in known):
+    for argument, name in said.items():
+        if known and name not in known:
             raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(str(name), known)}")
     own: dict[str, object] = {"columns": said}
-    if columns_of_evaluators := [name for name in evaluators or () if name in known]:
-        own["evaluator"] = [re.sub(r"([*?[])", r"[\1]", name) for name in columns_of_evaluators]
+    own["evaluator"] = [re.sub(r"([*?[])", r"[\1]", name) for name in evaluators or ()]
     given = {} if mapping is None else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
     return merge_mapping_data(given, own)
 

@@ -71,7 +71,7 @@ def test_a_frame_of_another_library_is_read(frame):
     ("named", "told"),
     [
         ({"label": "humn"}, r"label='humn': no such column \(did you mean 'human'"),
-        ({"label": "human", "evaluators": ["gtp"]}, r"evaluators='gtp': no such column \(did you mean 'gpt'"),
+        ({"label": "human", "evaluators": ["gtp"]}, r"no evaluator or column 'gtp' in it \(did you mean 'gpt'"),
     ],
 )
 def test_what_is_wrong_is_said_by_the_arguments(frame, named, told):
