@@ -78,7 +78,7 @@ def _ask_about_columns_beside_a_format(
     columns: with the words of each whose words are no labels that are known.
     """
     names = [*columns]
-    if not names or given.ignore or "label" in given.columns:
+    if not names or given.ignore or given.evaluator or "label" in given.columns:
         return
     listed = ", ".join(names)
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
@@ -187,12 +187,13 @@ def _load_collected_input_tables(
             report_line(f"          {note}")
         claims.append((name, converted.claims))
         judged = converted.verdicts
-        if judged is not None and given.evaluator:
-            chosen = match_column_patterns([*map(str, judged["evaluator"].unique())], given.evaluator)
+        if given.evaluator:
+            known = [] if judged is None else [*map(str, judged["evaluator"].unique())]
+            chosen = match_column_patterns(known, given.evaluator)
             if not all(match_column_patterns(chosen, [one]) for one in given.evaluator):
                 report_line("          read as a table: it has not all the evaluators that you named")
                 return load_tables(sources, mapping, report_line)
-            judged = judged[judged["evaluator"].isin(chosen)]
+            judged = None if judged is None else judged[judged["evaluator"].isin(chosen)]
         if judged is not None and given.ignore:
             judged = judged[~judged["evaluator"].isin(given.ignore)]
         if judged is not None and "scales" in FORMATS[name].options:

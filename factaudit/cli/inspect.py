@@ -61,6 +61,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
     from factaudit.tables.foreign_files import read_foreign_tables
+    from factaudit.tables.mapping_options import format_mapping_options
     from factaudit.tables.questions import AmbiguousReadingError
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
@@ -109,10 +110,12 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
         print_line(f"mapping   {write}")
     print_line("")
     names = shlex.join(map(str, files))
-    use = "" if made is None else f" --columns {write or 'mapping.yaml'}"
+    said = mapping.model_dump(exclude_defaults=True, mode="json")
+    options_said = ["--columns", str(write)] if write is not None else format_mapping_options(said)
+    use = f" {shlex.join(options_said)}" if options_said else ""
     commands = []
     if write is None and made is not None:
-        commands.append(f"factaudit inspect {names} --write mapping.yaml")
+        commands.append(f"factaudit inspect {names}{use} --write mapping.yaml")
     if loaded.verdicts is not None:
         lacking = "CLAIMS " * (loaded.claims is None)
         commands.append(f"factaudit audit {lacking}{names}{use} --out runs/mine")

@@ -160,7 +160,11 @@ def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
     """The command line under way with what settles its question."""
     context = click.get_current_context()
     verb = context.command_path.partition(" ")[2]
-    return shlex.join(["factaudit", *verb.split(), *context.meta[ARGUMENTS_KEY], *reading.options])
+    typed = context.meta[ARGUMENTS_KEY]
+    pairs = [reading.options[at : at + 2] for at in range(0, len(reading.options), 2)]
+    known = [list(typed[at : at + 2]) for at in range(len(typed))]
+    more = [part for pair in pairs if pair not in known for part in pair]
+    return shlex.join(["factaudit", *verb.split(), *typed, *more])
 
 
 def _ask_user_for_reading(error: AmbiguousReadingError) -> PossibleReading:

@@ -50,7 +50,9 @@ def ask_about_directions(
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
         judge = _EvaluatorScaleOption.find(name, mapping, len(names), bool(rows["score"].notna().any()))
-        is_said = bool({name, judge.key} & {*chosen.scale, *chosen.high_is_error})
+        own = mapping.evaluators.get(name)
+        called = {name, judge.key} | (set() if own is None else {own.score, own.prediction})
+        is_said = bool(called & {*chosen.scale, *chosen.high_is_error})
         auc, p = _test_auc_below_half(rows, truth)
         if auc is not None and p < _LEVEL:
             text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"

@@ -28,7 +28,7 @@ from factaudit.tables.meanings import (
     map_label_words,
 )
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.questions import OpenQuestion, merge_mapping_data
+from factaudit.tables.questions import OpenQuestion, PossibleReading, merge_mapping_data
 from factaudit.tables.roles import (
     check_named_evaluators,
     leave_out_other_evaluators,
@@ -82,7 +82,8 @@ def propose_column_mapping(
         placed.append(table)
     check_named_evaluators(placed, given.evaluator)
     columns = _list_role_columns(placed, given)
-    questions = [question for one in placed for question in one.questions]
+    certain = [name for one in placed for pair in one.evaluators.values() for name in pair.values()]
+    questions = [_name_certain_evaluators(question, certain) for one in placed for question in one.questions]
     scales: dict[str, Scale] = {}
     if not questions:
         scales, questions = _find_scales(placed, given)
@@ -119,6 +120,19 @@ def propose_column_mapping(
     )
     mapping = ColumnMapping.from_source({key: value for key, value in data.items() if value})
     return MappingProposal(mapping, questions, _describe_what_is_missing(placed, columns, several))
+
+
+def _name_certain_evaluators(question: OpenQuestion, certain: Sequence[str]) -> OpenQuestion:
+    """Readings that name an evaluator name the certain ones, too: only those that are named are read."""
+    readings = []
+    for one in question.readings:
+        mapping = dict(one.mapping)
+        if "evaluator" in mapping:
+            others = {*mapping.get("ignore", ()), *mapping.get("columns", {}).values()} - {*mapping["evaluator"]}
+            own = [name for name in certain if name not in others]
+            mapping["evaluator"] = [*dict.fromkeys([*own, *mapping["evaluator"]])]
+        readings.append(PossibleReading(one.description, mapping))
+    return OpenQuestion(question.text, readings)
 
 
 def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> dict[str, list[str]]:
