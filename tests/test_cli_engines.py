@@ -99,9 +99,7 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
 
-def test_score_says_first_that_facts_are_not_in_the_text(
-    call: Call, people: Path, tmp_path: Path
-) -> None:
+def test_score_says_first_that_facts_are_not_in_the_text(call: Call, people: Path, tmp_path: Path) -> None:
     facts = ["Elena Varga was a cellist.", "She was a cellist.", "Maren Oldkirk is a Norlandic glaciologist."]
     facts += ["Brandolf was chosen by the Corvane Institute in 2004.", "He sang in Tromso.", "It was burnt in 1711."]
     bios = tmp_path / "bios.jsonl"

@@ -408,7 +408,7 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)
     assert {"linked", "about", "fact"} <= set(elsewhere.columns)
     report = read_report_text(tmp_path)
-    assert "A claim is a fact of a response: the claims table has a row for it and each person of the name." in report
+    assert "A claim is a fact of a response. The claims table has a row for it and each person of the name." in report
     assert "true of another of the name, by the verifier and by how facts are grouped" in report
     # The audits see it: FActScore takes false attributions for true.
     rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "biographies"}
