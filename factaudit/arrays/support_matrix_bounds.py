@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from factaudit.arrays.entity_linking import EntityLink, link_groups_to_entities, linked_entity_columns
 from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
+
+#: Open cells of which all fillings are tried, where links depend on more than each group alone.
+MOST_ENUMERATED_CELLS = 10
 
 CountRange = tuple[int, int]
 
@@ -82,12 +86,23 @@ def _bound_support_by_linked_entity(
     )
     if rule == "argmax" and is_own_fact.all():
         return (least, most), _bound_facts_supported_by_other_entities(sure, maybe, groups)
-    if not matrix.unsure.any():
-        columns = linked_entity_columns(link_groups_to_entities(matrix, groups, rule), groups)
-        missed = sure.any(axis=1) & (matrix.verdict_of_linked_entity(columns) != 1) & is_own_fact
-        return (least, most), (int(missed.sum()), int(missed.sum()))
+    if matrix.unsure.sum() <= MOST_ENUMERATED_CELLS:
+        return (least, most), _try_all_fillings(matrix, groups, rule, is_own_fact)
     n_sure, n_possible = (int(part[is_own_fact].any(axis=1).sum()) for part in (sure, maybe))
     return (least, most), (max(0, n_sure - most) if is_own_fact.all() else 0, n_possible)
+
+
+def _try_all_fillings(matrix: FactEntityMatrix, groups: np.ndarray, rule: str, is_own_fact: np.ndarray) -> CountRange:
+    """Facts of ``is_own_fact`` that only another entity supports: the fewest and the most over all fillings."""
+    places = tuple(np.argwhere(matrix.unsure).T)
+    counts = []
+    for values in product((0, 1), repeat=len(places[0])):
+        filling = matrix.fill_unsure(0)
+        filling.prediction[places] = values
+        columns = linked_entity_columns(link_groups_to_entities(filling, groups, rule), groups)
+        supported = (filling.prediction == 1).any(axis=1) & (filling.verdict_of_linked_entity(columns) != 1)
+        counts.append(int((supported & is_own_fact).sum()))
+    return min(counts), max(counts)
 
 
 def _count_linked_support(links: Sequence[EntityLink], groups: np.ndarray) -> int:
@@ -129,6 +144,23 @@ def bound_entity_count(matrix: FactEntityMatrix) -> CountRange:
     is_supported = sure.any(axis=1)
     covered = np.cumsum(np.sort(maybe[is_supported].sum(axis=0))[::-1])
     least = int(np.searchsorted(covered, is_supported.sum())) + 1 if is_supported.any() else 0
-    # Most: each possible entity owns one of the facts that may be supported.
-    n_entities, n_facts = (int(maybe.any(axis=axis).sum()) for axis in (0, 1))
-    return least, min(n_entities, n_facts)
+    return least, _count_most_entities(sure, maybe, matrix.entities)
+
+
+def _count_most_entities(
+    surely_supported: np.ndarray, possibly_supported: np.ndarray, entities: tuple[str, ...]
+) -> int:
+    """The most entities that can own a fact each, as a matching of entities and facts.
+
+    An entity can own a fact if it may support it, and may rank before each entity that is known to support it.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # slow to import
+
+    counts, limits = surely_supported.sum(axis=0), possibly_supported.sum(axis=0)
+    place = np.argsort(np.argsort(np.array(entities)))
+    # before[a, b]: some filling may put a before b; ties go to the first in the alphabet.
+    before = (limits[:, None] > counts) | ((limits[:, None] == counts) & (place[:, None] < place))
+    np.fill_diagonal(before, True)
+    own = possibly_supported & ~((surely_supported[:, None, :] & ~before[None]).any(axis=2))
+    return int((maximum_bipartite_matching(csr_array(own), perm_type="column") >= 0).sum())
