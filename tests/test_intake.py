@@ -695,3 +695,11 @@ def test_a_call_that_failed_is_no_verdict(tmp_path: Path) -> None:
     )
     with pytest.raises(AmbiguousReadingError, match="judge has 'ERROR: rate limit exceeded'"):
         load_tables([tmp_path / "a.csv"])
+
+
+def test_a_grade_of_errors_is_supported_below_its_threshold() -> None:
+    table = pd.DataFrame({"claim": CLAIMS, "human_severity": [1, 5] * (len(CLAIMS) // 2), "judge": SCORES})
+    said = {"label": "human_severity", "high_is_error": "human_severity", "threshold": {"human_severity": 3}}
+    claims = load_tables([table], said).claims
+    assert claims is not None
+    assert claims["label"].tolist() == [1, 0] * (len(CLAIMS) // 2)

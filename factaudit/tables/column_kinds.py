@@ -106,6 +106,7 @@ def list_name_forms(column_name: str) -> list[str]:
 
 
 def find_known_form(column_name: str, known: Sequence[str]) -> str | None:
+    """The form of a column's name that is among known ones; None where none is."""
     return next((form for form in list_name_forms(column_name) if form in known), None)
 
 

@@ -17,13 +17,17 @@ from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_voc
 
 
 def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:
-    """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises `InputError`."""
+    """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises `InputError`.
+
+    Grades above the threshold are supported; those below it where a high grade means an error.
+    """
     limit = mapping.threshold.get(column)
     if limit is None:
         return parse_label_words(table_name, mapping, values, column)
     numbers = parse_judgement_numbers(values)
     check_cells(table_name, values.rename(column), numbers.isna() & ~values.map(has_no_value), "expected a number")
-    return (numbers > limit).astype("Int8").mask(numbers.isna(), pd.NA)
+    is_supported = numbers < limit if is_column_reversed(column, mapping) else numbers > limit
+    return is_supported.astype("Int8").mask(numbers.isna(), pd.NA)
 
 
 def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:

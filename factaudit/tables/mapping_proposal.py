@@ -104,7 +104,7 @@ def propose_column_mapping(
     if not questions:
         questions += _ask_about_scores_beside_predictions(placed, given, scales, labels | given.labels, words)
     data = merge_mapping_data(
-        given.model_dump(exclude_defaults=True, exclude={"evaluator", "people", "columns", "high_is_error"}),
+        given.model_dump(exclude_defaults=True, exclude={"evaluator", "people", "columns"}),
         {
             "columns": {ours: one[0] if len(one) == 1 else one for ours, one in columns.items() if one != [ours]},
             "labels": {**labels, **given.labels},

@@ -185,8 +185,9 @@ def ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> list[Open
                 _read_words({str(one): int(one <= cut) for one in levels})
                 for cut in sorted(cuts, key=lambda one: abs(one + 1 - middle))[:_MAX_OFFERED]
             ]
+        side = "below" if reverse else "above"
         ways += [
-            PossibleReading(f"{column.name} above {cut:g}: supported", {"threshold": {column.name: cut}})
+            PossibleReading(f"{column.name} {side} {cut:g}: supported", {"threshold": {column.name: cut}})
             for cut in cuts[: _MAX_OFFERED - bool(ways) * 2]
         ]
         if {0, 1} < {*numbers} and len(numbers) <= _MAX_OFFERED:

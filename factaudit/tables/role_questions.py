@@ -17,7 +17,6 @@ from factaudit.tables.column_kinds import (
 )
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import (
     OpenQuestion,
     PossibleReading,
@@ -252,15 +251,18 @@ def ask_about_repeated_claims(table: TableRoles) -> None:
     if "system" in roles and "model" not in normalise_vocabulary_words(roles["system"].name):
         return  # systems, by their name
     keys = [roles[ours].name for ours in ("claim", "doc") if ours in roles]
-    cells = table.rows.map(lambda cell: "" if is_missing_value(cell) else str(cell))
-    times = cells.groupby(keys).size()
+    if not table.rows[keys[0]].astype("str").duplicated(keep=False).all():
+        return
+    times = table.rows[keys].astype("str").groupby(keys).size()
     if times.min() < 2 or times.min() != times.max():
         return
     used = {one.name for ours, one in roles.items() if ours != "system"}
     judged = [one for pair in table.evaluators.values() for one in pair.items()]
     judged += [(ours, roles[ours].name) for ours in ("score", "prediction") if ours in roles]
     for column in table.profiles.values():
-        if column.name in used or column.n_different != times.min() or cells.duplicated([*keys, column.name]).any():
+        if column.name in used or column.n_different != times.min():
+            continue
+        if table.rows[[*keys, column.name]].astype("str").duplicated().any():
             continue
         ways = []
         others = [one.name for one in table.profiles.values() if one.name not in used and looks_judged(one)]

@@ -22,6 +22,7 @@ from factaudit.tables.annotations import merge_annotation_tables, read_annotatio
 from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.column_kinds import find_judged_columns, is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
+from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
 from factaudit.tables.header_rows import ALL_SHEETS
@@ -269,10 +270,11 @@ def _load_standard_tables(
         judged = merge_verdict_tables(parts, [one.name for one in verdicts])
     if table is not None and judged is not None:
         own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}
+        tables = [table, *(one.rows for one in verdicts if not own.issuperset(one.columns))]
         further = {
-            str(name): one.rows[name].tolist()
-            for one in (*claims, *verdicts)
-            for name in one.columns
+            str(name): rows[name].head(MAX_PROFILED_ROWS).tolist()
+            for rows in tables
+            for name in rows
             if name not in own
         }
         if found := find_judged_columns(further):
