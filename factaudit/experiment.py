@@ -1,8 +1,7 @@
 """Experiments: a YAML in, a run folder out.
 
-`run` goes through four stages, each of which is kept so that a second run repeats only what has changed: read the
-claims, gather the verdicts (read, or judged and journalled), audit them, render the report. Every file of the run
-folder is replaced in one step; a run that is killed leaves what it had, and goes on from there.
+`run` reads the claims, gathers the verdicts (read, or judged and journalled), audits them and renders the report. Every
+file of the run folder is replaced in one step; a run that is killed leaves what it had, and goes on from there.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -34,28 +33,26 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.experiment_inputs import (
+    HUB_DATASET,
     ExperimentTablePaths,
     ForeignFormatSource,
+    check_audit_specs,
     find_input_files,
-    is_hub_dataset,
-    list_experiment_tables,
     read_experiment_inputs,
+    resolve_evaluator_paths,
     resolve_experiment_source,
 )
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.results import Results, Row, compare, compare_counts
-from factaudit.run_ending import describe_run_audit_rows, digest_run_inputs, find_identical_run, finish_run
 from factaudit.run_folder import (
-    check_run_audit_specs,
+    RunFolder,
+    RunSettings,
     check_run_spares_inputs,
-    claim_run_folder,
-    collect_run_spec_problem,
     count_run_llm_calls,
+    describe_run_audit_rows,
+    digest_run_inputs,
     list_file_checksums,
-    lock_run_folder_for_writing,
-    resolve_run_evaluator_paths,
-    write_experiment_yaml,
 )
 from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, write_table
@@ -67,15 +64,13 @@ from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings
 from factaudit.yaml_paths import YamlPaths
 
-#: Whose versions `experiment.yaml` of the run folder records.
-_RECORDED_PACKAGES = (
-    *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn"),
-    *("statsmodels", "rouge-score", "nltk", "openai"),
-)
-
-
 #: Audits of nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
+#: The block of a YAML that an engine runs, and the engine's module, which has ``load_experiment``.
+_ENGINES = {
+    "factscore": "factaudit.engines.factscore.experiment",
+    "dfactscore": "factaudit.engines.dfactscore.experiment",
+}
 
 
 class Experiment(ExperimentTablePaths):
@@ -112,24 +107,56 @@ class Experiment(ExperimentTablePaths):
             raise ValueError("where: duckdb judges nothing")
         return self
 
+    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]) -> Results:
+        """See `RunSettings.run_into`."""
+        fetch_missing_published_files(self.table_paths, say)
+        read_audit_names_and_options(self.audits)  # a misspelt audit is found before an hour of judging, not after
+        evaluators = [make_named_evaluator(spec) for spec in self.evaluators]
+        check_unique_evaluator_names(evaluators)
+        named = list_files_named_by_evaluator_options(evaluators)
+        with RunFolder.open(out, [*self.sources, *named], overwrite=overwrite, say=say) as folder:
+            key = _digest_experiment(self, evaluators)
+            if key is not None and (before := folder.find_unchanged(key)) is not None:
+                return before
+            if self.counts is not None:
+                return folder.finish(self, _audit_counts(self, self.counts, folder), key=key)
+            others = [self.evaluators, self.estimate, self.audits, self.annotations, self.limit_documents, self.split]
+            tables = choose_duckdb_tables(
+                self.tables, self.claims, self.verdicts, self.where, any(map(bool, others)), folder.say
+            )
+            if tables is not None:
+                return folder.finish(self, _audit_duckdb_tables(self, tables, folder), key=key)
+            return _judge_and_audit_tables(self, evaluators, folder, key, progress)
 
-def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
+    @property
+    def sources(self) -> list[str]:
+        """All that the experiment reads, as it is named."""
+        single = [one for one in (self.counts, self.tables) if one is not None]
+        return [*single, *self.table_paths, *(self.estimate.files() if self.estimate else ())]
+
+
+def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> RunSettings:
     """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override its keys.
 
-    In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
+    The result is an `Experiment`, or an engine's where the YAML has a block ``factscore:`` or ``dfactscore:``. In it
+    all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
     file = YamlFile(path)
     file.override(settings or {})
-    file.wrap_in_lists(file.data, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
-    claims = file.data.get("claims") if isinstance(file.data, dict) else None
+    keys = file.data if isinstance(file.data, dict) else {}
+    for name, module in _ENGINES.items():
+        if name in keys:
+            engine_experiment: RunSettings = import_module(module).load_experiment(file)
+            return engine_experiment
+    file.wrap_in_lists(keys, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
+    claims = keys.get("claims")
     for item in claims if isinstance(claims, list) else ():
         file.wrap_in_lists(item, "source")
-    experiment = check_yaml_settings(Experiment, file.data, file)
-    return _resolve_experiment_paths(experiment, file)
+    return _resolve_experiment_paths(check_yaml_settings(Experiment, file.data, file), file)
 
 
 def run(
-    experiment: str | Path | Experiment,
+    experiment: str | Path | RunSettings,
     out: str | Path,
     *,
     settings: Mapping[str, object] | None = None,
@@ -137,147 +164,118 @@ def run(
     overwrite: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
-    """Run an experiment (a YAML's path, or an `Experiment` with absolute paths) and write its run folder.
+    """Run an experiment (a YAML's path, or what `read_experiment` gives) and write its run folder.
 
-    A second run into the same folder reuses what is unchanged; the results of another experiment there are replaced
-    only with ``overwrite``. ``say`` gets one line per stage. A YAML with a
-    ``factscore:`` or ``dfactscore:`` block is that engine's to run.
+    A run in which nothing has changed since the one in the folder is not repeated; the results of another experiment
+    there are replaced only with ``overwrite``. ``say`` gets one line per stage.
     """
-    folder = Path(out)
-    if not isinstance(experiment, Experiment):
-        check_run_spares_inputs(folder, [experiment])
-        if (engine := find_experiment_engine(experiment)) is not None:
-            claim_run_folder(folder, [experiment], overwrite=overwrite)
-            return engine.run(experiment, out, settings=settings, progress=progress, say=say)
+    if not isinstance(experiment, RunSettings):
+        check_run_spares_inputs(Path(out), [experiment])
         experiment = read_experiment(experiment, settings)
-    named_tables = [experiment.counts, experiment.tables, *list_experiment_tables(experiment)]
-    claim_run_folder(folder, [one for one in named_tables if one is not None], overwrite=overwrite)
-    if experiment.counts is not None:
-        return _run_counts_experiment(experiment, experiment.counts, folder, say)
-    fetch_missing_published_files(list_experiment_tables(experiment), say)
-    also = bool(experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations)
-    also = also or experiment.limit_documents is not None or experiment.split is not None
-    tables = choose_duckdb_tables(
-        experiment.tables, experiment.claims, experiment.verdicts, experiment.where, also, say
-    )
-    if tables is not None:
-        return _run_duckdb_experiment(experiment, tables, folder, say)
-    read_audit_names_and_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
-    evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
-    check_unique_evaluator_names(evaluators)
-    named = list_files_named_by_evaluator_options(evaluators)
-    with lock_run_folder_for_writing(folder, [*_list_experiment_sources(experiment), *named]) as work:
-        key = _digest_experiment(experiment, evaluators)
-        if key is not None and (before := find_identical_run(folder, key)) is not None:
-            for line in (*before[1], f"unchanged {folder / 'report.html'}"):
-                say(line)
-            return before[0]
-        said: list[str] = []
+    return experiment.run_into(Path(out), progress=progress, overwrite=overwrite, say=say)
 
-        def tell(line: str) -> None:
-            said.append(line)
-            say(line)
 
-        callers = [
-            (one.name, part)
-            for one in evaluators
-            for asked in one.evaluator_and_repeats
-            for part, _ in walk_evaluator_members(asked)
-        ]
-        read = read_experiment_inputs(experiment, [part for _, part in callers])
-        claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
-        for note in read.notes:
-            tell(note)
-        n_variants = int(find_claim_variants(claims).sum())
-        more = f", and {format_count(n_variants, 'variant')}" * bool(n_variants)
-        datasets = format_count(claims["dataset"].nunique(), "data set")
-        tell(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
-        calls: list[Row] = []
-        if evaluators:
-            check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            with count_run_llm_calls(callers, work / "calls.json", experiment.max_cost) as calls:
-                judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
-            verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
-        if verdicts is None:
-            scores = list_further_columns_of_scores(claims)
-            hint = (
-                "; --evaluator NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
-            )
-            work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
-            raise UsageError(
-                f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"
-                f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts){hint}"
-            )
-        for one in evaluators:
-            for part, _ in walk_evaluator_members(one.evaluator):
-                if found := getattr(part, "provenance", None):
-                    provenance.append({"evaluator": one.name, **found})
-        for line in format_unscored_verdicts(verdicts):
-            tell(line)
-        tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
-        write_table(claims, folder / "claims.parquet")
-        write_table(verdicts, folder / "verdicts.parquet")
-        if annotations is not None:
-            write_table(annotations, folder / "annotations.parquet")
-        estimator, estimates = experiment.estimate, None
-        if estimator is not None:
-            estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
-        is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
-        failed = is_ours & verdicts["status"].isin(RETRIED_STATUSES)
-        again, inputs, notes = bool(failed.any()), read.input_files, read.notes  # what failed is asked for again
-        told = select_detailed_verdicts(verdicts)
-        joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
-        del read, claims, verdicts, annotations, failed, is_ours  # most of the memory: nothing below reads them
-        signatures = {one.name: one.signature for one in evaluators}
-        results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
-        bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
-        del joined
-        if notes:
-            results.about["reading"] = notes
-        if estimator is not None and estimates is not None:
-            results = _add_estimates(results, estimator, estimates)
-        results.calls.extend(calls)
-        tell(describe_run_audit_rows(results))
-        write_experiment_yaml(folder, experiment, results, provenance=provenance, packages=_RECORDED_PACKAGES)
-        people = folder / "annotations.parquet"
-        shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
-        finish_run(folder, results, shown, run_key=None if again else key, said=said)
-        say(f"report    {folder / 'report.html'}")
+def _judge_and_audit_tables(
+    experiment: Experiment, evaluators: Sequence[NamedEvaluator], folder: RunFolder, key: str | None, progress: bool
+) -> Results:
+    """Judge what is to be judged, audit claims and verdicts in memory, and end the run."""
+    callers = [
+        (one.name, part)
+        for one in evaluators
+        for asked in one.evaluator_and_repeats
+        for part, _ in walk_evaluator_members(asked)
+    ]
+    read = read_experiment_inputs(experiment, [part for _, part in callers])
+    claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
+    for note in read.notes:
+        folder.say(note)
+    n_variants = int(find_claim_variants(claims).sum())
+    more = f", and {format_count(n_variants, 'variant')}" * bool(n_variants)
+    datasets = format_count(claims["dataset"].nunique(), "data set")
+    folder.say(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
+    calls: list[Row] = []
+    if evaluators:
+        check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
+        with count_run_llm_calls(callers, folder.work / "calls.json", experiment.max_cost) as calls:
+            judged = judge(claims, evaluators, journal=folder.work / "journal", progress=progress)
+        verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
+    if verdicts is None:
+        scores = list_further_columns_of_scores(claims)
+        hint = "; --evaluator NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
+        work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
+        raise UsageError(
+            f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"
+            f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts){hint}"
+        )
+    for one in evaluators:
+        for part, _ in walk_evaluator_members(one.evaluator):
+            if found := getattr(part, "provenance", None):
+                provenance.append({"evaluator": one.name, **found})
+    for line in format_unscored_verdicts(verdicts):
+        folder.say(line)
+    folder.say(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
+    write_table(claims, folder.path / "claims.parquet")
+    write_table(verdicts, folder.path / "verdicts.parquet")
+    people = folder.path / "annotations.parquet"
+    people.unlink(missing_ok=True)
+    if annotations is not None:
+        write_table(annotations, people)
+    estimates = None
+    if experiment.estimate is not None:
+        estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+    is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
+    if (is_ours & verdicts["status"].isin(RETRIED_STATUSES)).any():
+        key = None  # what failed is asked for again
+    inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
+    joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
+    del read, claims, verdicts, annotations, is_ours  # most of the memory: nothing below reads them
+    signatures = {one.name: one.signature for one in evaluators}
+    results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
+    bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
+    del joined
+    if notes:
+        results.about["reading"] = notes
+    if experiment.estimate is not None and estimates is not None:
+        results = _add_estimates(results, experiment.estimate, estimates)
+    results.calls.extend(calls)
+    folder.say(describe_run_audit_rows(results))
+    shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
+    return folder.finish(experiment, results, claim_browser=shown, provenance=provenance, key=key)
+
+
+def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: RunFolder) -> Results:
+    """The results for tables that DuckDB loads: their texts are not read, and the tables are not copied."""
+    chosen = read_audit_names_and_options(experiment.audits)
+    if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
+        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --on memory")
+    check_run_spares_inputs(folder.path, tables.files)
+    judged = load_duckdb_judgements(tables, folder.work / "spill")
+    shutil.rmtree(folder.work / "spill", ignore_errors=True)
+    folder.say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'data set')}")
+    n_verdicts = int((judged.status >= 0).sum())
+    folder.say(f"verdicts  {n_verdicts:>9,} of {format_count(len(judged.evaluators), 'evaluator')}")
+    inputs = list_file_checksums(tables.files)
+    read = [sql for sql, _ in (*tables.claims, *tables.verdicts)]
+    digest = hash_texts(*read, *(row["checksum"] for row in inputs))
+    joined = ComparisonTables(judged, digest, judged.evaluators)
+    results = compare(joined, **experiment.compare_arguments, inputs=inputs)
+    if (estimator := experiment.estimate) is not None:
+        estimates = estimator.estimate(judged, None, experiment.seed, experiment.confidence)
+        results = _add_estimates(results, estimator, estimates)
+    text = "DuckDB loaded these tables without the texts of claims and documents. Audits that read them were left out."
+    results.sections.append({"title": "What was left out", "text": text})
+    folder.say(describe_run_audit_rows(results))
     return results
 
 
-def _run_duckdb_experiment(
-    experiment: Experiment, tables: DuckDBTables, folder: Path, say: Callable[[str], None]
-) -> Results:
-    """`run` for tables that DuckDB loads: their texts are not read, and the tables are not copied."""
-    chosen = read_audit_names_and_options(experiment.audits)  # what is refused is refused before the tables are read
-    if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
-        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --on memory")
-    estimator = experiment.estimate
-    more = [] if estimator is None else [Path(path) for path in estimator.files()]
-    with lock_run_folder_for_writing(folder, [*tables.files, *more]) as work:
-        judged = load_duckdb_judgements(tables, work / "spill")
-        shutil.rmtree(work / "spill", ignore_errors=True)
-        say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'data set')}")
-        n_verdicts = int((judged.status >= 0).sum())
-        say(f"verdicts  {n_verdicts:>9,} of {format_count(len(judged.evaluators), 'evaluator')}")
-        inputs = list_file_checksums(tables.files)
-        read = [sql for sql, _ in (*tables.claims, *tables.verdicts)]
-        digest = hash_texts(*read, *(row["checksum"] for row in inputs))
-        joined = ComparisonTables(judged, digest, judged.evaluators)
-        results = compare(joined, **experiment.compare_arguments, inputs=inputs)
-        if estimator is not None:
-            results = _add_estimates(
-                results, estimator, estimator.estimate(judged, None, experiment.seed, experiment.confidence)
-            )
-        text = (
-            "DuckDB loaded these tables without the texts of claims and documents. Audits that read them were left out."
-        )
-        results = replace(results, sections=[*results.sections, {"title": "What was left out", "text": text}])
-        say(describe_run_audit_rows(results))
-        write_experiment_yaml(folder, experiment, results, packages=(*_RECORDED_PACKAGES, "duckdb"))
-        finish_run(folder, results)
-        say(f"report    {folder / 'report.html'}")
+def _audit_counts(experiment: Experiment, counts_path: str, folder: RunFolder) -> Results:
+    """The results for a counts table, where there is nothing to judge."""
+    counts = read_counts(counts_path)
+    folder.say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'data set')}")
+    inputs = list_file_checksums([Path(counts_path)])
+    results = compare_counts(counts, **experiment.compare_arguments, inputs=inputs)
+    write_table(counts, folder.path / "counts.parquet")
+    folder.say(describe_run_audit_rows(results))
     return results
 
 
@@ -293,71 +291,38 @@ def _add_estimates(results: Results, estimator: EstimateSettings, estimates: Est
 
 def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
     """Of all that the run depends on; None where a source is a name on the hub, where it may change."""
-    sources = _list_experiment_sources(experiment)
-    if any(map(is_hub_dataset, sources)):
+    if HUB_DATASET in experiment.sources:
         return None
     # An evaluator's files may be models of gigabytes: they are told by size and time.
-    stats = [
-        (path, path.stat())
-        for path in find_input_files(list(map(str, list_files_named_by_evaluator_options(evaluators))))
-    ]
+    files = find_input_files(list(map(str, list_files_named_by_evaluator_options(evaluators))))
+    stats = [(path, path.stat()) for path in files]
     parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
     parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
-    return digest_run_inputs(*parts, files=list(find_input_files(sources)))
+    sources = [re.sub(r"^\w+:///([^?]*).*", r"\1", source) for source in experiment.sources]  # the file of a database
+    return digest_run_inputs(*parts, files=find_input_files(sources))
 
 
-def _list_experiment_sources(experiment: Experiment) -> list[str]:
-    return [*list_experiment_tables(experiment), *(experiment.estimate.files() if experiment.estimate else ())]
-
-
-def _run_counts_experiment(
-    experiment: Experiment, counts_path: str, folder: Path, say: Callable[[str], None]
-) -> Results:
-    """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
-    with lock_run_folder_for_writing(folder, [counts_path]):
-        counts = read_counts(counts_path)
-        say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'data set')}")
-        results = compare_counts(
-            counts, **experiment.compare_arguments, inputs=list_file_checksums([Path(counts_path)])
-        )
-        write_table(counts, folder / "counts.parquet")
-        say(describe_run_audit_rows(results))
-        write_experiment_yaml(folder, experiment, results, packages=_RECORDED_PACKAGES)
-        finish_run(folder, results)
-        say(f"report    {folder / 'report.html'}")
-    return results
-
-
-class ExperimentEngineDeclaration(NamedTuple):
-    """How the experiments of an engine are read from a YAML, and run."""
-
-    load: Callable[..., Any]
-    run: Callable[..., Results]
-
-
-def find_experiment_engine(yaml_path: str | Path) -> ExperimentEngineDeclaration | None:
-    """The engine whose block a YAML has; None where it compares evaluators."""
-    data = YamlFile(yaml_path).data
-    for name in ("factscore", "dfactscore"):
-        if isinstance(data, dict) and name in data:
-            module = import_module(f"factaudit.engines.{name}.experiment")
-            return ExperimentEngineDeclaration(
-                getattr(module, f"load_{name}_experiment"), getattr(module, f"run_{name}_experiment")
-            )
-    return None
-
-
-def estimate_experiment_cost(experiment: Experiment, price_table_path: str | Path | None = None) -> list[Row]:
-    """What the calls of an experiment would cost at the most, a row per evaluator that asks a language model.
+def estimate_experiment_cost(
+    experiment: RunSettings | str | Path,
+    price_table_path: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> list[Row]:
+    """What the calls of an experiment would cost at the most, a row per evaluator or step that asks a language model.
 
     Nothing is sent. ``price_table_path``: a price table of the user's. The rows are those of
-    `factaudit.llm.cost.estimate_llm_judging_cost`.
+    `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of `factaudit.engines.scoring_calls`.
     """
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 
-    if experiment.counts is not None:
+    if not isinstance(experiment, RunSettings):
+        experiment = read_experiment(experiment, settings)
+    if not isinstance(experiment, Experiment):
+        from factaudit.engines.scoring_calls import count_scoring_calls
+
+        return count_scoring_calls(experiment)
+    if not experiment.evaluators:
         return []
-    fetch_missing_published_files(list_experiment_tables(experiment))
+    fetch_missing_published_files(experiment.table_paths)
     evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
     return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims, price_table_path)
 
@@ -380,13 +345,12 @@ def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experim
     verdicts = paths.resolve_files(experiment.verdicts, "verdicts")
     annotations = paths.resolve_files(experiment.annotations, "annotations")
     evaluators = [
-        resolve_run_evaluator_paths(paths, spec, "evaluators", number)
-        for number, spec in enumerate(experiment.evaluators)
+        resolve_evaluator_paths(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
     ]
-    check_run_audit_specs(file, paths.problems, experiment.audits)
+    check_audit_specs(paths, experiment.audits)
     estimate = experiment.estimate
     if estimate is not None:
-        collect_run_spec_problem(file, paths.problems, lambda settings: settings.check(), estimate, "estimate")
+        paths.collect_problem(EstimateSettings.check, estimate, "estimate")
         labels = paths.resolve_files(estimate.labels, "estimate", "labels")
         sample = None if estimate.sample is None else paths.resolve_file(estimate.sample, ("estimate", "sample"))
         estimate = estimate.model_copy(update={"labels": labels, "sample": sample})

@@ -1,4 +1,4 @@
-"""The tables of an experiment: claims, verdicts and annotations of all its sources."""
+"""An experiment's settings, and the tables that it reads: claims, verdicts and annotations of all its sources."""
 
 from __future__ import annotations
 
@@ -11,21 +11,28 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
+from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
+from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
 from factaudit.perturb.variants import ClaimVariantSettings, add_claim_variants
 from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
 from factaudit.run_folder import RunSettings, list_file_checksums
+from factaudit.spec_string import parse_spec_string
 from factaudit.tables import merge_claim_tables, merge_verdict_tables, read_claims, read_verdicts
 from factaudit.tables.annotations import list_annotator_judgements, read_annotations, relabel_claims_by_annotations
 from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlPlace
-from factaudit.yaml_paths import YamlPaths, find_yaml_path_options
+from factaudit.yaml_paths import YamlPathKind, YamlPaths, find_yaml_path_options
+
+#: The one data set that is named, not read from files.
+HUB_DATASET = "lytang/LLM-AggreFact"
 
 
 class ForeignFormatSource(BaseModel):
@@ -37,6 +44,13 @@ class ForeignFormatSource(BaseModel):
     #: Without any: the published files that the format reads.
     source: list[str] = Field(default_factory=list)
     options: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def paths(self) -> list[str]:
+        """What it reads: its sources, and the files that its options name."""
+        values = [one for value in self.options.values() for one in (value if isinstance(value, list) else [value])]
+        texts = [re.sub(r"^[\w-]+:(?=/)", "", value) for value in values if isinstance(value, str)]
+        return [*self.source, *(text for text in texts if Path(text).is_absolute())]
 
 
 class ExperimentTablePaths(RunSettings):
@@ -56,6 +70,12 @@ class ExperimentTablePaths(RunSettings):
     split: str | None = None
     #: Variants of the claims, in which rules change one thing, to be judged beside them.
     perturb: ClaimVariantSettings | None = None
+
+    @property
+    def table_paths(self) -> list[str]:
+        """The files and folders that the tables are read from, as they are named."""
+        claims = [path for one in self.claims for path in ([one] if isinstance(one, str) else one.paths)]
+        return [*claims, *self.verdicts, *self.annotations]
 
 
 @dataclass
@@ -80,7 +100,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
     claim_tables: dict[str, pd.DataFrame] = {}
     verdict_tables: dict[str, pd.DataFrame] = {}
     said: list[pd.DataFrame] = []
-    paths, provenance, notes = [*files], list[Row](), list[str]()
+    provenance, notes = list[Row](), list[str]()
     mapped = bool(files) and experiment.mapping is not None
     if mapped:
         own = [*files, *experiment.verdicts, *experiment.annotations]
@@ -104,7 +124,6 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
         if converted.verdicts is not None:
             verdict_tables[name] = converted.verdicts
         said += [] if converted.annotations is None else [converted.annotations]
-        paths.extend([*item.source, *_find_experiment_option_paths(item.options)])
         notes.extend(converted.notes)
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
@@ -113,7 +132,6 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
     if not mapped:
         verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
         said += [read_annotations(*experiment.annotations, claims=claims)] if experiment.annotations else []
-    paths.extend([*experiment.verdicts, *experiment.annotations])
     verdicts = merge_verdict_tables(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
     annotations = pd.concat(said, ignore_index=True) if said else None
     if experiment.limit_documents is not None:
@@ -141,9 +159,8 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
         n_claims = len(claims)
         claims = add_claim_variants(claims, **experiment.perturb.model_dump(), seed=experiment.seed)
         notes.append(f"perturb   {format_count(len(claims) - n_claims, 'variant')} of {n_claims:,} claims")
-    return ExperimentInputs(
-        claims, verdicts, annotations, list_file_checksums(find_input_files(paths)), provenance, notes
-    )
+    read = list_file_checksums(find_input_files(experiment.table_paths))
+    return ExperimentInputs(claims, verdicts, annotations, read, provenance, notes)
 
 
 def select_experiment_claims_of_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
@@ -171,12 +188,9 @@ def _select_rows_of_claims(table: pd.DataFrame | None, claims: pd.DataFrame) -> 
 
 def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace) -> ForeignFormatSource:
     """A source with absolute paths, or all that is published in its format; problems go to ``paths``."""
-    try:
-        check_conversion_options(item.format, item.options)
-    except UsageError as error:
-        paths.problems.append(paths.file.problem(str(error), place))
+    paths.collect_problem(lambda one: check_conversion_options(one.format, one.options), item, *place)
     sources = [
-        text if is_hub_dataset(text) else paths.resolve_path(text, (*place, "source", number))
+        text if text == HUB_DATASET else paths.resolve_path(text, (*place, "source", number))
         for number, text in enumerate(item.source or list_published_format_references(item.format))
     ]
     if not sources:
@@ -190,28 +204,49 @@ def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place
     return item.model_copy(update={"source": sources, "options": options})
 
 
-def list_experiment_tables(experiment: ExperimentTablePaths) -> list[str]:
-    """The files and folders that the tables are read from, as they are named."""
-    named = [
-        item if isinstance(item, str) else [*item.source, *_find_experiment_option_paths(item.options)]
-        for item in experiment.claims
-    ]
-    claims = [path for one in named for path in ([one] if isinstance(one, str) else one)]
-    return [*claims, *experiment.verdicts, *experiment.annotations]
-
-
-def _find_experiment_option_paths(options: Mapping[str, Any]) -> Iterator[str]:
-    for value in options.values():
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and Path(text := re.sub(r"^[\w-]+:(?=/)", "", text)).is_absolute():
-                yield text
-
-
 def find_input_files(paths: Sequence[str]) -> Iterator[Path]:
     """The files among and in the paths; a name on the hub is none."""
     for path in map(Path, paths):
         yield from (file for file in (list_folder_files(path) if path.is_dir() else [path]) if file.is_file())
 
 
-def is_hub_dataset(text: str) -> bool:
-    return text == "lytang/LLM-AggreFact"
+def check_audit_specs(paths: YamlPaths, audits: Sequence[str | Mapping[str, Any]] | None) -> None:
+    """Find misspelt audits before an hour of judging, not after."""
+    named: list[str | Mapping[str, Any]] = []
+    for number, audit in enumerate(audits or ()):
+        if paths.collect_problem(read_audit_names_and_options, [*named, audit], "audits", number):
+            named.append(audit)
+
+
+def resolve_evaluator_paths(
+    paths: YamlPaths, spec: str | dict[str, dict[str, Any] | None], *place: str | int
+) -> str | dict[str, dict[str, Any] | None]:
+    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a problem."""
+    try:
+        spec = _resolve_spec_paths(paths, spec, place)
+    except UsageError as error:
+        paths.problems.append(paths.file.problem(str(error), place))
+    else:
+        paths.collect_problem(make_named_evaluator, spec, *place)
+    return spec
+
+
+def _resolve_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> Any:
+    if isinstance(spec, list):
+        return [_resolve_spec_paths(paths, one, (*place, at)) for at, one in enumerate(spec)]
+    if isinstance(spec, str):
+        name, given = parse_spec_string(spec)
+    elif isinstance(spec, dict) and len(spec) == 1 and isinstance(next(iter(spec.values())), dict):
+        name, given = next(iter(spec.items()))
+    else:
+        return spec
+    kinds = find_evaluator_path_options(name)
+    changed = {}
+    for key, value in given.items():
+        if kinds.get(key) is YamlPathKind.EVALUATORS:
+            inner = value.split("+") if isinstance(value, str) and name == "ensemble" else value
+            resolved = _resolve_spec_paths(paths, inner, (*place, name, key))
+            changed[key] = value if resolved == inner else resolved
+        else:
+            changed[key] = paths.resolve_option(kinds.get(key), value, (*place, name, key))
+    return spec if changed == given else {name: changed}

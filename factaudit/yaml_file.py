@@ -14,10 +14,22 @@ from factaudit.errors import InputError, Problem, UsageError, format_error_first
 from factaudit.files import check_no_pipe, resolve_path
 
 YamlPlace = tuple[str | int, ...]
-#: More than any experiment needs, and little enough to go through in no time.
-_MAX_YAML_VALUES = 100_000
-_COUNT_UNDER_WAY = -1
+#: More than any experiment needs; of more, few lines could stand for millions of values.
+_MAX_ALIASES = 20
 ModelType = TypeVar("ModelType", bound=BaseModel)
+
+
+class _Loader(yaml.SafeLoader):
+    """`yaml.SafeLoader` that refuses text whose aliases could stand for very much."""
+
+    n_aliases = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            self.n_aliases += 1
+            if self.n_aliases > _MAX_ALIASES:
+                raise yaml.YAMLError(f"expected at most {_MAX_ALIASES} aliases")
+        return super().compose_node(parent, index)
 
 
 class YamlFile:
@@ -29,12 +41,12 @@ class YamlFile:
         self._overridden: list[YamlPlace] = []
         try:
             check_no_pipe(self.path)
-            text = self.path.read_text(encoding="utf-8")
-            node = _compose_yaml_node(text)
+            loader = _Loader(self.path.read_text(encoding="utf-8"))
+            node = loader.get_single_node()
             if node is None:
                 raise self.error("the file is empty")
             self._record_lines(node, (), set())
-            self.data: Any = yaml.safe_load(text)
+            self.data: Any = loader.construct_document(node)
         except FileNotFoundError:
             raise self.error("no such file") from None
         except OSError as error:
@@ -133,34 +145,8 @@ def _resolve_yaml_value_from_folder(value: Any) -> Any:
 
 
 def parse_plain_yaml(text: str) -> Any:
-    """`yaml.safe_load` that refuses text whose aliases stand for very much: `yaml.YAMLError` says so."""
-    _compose_yaml_node(text)
-    return yaml.safe_load(text)
-
-
-def _compose_yaml_node(text: str) -> yaml.Node | None:
-    node = yaml.SafeLoader(text).get_single_node()
-    if node is not None:
-        _count_yaml_values(node, {})
-    return node
-
-
-def _count_yaml_values(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """How many values a node stands for, each alias counted as what it stands for."""
-    if id(node) in sizes:
-        if sizes[id(node)] == _COUNT_UNDER_WAY:
-            raise yaml.YAMLError("an alias stands inside of what it names")
-        return sizes[id(node)]
-    sizes[id(node)] = _COUNT_UNDER_WAY
-    inner: list[yaml.Node] = []
-    if isinstance(node, yaml.SequenceNode):
-        inner = node.value
-    elif isinstance(node, yaml.MappingNode):
-        inner = [each for pair in node.value for each in pair]
-    sizes[id(node)] = 1 + sum(_count_yaml_values(each, sizes) for each in inner)
-    if sizes[id(node)] > _MAX_YAML_VALUES:
-        raise yaml.YAMLError(f"it stands for more than {_MAX_YAML_VALUES:,} values (aliases repeat what they name)")
-    return sizes[id(node)]
+    """`yaml.safe_load` that refuses text with many aliases: `yaml.YAMLError` says so."""
+    return yaml.load(text, _Loader)
 
 
 def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:

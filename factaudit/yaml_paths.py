@@ -120,6 +120,15 @@ class YamlPaths:
             return self.resolve_path(value, place)
         return value
 
+    def collect_problem(self, checker: Callable[[Any], object], spec: Any, *place: str | int) -> bool:
+        """Call ``checker`` with a value; where it is refused, that is a problem at its line. Whether it was taken."""
+        try:
+            checker(spec)
+        except UsageError as error:
+            self.problems.append(self.file.problem(str(error), place))
+            return False
+        return True
+
     def check_problems(self) -> None:
         """Raise the `InputError` of all problems, where there are some."""
         if self.problems:

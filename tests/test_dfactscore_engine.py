@@ -14,15 +14,15 @@ from report_results import read_report_text
 from scripted_llm import Killed, ScriptedLLM, find_facts_to_group
 
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, score_dfactscore_files
+from factaudit.engines.dfactscore.experiment import score_dfactscore_files
 from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.report_sections import build_dfactscore_paragraphs_section
 from factaudit.engines.engine_settings import open_engine_knowledge_source
-from factaudit.engines.factscore.experiment import load_factscore_experiment as load_factscore
 from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.scoring_engine import Row
 from factaudit.errors import InputError, UsageError
+from factaudit.experiment import read_experiment
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
 from factaudit.llm.client import LLMClient
@@ -358,12 +358,9 @@ def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: TopicLook
         scorer.score_responses([])
 
 
-@pytest.mark.parametrize(
-    ("block", "key", "load"),
-    [("dfactscore", "biographies", load_dfactscore_experiment), ("factscore", "responses", load_factscore)],
-)
+@pytest.mark.parametrize(("block", "key"), [("dfactscore", "biographies"), ("factscore", "responses")])
 def test_paths_among_a_verifiers_options_are_relative_to_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, key: str, load: Callable[[Path], Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, key: str
 ) -> None:
     folder = tmp_path / "experiment"
     (folder / "models" / "x").mkdir(parents=True)
@@ -374,10 +371,10 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
     for verifier in ("verifier", "verifiers"):
         for spec in ("nli:model=./models/x", "{nli: {model: ./models/x}}"):
             file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: {spec}\n")
-            assert getattr(load(file), block).verifiers == [{"nli": {"model": model}}]
+            assert getattr(read_experiment(file), block).verifiers == [{"nli": {"model": model}}]
     file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: 'nli:model=./models/y'\n")
     with pytest.raises(InputError, match=r"line 3: no such file: .*/experiment/models/y"):
-        load(file)
+        read_experiment(file)
 
 
 # ------------------------------------------------------------------------------------------------- run folders

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, run_dfactscore_experiment
 from factaudit.errors import InputError
+from factaudit.experiment import read_experiment
+from factaudit.experiment import run as run_experiment
 
 #: The result files of the authors' repository, by folder; two systems have an earlier file, with an underscore.
 PUBLISHED = {
@@ -83,7 +84,7 @@ def test_the_authors_repository_runs_as_it_is(root: Path, tmp_path: Path) -> Non
     odd.write_text(json.dumps(scores | {"citation_rec": 99.0}))
     data = [str(tmp_path / "data")]
     settings = {"dfactscore.published": data, "dfactscore.citations": data, "replicates": 20}
-    results = run_dfactscore_experiment(
+    results = run_experiment(
         root / "experiments/dfactscore_published.yaml",
         tmp_path / "out",
         settings=settings | {"replicates": 20},
@@ -112,16 +113,16 @@ def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
     path.write_text("dfactscore:\n  published: x.json\n  knowlege: y\n")
     with pytest.raises(InputError, match=r"line 3.*knowlege"):
-        load_dfactscore_experiment(path)
+        read_experiment(path)
     path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: giwen\n")
     with pytest.raises(InputError, match="line 3"):
-        load_dfactscore_experiment(path)
+        read_experiment(path)
     path.write_text("dfactscore:\n  biographies: e.yaml\n  verifier: unigran\naudits: [rate]\n")
     with pytest.raises(InputError, match=r"line 3.*did you mean 'unigram'[\s\S]*line 4: unknown audit"):
-        load_dfactscore_experiment(path)
+        read_experiment(path)
     path.write_text("dfactscore:\n  biographies: x.jsonl\n")
     with pytest.raises(InputError, match="line 2: no such file"):
-        load_dfactscore_experiment(path)
+        read_experiment(path)
     path.write_text("dfactscore:\n  biographies: ${data}/x.jsonl\n")
     with pytest.raises(InputError, match="'data' is not set"):
-        load_dfactscore_experiment(path)
+        read_experiment(path)

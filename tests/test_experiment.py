@@ -21,7 +21,7 @@ import factaudit
 from factaudit.audit import list_computable_audits
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.evaluators.judging import judge
-from factaudit.experiment import find_experiment_engine, read_experiment, run
+from factaudit.experiment import read_experiment, run
 from factaudit.files import hold_folder_lock, replace_file_atomically, write_json
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts, write_table
@@ -114,8 +114,7 @@ def test_patterns_in_a_yaml_are_the_files_that_they_match(yaml_file, run_dir, tm
     (tmp_path / "bios.yaml").write_text(
         "factscore: {responses: ['*.jsonl'], verifiers: [rouge2], knowledge: b.jsonl}\n"
     )
-    engine = find_experiment_engine(tmp_path / "bios.yaml")
-    assert engine.load(tmp_path / "bios.yaml", None).factscore.responses == [str(tmp_path / "b.jsonl")]
+    assert read_experiment(tmp_path / "bios.yaml").factscore.responses == [str(tmp_path / "b.jsonl")]
 
 
 @pytest.mark.slow

@@ -21,9 +21,10 @@ from scripted_llm import ScriptedLLM, answer_two_facts
 from factaudit.cli import main
 from factaudit.engines.engine_settings import open_engine_knowledge_source
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.experiment import load_factscore_experiment, run_factscore_experiment
 from factaudit.engines.scoring_run import score_response_files
 from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.experiment import read_experiment
+from factaudit.experiment import run as run_experiment
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -241,7 +242,7 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
         "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
     )
     write(tmp_path / "facts.jsonl", [{"facts": ["She was born in Emberlow."]}] * 4)
-    results = run_factscore_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
+    results = run_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
     assert results.about["title"] == "Bios"
     assert results.about["seed"] == 3
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
@@ -251,7 +252,7 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
     assert told["made_with"]["signature"] == results.signature
     assert told["factscore"]["k"] == 2
     assert set(told["made_with"]["evaluators"]) == {"rouge2", "unigram@0.7"}
-    again = run_factscore_experiment(tmp_path / "run/experiment.yaml", tmp_path / "again")
+    again = run_experiment(tmp_path / "run/experiment.yaml", tmp_path / "again")
     assert (again.signature, again.audits) == (results.signature, results.audits)
 
 
@@ -265,16 +266,15 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
         ("factscore:\n  responses: bios.jsonl\n  k: 0\n", "line 3: factscore.k"),
         ("factscore:\n  responses: bios.jsonl\n  verifiers: [retrieval, rogue2]\n", "line 3: .*did you mean 'rouge2'"),
         ("factscore:\n  responses: bios.jsonl\naudits:\n  - rates\n  - rate\n", "line 5: unknown audit 'rate'"),
-        ("title: x\n", "'factscore' is missing"),
     ],
 )
 def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        load_factscore_experiment(experiment(tmp_path, text))
+        read_experiment(experiment(tmp_path, text))
 
 
 def test_the_shipped_experiment_is_whole_before_anything_is_fetched(root: Path, folder: Path) -> None:
-    found = load_factscore_experiment(root / "experiments/factscore_labeled.yaml")
+    found = read_experiment(root / "experiments/factscore_labeled.yaml")
     assert len(found.factscore.responses) == 2
     assert not folder.exists()
 
@@ -312,14 +312,15 @@ def test_all_pages_can_come_from_wikipedia(
 #: Imports once, then forks for each line it reads: {arguments, stderr} in, the process's id and how it ended out.
 SERVER = """
 import json, os, sys, traceback
-from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
+from factaudit.engines.factscore.experiment import FactScoreExperiment
+from factaudit.experiment import run as run_experiment
 for line in sys.stdin:
     told = json.loads(line)
     child = os.fork()
     if child == 0:
         os.dup2(os.open(told["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         try:
-            run_factscore_experiment(FactScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
+            run_experiment(FactScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
         except BaseException:
             traceback.print_exc()
             os._exit(1)

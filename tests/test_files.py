@@ -24,7 +24,7 @@ from factaudit.files import (
     replace_file_atomically,
 )
 from factaudit.llm.reply_cache import ReplyCache
-from factaudit.run_folder import lock_run_folder_for_writing
+from factaudit.run_folder import RunFolder
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
@@ -137,8 +137,8 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
 @pytest.mark.parametrize("damaged", ["", "{", "7", "[]", '{"a": 1}', '{"files": {}}', "\udcff"])
 def test_a_damaged_manifest_stops_nothing(folder, damaged):
     run = folder / "run"
-    with lock_run_folder_for_writing(run) as work:
-        (work / "run.json").write_text(damaged, errors="surrogateescape")
+    with RunFolder.open(run) as held:
+        (held.work / "run.json").write_text(damaged, errors="surrogateescape")
     with pytest.raises(SystemExit) as stop:
         main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
     assert stop.value.code == 0
@@ -147,7 +147,7 @@ def test_a_damaged_manifest_stops_nothing(folder, damaged):
 def test_the_run_folder_itself_may_be_a_link(folder):
     (folder / "real").mkdir()
     (folder / "run").symlink_to(folder / "real")
-    with lock_run_folder_for_writing(folder / "run"):
+    with RunFolder.open(folder / "run"):
         assert (folder / "real" / ".work" / "lock").exists()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES, read_response_file
 from factaudit.errors import FactauditError, InputError
-from factaudit.experiment import find_experiment_engine, read_experiment
+from factaudit.experiment import read_experiment
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.tables import read_claims, read_verdicts
@@ -118,8 +118,7 @@ def test_any_experiment_is_loaded_or_refused_with_its_line(tmp_path: Path, exper
     (tmp_path / "claims.jsonl").write_text(jsonl([CLAIM]))
     path = written(tmp_path / "e.yaml", yaml.safe_dump(experiment, allow_unicode=True), how)
     try:
-        engine = find_experiment_engine(path)
-        (read_experiment if engine is None else engine.load)(path)
+        read_experiment(path)
     except FactauditError as error:
         named(error, path)
 

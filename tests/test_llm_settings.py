@@ -11,11 +11,11 @@ from llm_server import FaultServer
 from pydantic import BaseModel
 
 from factaudit.engines import fact_decomposition, fact_verification
-from factaudit.engines.factscore import experiment as settings
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.registry import make_evaluator
+from factaudit.experiment import read_experiment
 from factaudit.llm.batch_client import make_llm_client
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
@@ -144,5 +144,5 @@ def test_inside_an_experiment_a_model_is_checked_with_its_line(tmp_path: Path) -
     path = tmp_path / "experiment.yaml"
     path.write_text("title: x\nfactscore:\n  responses: [responses.jsonl]\n  llm: {model: m, params: {api_key: abc}}\n")
     with pytest.raises(InputError, match=r"line 4: factscore\.llm: params: 'api_key' looks like a secret") as told:
-        settings.load_factscore_experiment(path)
+        read_experiment(path)
     assert "abc" not in str(told.value)

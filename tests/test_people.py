@@ -12,11 +12,11 @@ import yaml
 
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, biography_category
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.experiment import run_dfactscore_experiment
 from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE
 from factaudit.engines.engine_settings import open_engine_knowledge_source
 from factaudit.engines.records import ScoredResponseRecords
 from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
+from factaudit.experiment import run as run_experiment
 from factaudit.knowledge.person_names import (
     find_titles_of_same_name,
     is_title_of_name,
@@ -178,9 +178,7 @@ def test_the_ranking_of_the_systems_turns_round(scored: ScoredResponseRecords) -
 
 
 def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
-    results = run_dfactscore_experiment(
-        root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100}
-    )
+    results = run_experiment(root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100})
     rows = {row["system"]: row for row in results.audits["dfactscore"]}
     assert rows["heron"]["factscore"] == 1.0
     assert rows["heron"]["dfactscore"] == pytest.approx(0.736, abs=5e-4)

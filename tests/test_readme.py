@@ -13,7 +13,7 @@ import pytest
 import factaudit
 from factaudit.evaluators import registry
 from factaudit.evaluators.base import Evaluator
-from factaudit.experiment import find_experiment_engine, read_experiment
+from factaudit.experiment import read_experiment
 
 EXPERIMENTS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.local] if "base_url: local" in path.read_text("utf-8") else [])
@@ -73,8 +73,7 @@ def test_experiments_can_be_loaded(path, request):
     settings = {"data": str(request.getfixturevalue("shared"))} if "${data}" in text else {}
     if "build/tiny_nli" in text:  # a script makes this model; its head has the setting without
         settings["evaluators"] = ["rouge2", "unigram", "tfidf"]
-    engine = find_experiment_engine(path)
-    read_experiment(path, settings) if engine is None else engine.load(path, settings)
+    read_experiment(path, settings)
 
 
 def test_it_is_short(readme):

@@ -15,10 +15,9 @@ from conftest import run_command
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.cli import cli
+from factaudit.diff import diff_runs
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
-from factaudit.run_diff import diff_runs
-from factaudit.run_diff_text import render_run_diff_markdown
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
@@ -156,7 +155,6 @@ def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
         write_table(pd.concat([verdicts, *more], ignore_index=True), folder / "verdicts.parquet")
         folders.append((folder, np.mean(asked, 0)))
     found = diff_runs(*(folder for folder, _ in folders))
-    assert found.n_repeats == {"before": 9, "after": 9}
     row = next(row for row in found.changes if row["dataset"] == "d")
     inside = (claims["dataset"] == "d").to_numpy() & (right == 1)
     assert row["tpr_after"] == pytest.approx(folders[1][1][inside].mean())
@@ -207,8 +205,7 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     assert done.exit_code == 0
     assert "10 became wrong" in done.output
     stored = json.loads((tmp_path / "diff.json").read_text())
-    assert (stored["n_claims"], stored["warnings"], stored["undecided"]) == (N - 6, [], [])
-    assert "brackets  95 % CIs of the paired difference, each of one change alone\n" in done.output
+    assert (stored["n_claims"], stored["verdict"]["word"]) == (N - 6, "worse")
     arguments[-1] = str(tmp_path / "diff.md")
     with pytest.raises(FactauditError, match=r"bacc<-0\.01"):
         CliRunner().invoke(cli, [*arguments, "--fail-on", "bacc<-0.01"], catch_exceptions=False)
@@ -231,14 +228,6 @@ def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path) -> None:
     assert re.findall(r"(?m)^file +(.*)$", done.stderr) == list(map(str, files))
     assert "report.html" not in done.output
     assert f"claims    {N} in both; 0 only before, 0 only after" in done.output
-    assert "brackets" not in done.output, "nothing changed"
-
-
-def make_runs_of_changed_tpr(tmp_path: Path) -> list[Path]:
-    """A judge that passed everything, and an update that rejects a fifth of either class."""
-    claims = make_claims(600)
-    after = np.where(np.arange(600) // 3 % 5 == 0, 0, 1)
-    return [make_run(tmp_path / name, said, claims) for name, said in (("one", np.ones_like(after)), ("two", after))]
 
 
 def make_claims(n: int = N) -> pd.DataFrame:
@@ -271,7 +260,7 @@ def test_a_lost_verdict_is_no_wrong_one_and_leaves_the_denominator_of_flips(tmp_
     done = CliRunner().invoke(
         cli, ["diff", str(tmp_path / "one/run"), str(tmp_path / "two/run")], catch_exceptions=False
     )
-    assert "6 of 106 predictions changed (5.7 %); 6 became wrong; 10 lost their verdict; 4 were not judged before" in (
+    assert "6 of 106 predictions changed; 6 became wrong; 10 lost their verdict; 4 were not judged before" in (
         done.output
     )
 
@@ -289,7 +278,6 @@ def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
     assert found.judge([], ["bias>0.01"]).word == "pass"
     (met,) = found.judge([], ["bias<-0.01"]).warnings
     assert met.startswith("judge: size of bias changed by −3.3 points")
-    assert "; smaller is better)" in met
 
 
 def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: Path) -> None:
@@ -299,16 +287,13 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: 
     one = make_run(tmp_path / "one", right, claims, "gpt-4o", more=("rouge",))
     two = make_run(tmp_path / "two", wrong, claims, "unigram:threshold=0.9", more=("rouge",))
     found = diff_runs(one, two)
-    assert [(pair["before"], pair["after"], pair["by"]) for pair in found.pairs] == [
-        ("gpt-4o", "unigram:threshold=0.9", "left over"),
-        ("rouge", "rouge", "name"),
+    assert found.pairs == [
+        {"before": "gpt-4o", "after": "unigram:threshold=0.9"},
+        {"before": "rouge", "after": "rouge"},
     ]
     assert found.judge(["bacc<-0.5"]).failing
-    arguments = ["diff", str(one), str(two)]
-    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert "gpt-4o → unigram:threshold=0.9: the only ones left, compared as one evaluator" in done.output
-    shown = CliRunner().invoke(cli, [*arguments, "--format", "github"], catch_exceptions=False).output
-    assert "- pair: gpt-4o → unigram:threshold=0.9: the only ones left, compared as one evaluator" in shown
+    done = CliRunner().invoke(cli, ["diff", str(one), str(two)], catch_exceptions=False)
+    assert "pair      gpt-4o → unigram:threshold=0.9, compared as one evaluator" in done.output
     named = diff_runs(one, two, pairs=["rouge=unigram:threshold=0.9"])
     assert [(pair["before"], pair["after"]) for pair in named.pairs] == [
         ("gpt-4o", "rouge"),
@@ -329,20 +314,9 @@ def test_an_evaluator_whose_name_is_taken_is_in_both_runs_and_not_compared(tmp_p
     arguments = ["diff", str(three), str(runs[1]), "--pair", "judge=rouge", "--format", "github"]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     found = diff_runs(three, runs[1], pairs={"judge": "rouge"})
-    assert found.only_evaluators_before == ["rouge", "third"]
+    assert found.alone_before == ["rouge", "third"]
     assert "alone     rouge, third (before): not compared" in done.output
     assert "- alone: rouge, third (before): not compared" in done.output
-
-
-def test_rates_of_what_both_runs_judged_are_told_as_such(tmp_path: Path) -> None:
-    """ "4 were not judged before; of those judged in both; BAcc −6.6": a phrase of its own that is of nothing."""
-    claims = make_claims()
-    right = claims["label"].astype(float).to_numpy()
-    before, after = right.copy(), right.copy()
-    before[:4], after[30:36] = np.nan, 1 - after[30:36]
-    runs = [make_run(tmp_path / name, one, claims) for name, one in (("one", before), ("two", after))]
-    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "; 4 were not judged before; of those judged in both: BAcc " in output
 
 
 def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path) -> None:
@@ -368,48 +342,30 @@ def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path) ->
         CliRunner().invoke(cli, ["diff", *map(str, pair), "--fail-on", "bacc<-0.02"], catch_exceptions=False)
 
 
-def test_a_finding_that_changed_is_one_and_other_audits_make_none(tmp_path: Path) -> None:
-    def finding(severity: str, dataset: str | None = "d", id: str = "gap") -> dict[str, object]:
-        return {"id": id, "severity": severity, "evaluator": "judge", "dataset": dataset, "statement": severity}
+def test_findings_are_new_gone_or_changed_and_those_of_other_audits_are_left_out(tmp_path: Path) -> None:
+    def finding(severity: str, id: str, dataset: str | None = "d") -> dict[str, object]:
+        statement = f"{id} {severity}"
+        return {"id": id, "severity": severity, "evaluator": "judge", "dataset": dataset, "statement": statement}
 
     claims = make_claims()
-    stable = ("unscored", "bias")
     right = claims["label"].to_numpy(dtype=int)
     runs = [
         make_run(tmp_path / "one", right, claims),
         make_run(tmp_path / "two", right, claims, "new", audits=("rates", "quantification", "headroom")),
     ]
-    for folder, mine in zip(
-        runs,
-        (
-            [finding("fail", "d"), finding("warn", "d", "bacc_tie"), *(finding("warn", "d", id_) for id_ in stable)],
-            [
-                finding("warn", "e"),
-                finding("warn", "e", "bacc_tie"),
-                finding("warn", "d", "headroom"),
-                finding("warn", "d", stable[0]),
-                finding("warn", "d", stable[1]) | {"statement": "Three of 12 are off."},
-            ],
-        ),
-        strict=True,
-    ):
+    before = [finding("fail", "gap"), finding("warn", "bacc_tie"), finding("warn", "unscored")]
+    after = [finding("warn", "gap"), finding("warn", "bacc_tie", "e"), finding("warn", "headroom")]
+    for folder, mine in zip(runs, (before, [*after, finding("warn", "unscored")]), strict=True):
         stored = json.loads((folder / "results.json").read_text())
         name = stored["about"]["evaluators"][0]["name"]
         stored["findings"] = [each | {"evaluator": name, "evidence": {}} for each in mine]
         (folder / "results.json").write_text(json.dumps(stored))
     found = diff_runs(*runs)
-    assert [(row["change"], row["id"]) for row in found.findings] == [
-        ("changed", "gap"),
-        ("moved", "bacc_tie"),
-        ("restated", "bias"),
-    ]
-    assert (found.findings[0]["severity_before"], found.findings[0]["statement_before"]) == ("fail", "fail")
-    assert (found.findings_not_compared, found.findings_not_compared_before) == (1, 0)
+    told = [(row["change"], row["id"], row["dataset"]) for row in found.findings]
+    assert told == [("new", "bacc_tie", "e"), ("changed", "gap", "d"), ("gone", "bacc_tie", "d")]
+    assert found.findings[1]["statement_before"] == "gap fail"
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "changed   [fail → warn] warn" in output, "from found to in doubt, or to not known: no milder fault"
-    assert "\nbefore: fail" in output, "what a changed finding was"
-    assert "findings  1 of the same check and severity, with another statement or other figures (--format" in output
-    assert "findings  1 after: of an audit or evaluator without a partner in the other run" in output
+    assert "changed   [fail → warn] gap warn" in output, "from found to in doubt, or to not known: no milder fault"
 
 
 def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
@@ -434,15 +390,10 @@ def test_labels_that_were_added_contradict_none_and_rates_are_called_those_of_la
     whole = claims.assign(label=claims["label"].where(claims.index > 0, 1 - claims["label"]))
     runs = [make_run(tmp_path / "one", label, part), make_run(tmp_path / "two", changed, whole)]
     found = diff_runs(*runs)
-    counts = (found.n_labelled, found.n_labels_changed, found.n_labels_added, found.n_labels_removed)
-    assert counts == (40, 81, 80, 0)
-    row = found.changes[-1]
-    assert row["n_flips"] == row["to_right"] + row["to_wrong"] + row["unlabelled_flips"] == 24
+    assert (found.n_labelled, found.n_labels_changed) == (40, 1)
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "labels    1 differ, 80 only after; rates use those before" in output
+    assert "labels    1 label changed; rates use those before" in output
     assert "labelled  40 of 120 before: rates are of these" in output
-    assert "16 have no label" in output
-    assert "- labelled: 40 of 120 before: rates are of these" in render_run_diff_markdown(found, found.judge())
 
 
 def test_claims_of_other_texts_are_counted_and_responses_without_any_are_none(tmp_path: Path) -> None:
@@ -474,12 +425,8 @@ def test_a_finding_on_a_data_set_that_a_run_lacks_is_not_told_as_mended(tmp_path
     ]
     found = diff_runs(*runs)
     assert (found.only_datasets_before, found.only_datasets_after) == (["d"], [])
-    left = [row for row in found.findings if "d" in (row["dataset"], row.get("dataset_before"))]
-    assert left
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
     assert "data sets d: only before" in output
-    is_gone = any(row["change"] == "gone" for row in found.findings)
-    assert ("one that is gone is not reported now, which does not show that it was mended" in output) == is_gone
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

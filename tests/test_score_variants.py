@@ -11,8 +11,9 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit.engines.factscore.experiment import load_factscore_experiment, run_factscore_experiment
 from factaudit.errors import InputError, UsageError
+from factaudit.experiment import read_experiment
+from factaudit.experiment import run as run_experiment
 from factaudit.results import Results, compare
 from factaudit.tables import read_claims, read_verdicts
 
@@ -104,9 +105,9 @@ def test_variants_ask_what_they_share_once(
             },
         }
         yaml.write_text(json.dumps({"factscore": block, "replicates": 200}), encoding="utf-8")
-        results = run_factscore_experiment(yaml, tmp_path / "run")
+        results = run_experiment(yaml, tmp_path / "run")
         asked = sum(row["calls"] for row in results.calls)
-        again = run_factscore_experiment(yaml, tmp_path / "run")
+        again = run_experiment(yaml, tmp_path / "run")
         paid = set(server.paid.values())
         assert asked == len(server.paid)
     assert paid == {1}
@@ -159,7 +160,7 @@ def test_what_cannot_be_varied_is_said(variants: dict[str, Any], said: str, text
     yaml = tmp_path / "vary.json"
     yaml.write_text(json.dumps({"factscore": {"responses": str(texts), "variants": variants}}), encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(said)):
-        load_factscore_experiment(yaml)
+        read_experiment(yaml)
 
 
 def test_variants_without_a_cache_are_refused(texts: Path, pages: Path, tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_variants_without_a_cache_are_refused(texts: Path, pages: Path, tmp_path
     yaml = tmp_path / "vary.json"
     yaml.write_text(json.dumps({"factscore": block}), encoding="utf-8")
     with pytest.raises(UsageError, match="through the cache of replies"):
-        run_factscore_experiment(yaml, tmp_path / "run")
+        run_experiment(yaml, tmp_path / "run")
 
 
 def check_figures(results: Results) -> None:

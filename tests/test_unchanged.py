@@ -9,21 +9,24 @@ from pathlib import Path
 import pytest
 from report_results import make_results
 
-from factaudit import experiment, run_ending
+from factaudit import experiment, run_folder
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
 from factaudit.results import Results
-from factaudit.run_ending import finish_run, render_run_again
+from factaudit.run_folder import RunFolder
 
 
 def test_files_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     found = make_results(2, 2)
     results = Results("s", found["about"], {name: found["audits"][name] for name in ("rates", "headroom")})
-    finish_run(tmp_path, results)
+    with RunFolder.open(tmp_path) as run:
+        run.finish(None, results)
     assert not list((tmp_path / "figures").glob("*.png"))
-    written = render_run_again(tmp_path, png=True)
+    with RunFolder.open(tmp_path) as run:
+        written = run.render_again(png=True)
     assert {"rates.svg", "rates.png", "report.html"} <= {path.name for path in written}
-    finish_run(tmp_path, replace(results, audits={"rates": found["audits"]["rates"]}))
+    with RunFolder.open(tmp_path) as run:
+        run.finish(None, replace(results, audits={"rates": found["audits"]["rates"]}))
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"rates.svg"}
     assert not (tmp_path / "tables" / "headroom.csv").exists()
 
@@ -65,7 +68,7 @@ def test_a_run_with_nothing_changed_only_checks(
     assert experiment.run(asked, out).signature != first.signature
     (out / ".work" / "run.json").write_text("[damaged")
     experiment.run(asked, out)
-    monkeypatch.setattr(run_ending, "digest_package_code", lambda: "another version")
+    monkeypatch.setattr(run_folder, "digest_package_code", lambda: "another version")
     experiment.run(asked, out)
     assert len(read) == 6
 

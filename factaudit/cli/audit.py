@@ -9,7 +9,7 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand
-from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
+from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results, render_run_figures
 from factaudit.cli.terminal import print_line
 from factaudit.files import resolve_path
 
@@ -88,7 +88,6 @@ def audit_command(
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
     from factaudit.input_tables import is_input_counts_file
-    from factaudit.run_ending import render_run_again
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
@@ -105,7 +104,7 @@ def audit_command(
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
     if png:
-        render_run_again(out, png=True)
+        render_run_figures(out)
     display_run_results(results, out)
 
 

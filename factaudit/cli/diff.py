@@ -14,8 +14,7 @@ from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
-    from factaudit.run_diff import RunDiff
-    from factaudit.run_gate import RunGateVerdict
+    from factaudit.diff import RunDiff
     from factaudit.tables.column_mapping import ColumnMapping
 
 
@@ -26,36 +25,23 @@ if TYPE_CHECKING:
         "before": "string: a run folder",
         "after": "string: a run folder",
         "n_claims": "integer: in both",
-        "n_labelled": "integer: of these, with a label before; rates are of these (PPR of all where there is none)",
-        "n_texts_changed": "integer: claims in both with another text or document",
         "only_before": "integer: claims",
         "only_after": "integer: claims",
+        "n_labelled": "integer: of these, with a label before; rates are of these (PPR of all where there is none)",
+        "n_labels_changed": "integer: claims whose label differs; the label before is used",
+        "n_texts_changed": "integer: claims in both with another text or document",
         "only_datasets_before": "array: data sets without a claim after",
         "only_datasets_after": "array: data sets without a claim before",
-        "changes": "array: per evaluator and data set (__macro__: the mean): evaluator_before, n, n_both (judged in"
-        " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
-        " to_wrong, unlabelled_flips, and per figure its change, _low, _high, _before and _after; abs_bias: of its"
-        " size",
-        "findings": "array: those that changed; change: new, gone, changed (in severity), moved to another data set, or"
-        " restated (with another statement or other figures); all but new and gone have a statement_before",
+        "pairs": "array: the evaluators compared: before, after",
+        "alone_before": "array: evaluators without a partner",
+        "alone_after": "array: evaluators without a partner",
+        "changes": "array: per evaluator and data set (__macro__: the mean): n, n_both, n_flips, flips, lost, gained,"
+        " to_right, to_wrong, and per figure its change, _low, _high, _before and _after",
+        "findings": "array: those that are new, gone or changed in severity",
         "costs": "object: US dollars before and after, null where unknown",
-        "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
-        "only_evaluators_before": "array: evaluators without a partner",
-        "only_evaluators_after": "array: evaluators without a partner",
-        "findings_not_compared": "integer: findings of an audit or evaluator without a partner in the other run",
-        "findings_not_compared_before": "integer: of these, findings of the run before",
-        "n_labels_changed": "integer: claims whose label differs; the label before is used",
-        "n_labels_added": "integer: of these, claims with a label only after",
-        "n_labels_removed": "integer: of these, claims with a label only before",
-        "n_repeats": "object: how often each run asked, before and after; rates are means over it",
         "examples": "array: claims that changed: evaluator, claim_id, dataset, claim, label, before, after",
-        "verdict": "string: fail, cannot tell, warn or pass; without conditions worse, better, changed (another figure"
-        " than BAcc), no significant change or cannot tell",
-        "failing": "array: the conditions of --fail-on that hold for sure, as sentences; the exit code is 1 where there"
-        " is one",
-        "warnings": "array: the conditions of --warn-on that hold or cannot be checked, and those of --fail-on that"
-        " hold, but not for sure",
-        "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
+        "verdict": "object: word (fail, cannot tell, warn or pass; without conditions worse, better, changed, no"
+        " significant change or cannot tell), and its sentences: failing, undecided, warnings, others",
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Show what changed between two runs, and fail if a judge got worse.",
@@ -119,22 +105,23 @@ def diff_command(
     """
     from dataclasses import asdict
 
+    from factaudit.diff.render import describe_run_diff, render_run_diff_markdown
     from factaudit.errors import FactauditError, UsageError
     from factaudit.files import write_json, write_text
-    from factaudit.run_diff_text import describe_run_diff, render_run_diff_markdown
 
     with exit_command_with_two_on_errors():
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
-        answer = {**asdict(found), **verdict.json_keys}
+        answer = {**asdict(found), "verdict": asdict(verdict)}
         markdown = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
         if out is not None and out.suffix == ".md":
             write_text(out, markdown)
         elif out is not None:
             write_json(out, answer)
-        _display_diff_verdict(verdict)
-        for word, text in describe_run_diff(found):
-            print_line(f"{word:<9} {text}" if word else text)
+        first, *others = verdict.sentences or [""]
+        print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
+        for line in (*(" " * 10 + other for other in others), *describe_run_diff(found)):
+            print_line(line)
         print_json_output(answer)
         if is_answer_format("github"):
             click.echo(format_terminal_text(markdown), nl=False)
@@ -150,8 +137,8 @@ def _diff_runs_or_files_for_command(
     from dataclasses import replace
     from tempfile import TemporaryDirectory
 
+    from factaudit.diff import diff_runs
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.run_diff import diff_runs
 
     check_outputs_do_not_replace_inputs([before, after], out)
     with TemporaryDirectory() as folder:
@@ -186,14 +173,6 @@ def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMappin
 
     run_experiment(experiment, folder, say=report_line)
     return folder
-
-
-def _display_diff_verdict(verdict: RunGateVerdict) -> None:
-    """The first lines: the verdict, and what it rests on."""
-    first, *others = verdict.sentences or [""]
-    print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
-    for line in others:
-        print_line(f"          {line}")
 
 
 COMMANDS = (diff_command,)

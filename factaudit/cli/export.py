@@ -66,10 +66,11 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 
 def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
     from factaudit.results import Results
-    from factaudit.run_ending import render_run_again
+    from factaudit.run_folder import RunFolder
 
     Results.load(run_dir)  # says what is wrong, where something is
-    return render_run_again(run_dir, png=png)
+    with RunFolder.open(run_dir) as run:
+        return run.render_again(png=png)
 
 
 COMMANDS = (export_command,)

@@ -131,12 +131,11 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
     A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
     a verifier says whether they support it. The score is the share of supported facts.
     """
-    from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
-    from factaudit.run_folder import claim_run_folder
+    from factaudit.engines.factscore.experiment import FactScoreExperiment
+    from factaudit.experiment import run
 
-    claim_run_folder(out, options["responses"], overwrite=overwrite)
     experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
-    _display_scoring_engine_run(run_factscore_experiment(experiment, out, progress=True, say=print_line), out)
+    _display_scoring_engine_run(run(experiment, out, progress=True, overwrite=overwrite, say=print_line), out)
 
 
 @click.command(
@@ -173,12 +172,11 @@ def score_people_command(
     The facts of each text are grouped by the person that they seem to be about. Each group is linked to the page that
     supports most of its facts, and each fact is checked against that page.
     """
-    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, run_dfactscore_experiment
-    from factaudit.run_folder import claim_run_folder
+    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
+    from factaudit.experiment import run
 
-    claim_run_folder(out, options["biographies"], overwrite=overwrite)
     experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
-    _display_scoring_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
+    _display_scoring_engine_run(run(experiment, out, progress=True, overwrite=overwrite, say=print_line), out)
 
 
 def _display_scoring_calls(max_cost: float | None, settings: Sequence[str], **options: Any) -> None:

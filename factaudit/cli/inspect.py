@@ -232,7 +232,7 @@ def inspect_strict_command(
 
     If it is not, the command lists all problems and its exit code is 1.
     """
-    from factaudit.experiment import find_experiment_engine, read_experiment
+    from factaudit.experiment import Experiment, read_experiment
     from factaudit.input_tables import load_input_tables
     from factaudit.tables import read_claims, read_verdicts
     from factaudit.text.display_text import format_count
@@ -242,13 +242,10 @@ def inspect_strict_command(
     if kind is None:
         kind = "experiment" if file.suffix in (".yaml", ".yml") else "tables"
     if kind == "experiment":
-        given = parse_yaml_set_options(settings)
-        if (engine := find_experiment_engine(file)) is not None:
-            engine.load(file, given)
-            print_line(f"{file}: a valid experiment")
-        else:
-            n_evaluators = len(read_experiment(file, given).evaluators)
-            print_line(f"{file}: a valid experiment ({format_count(n_evaluators, 'evaluator')} to run)")
+        experiment = read_experiment(file, parse_yaml_set_options(settings))
+        n_evaluators = len(experiment.evaluators) if isinstance(experiment, Experiment) else None
+        told = "" if n_evaluators is None else f" ({format_count(n_evaluators, 'evaluator')} to run)"
+        print_line(f"{file}: a valid experiment{told}")
     elif kind == "claims":
         made = read_claims(file)
     elif kind == "verdicts":

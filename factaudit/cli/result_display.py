@@ -103,6 +103,14 @@ def display_run_results(results: Results, out: Path) -> None:
     check_displayed_run_has_predictions(results)
 
 
+def render_run_figures(out: Path) -> None:
+    """The figures of a run as PNG, too."""
+    from factaudit.run_folder import RunFolder
+
+    with RunFolder.open(out) as run:
+        run.render_again(png=True)
+
+
 def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run

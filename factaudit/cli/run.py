@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from factaudit.cli import options
-from factaudit.cli.result_display import RUN_JSON_KEYS, display_expected_costs, display_run_results
+from factaudit.cli.result_display import RUN_JSON_KEYS, display_expected_costs, display_run_results, render_run_figures
 from factaudit.cli.terminal import print_line
 
 
@@ -33,28 +33,21 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
     kept in your cache folder.
     """
     from factaudit.experiment import run as run_experiment
-    from factaudit.run_ending import render_run_again
     from factaudit.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
     results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
     if png:
-        render_run_again(out, png=True)
+        render_run_figures(out)
     display_run_results(results, out)
 
 
 def _display_run_cost(experiment: Path, settings: Sequence[str], prices: Path | None, **others: Any) -> None:
-    from factaudit.experiment import estimate_experiment_cost, find_experiment_engine, read_experiment
+    from factaudit.experiment import estimate_experiment_cost
     from factaudit.yaml_file import parse_yaml_set_options
 
-    given = parse_yaml_set_options(settings)
-    if (engine := find_experiment_engine(experiment)) is None:
-        display_expected_costs(estimate_experiment_cost(read_experiment(experiment, given), prices))
-    else:
-        from factaudit.engines.scoring_calls import count_scoring_calls
-
-        display_expected_costs(count_scoring_calls(engine.load(experiment, given)))
+    display_expected_costs(estimate_experiment_cost(experiment, prices, parse_yaml_set_options(settings)))
 
 
 run_command.add_dry_run(_display_run_cost, "factaudit run experiments/compare_evaluators.yaml --dry-run")

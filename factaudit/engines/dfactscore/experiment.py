@@ -20,7 +20,6 @@ from factaudit.engines.citation_judging import judge_citations
 from factaudit.engines.dfactscore.candidate_finder import MAX_CANDIDATES
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.engine_settings import (
-    RECORDED_PACKAGES,
     EngineSettings,
     build_engine_arguments_from_yaml,
     load_engine_experiment,
@@ -33,15 +32,9 @@ from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_me
 from factaudit.files import write_jsonl
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results
-from factaudit.run_ending import finish_run
-from factaudit.run_folder import (
-    RunSettings,
-    compare_run_tables,
-    list_file_checksums,
-    lock_run_folder_for_writing,
-    write_experiment_yaml,
-)
+from factaudit.run_folder import RunFolder, RunSettings, compare_run_tables, list_file_checksums
 from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
+from factaudit.yaml_file import YamlFile
 
 
 class DFactScoreSettings(EngineSettings):
@@ -97,39 +90,28 @@ class DFactScoreExperiment(RunSettings):
         Discriminator(_get_settings_name),
     ]
 
-
-def load_dfactscore_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> DFactScoreExperiment:
-    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "dfactscore.k": 3}``) override its keys."""
-    return load_engine_experiment(DFactScoreExperiment, "dfactscore", path, settings)
-
-
-def run_dfactscore_experiment(
-    experiment: str | Path | DFactScoreExperiment,
-    out: str | Path,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    progress: bool = False,
-    say: Say = lambda text: None,
-) -> Results:
-    """Run a D-FActScore experiment (a YAML's path, or one with absolute paths) and write its run folder."""
-    if not isinstance(experiment, DFactScoreExperiment):
-        experiment = load_dfactscore_experiment(experiment, settings)
-    block = experiment.dfactscore
-    if isinstance(block, PublishedBiographySettings):
-        results = _rebuild_published_dfactscores(experiment, block, Path(out), say)
-    else:
-        results = score_dfactscore_files(
+    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
+        """See `RunSettings.run_into`."""
+        block = self.dfactscore
+        if isinstance(block, PublishedBiographySettings):
+            return _rebuild_published_dfactscores(self, block, out, overwrite, say)
+        return score_dfactscore_files(
             block.biographies,
-            DFactScorer(**build_engine_arguments_from_yaml(block, experiment, out, False, say)),
+            DFactScorer(**build_engine_arguments_from_yaml(block, self, out, False, say)),
             out,
             **block.model_dump(include={"facts", "system", "limit", "citation_judge", "annotations"}),
-            **experiment.model_dump(include={"title", "audits", "max_cost"}),
+            **self.model_dump(include={"title", "audits", "max_cost"}),
             pages=block.knowledge if block.knowledge is not None and block.knowledge.endswith(".jsonl") else None,
+            experiment=self,
+            overwrite=overwrite,
             progress=progress,
             say=say,
         )
-    write_experiment_yaml(Path(out), experiment, results, packages=RECORDED_PACKAGES)
-    return results
+
+
+def load_experiment(file: YamlFile) -> DFactScoreExperiment:
+    """Check an experiment YAML; `factaudit.experiment.read_experiment` reads it."""
+    return load_engine_experiment(DFactScoreExperiment, "dfactscore", file)
 
 
 def score_dfactscore_files(
@@ -189,7 +171,7 @@ def score_dfactscore_files(
 
 
 def _rebuild_published_dfactscores(
-    experiment: DFactScoreExperiment, block: PublishedBiographySettings, folder: Path, say: Say
+    experiment: DFactScoreExperiment, block: PublishedBiographySettings, folder: Path, overwrite: bool, say: Say
 ) -> Results:
     """Rebuild MF's Table 4 from its published decisions (`factaudit.datasets.merging_facts`) into a run folder.
 
@@ -206,9 +188,9 @@ def _rebuild_published_dfactscores(
     claims = merge_claim_tables([one.claims for one in found])
     verdicts = merge_verdict_tables([one.verdicts for one in found if one.verdicts is not None])
     notes = [note for one in found for note in one.notes]
-    with lock_run_folder_for_writing(folder, paths):
+    with RunFolder.open(folder, [*paths, *citations], overwrite=overwrite, say=say) as run:
         for note in notes:
-            say(note)
+            run.say(note)
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         files = [
@@ -227,6 +209,4 @@ def _rebuild_published_dfactscores(
         )
         text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
         results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
-        finish_run(folder, results)
-        say(f"report    {folder / 'report.html'}")
-        return results
+        return run.finish(experiment, results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.engine_settings import (
-    RECORDED_PACKAGES,
     EngineSettings,
     build_engine_arguments_from_yaml,
     load_engine_experiment,
@@ -21,7 +20,8 @@ from factaudit.engines.factscore.score_variants import list_score_variants, make
 from factaudit.engines.scoring_run import score_response_files
 from factaudit.errors import UsageError
 from factaudit.results import Results
-from factaudit.run_folder import RunSettings, write_experiment_yaml
+from factaudit.run_folder import RunSettings
+from factaudit.yaml_file import YamlFile
 
 
 class FactScoreSettings(EngineSettings):
@@ -55,55 +55,42 @@ class FactScoreExperiment(RunSettings):
     title: str = "FActScore"
     factscore: FactScoreSettings
 
+    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]) -> Results:
+        """See `RunSettings.run_into`."""
+        block = self.factscore
+        responses = None
+        if block.topic is not None and not block.conversation:
+            raise UsageError("a topic for all goes with conversation: elsewhere each line names its own")
+        if block.conversation:
+            paths = list(map(Path, block.responses))
+            responses, notes = read_conversations(paths, block.topic, block.system, block.limit)
+            for note in notes:
+                say(note)
+        scorer, scorers = build_factscore_variant_scorers(self, out, say)
+        varied: dict[str, Any] = {}
+        if scorers:
+            varied["extend_results"] = make_variant_scoring(scorer, scorers, say, progress)
+            varied["callers"] = [
+                (f"{name}: {caller}", client) for name, one in scorers.items() for caller, client in one.counted_clients
+            ]
+        return score_response_files(
+            block.responses,
+            scorer,
+            out,
+            **block.model_dump(include={"facts", "system", "limit"}),
+            **self.model_dump(include={"title", "audits", "max_cost"}),
+            responses=responses,
+            experiment=self,
+            overwrite=overwrite,
+            progress=progress,
+            say=say,
+            **varied,
+        )
 
-def load_factscore_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> FactScoreExperiment:
-    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "factscore.k": 3}``) override its keys."""
-    return load_engine_experiment(FactScoreExperiment, "factscore", path, settings)
 
-
-def run_factscore_experiment(
-    experiment: str | Path | FactScoreExperiment,
-    out: str | Path,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    progress: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-) -> Results:
-    """Run a FActScore experiment (a YAML's path, or one with absolute paths) and write its run folder."""
-    if not isinstance(experiment, FactScoreExperiment):
-        experiment = load_factscore_experiment(experiment, settings)
-    block = experiment.factscore
-    responses = None
-    if block.topic is not None and not block.conversation:
-        raise UsageError("a topic for all goes with conversation: elsewhere each line names its own")
-    if block.conversation:
-        responses, notes = read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
-        for note in notes:
-            say(note)
-    scorer, scorers = build_factscore_variant_scorers(experiment, out, say)
-    varied: dict[str, Any] = {}
-    if scorers:
-        varied["extend_results"] = make_variant_scoring(scorer, scorers, say, progress)
-        varied["callers"] = [
-            (f"{name}: {caller}", client) for name, one in scorers.items() for caller, client in one.counted_clients
-        ]
-    results = score_response_files(
-        block.responses,
-        scorer,
-        out,
-        facts=block.facts,
-        system=block.system,
-        limit=block.limit,
-        title=experiment.title,
-        audits=experiment.audits,
-        max_cost=experiment.max_cost,
-        responses=responses,
-        progress=progress,
-        say=say,
-        **varied,
-    )
-    write_experiment_yaml(Path(out), experiment, results, packages=RECORDED_PACKAGES)
-    return results
+def load_experiment(file: YamlFile) -> FactScoreExperiment:
+    """Check an experiment YAML; `factaudit.experiment.read_experiment` reads it."""
+    return load_engine_experiment(FactScoreExperiment, "factscore", file)
 
 
 def build_factscore_variant_scorers(

@@ -1,0 +1,215 @@
+"""Conditions on what changed between two runs: those that hold for sure fail a build, those of the point warn."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from factaudit.audit.core.result_rows import MACRO_MEAN
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.results import Row
+from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
+
+#: The figures that a condition may be on: the key of a row of changes, and in words.
+GATE_FIGURES = {
+    "bacc": ("bacc", "BAcc"),
+    "tpr": ("tpr", "TPR"),
+    "tnr": ("tnr", "TNR"),
+    "ppr": ("ppr", "PPR"),
+    "bias": ("abs_bias", "size of bias"),
+    "unscored": ("unscored", "the share of unscored claims"),
+    "flips": ("flips", "the share of changed predictions"),
+}
+#: Without conditions BAcc and the others are tested, each with its part of the 5 % false alarms.
+_TESTED = ((("bacc",), 0.8), (("tpr", "tnr", "bias", "unscored"), 0.2))
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
+
+
+@dataclass(frozen=True)
+class GateCondition:
+    """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change of its size, of
+    ``flips`` the share itself.
+
+    >>> GateCondition.parse("bacc < -0.02", "--fail-on")
+    GateCondition(figure='bacc', sign='<', limit=-0.02)
+    """
+
+    figure: str
+    sign: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str, option: str) -> GateCondition:
+        """Raises `UsageError`, which names the option."""
+        found = _PATTERN.fullmatch(text)
+        if found is None or found[1] not in GATE_FIGURES:
+            known = suggest_known_name(found[1], [*GATE_FIGURES]) if found else f" (known: {', '.join(GATE_FIGURES)})"
+            raise UsageError(f"{option}: expected FIGURE<NUMBER or FIGURE>NUMBER, found {text!r}{known}")
+        return cls(found[1], found[2], float(found[3]))
+
+    def check(self, row: Row) -> tuple[bool | None, bool | None]:
+        """Whether the point of a change is beyond the limit, and whether its whole interval is; None: undefined."""
+        key = GATE_FIGURES[self.figure][0]
+        sure_end = f"{key}_high" if self.sign.startswith("<") else f"{key}_low"
+        values = row[key], row.get(sure_end)
+        point, whole = (None if value is None else bool(_OPERATORS[self.sign](value, self.limit)) for value in values)
+        return point, whole
+
+    def __str__(self) -> str:
+        return f"{self.figure}{self.sign}{self.limit:g}"
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """What a gate says: ``word`` and sentences. failing: what fails it; undecided: what could not be checked; warnings:
+    what it warns of; others: what else it tells.
+
+    ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions ``worse``, ``better``,
+    ``changed`` (another figure did, significantly, BAcc not), ``no significant change`` or ``cannot tell``.
+    """
+
+    word: str
+    failing: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of them, what the word rests on first; what it does not rest on has its own word before it."""
+        found = []
+        for word, sentences in (("fail", self.failing), ("cannot tell", self.undecided), ("warn", self.warnings)):
+            head = "" if word == self.word else f"{word}: "
+            found += [head + sentence for sentence in sentences]
+        return found + self.others
+
+
+def judge_changes(
+    changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], not_compared: Sequence[str] = ()
+) -> GateVerdict:
+    """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the interval of the paired
+    difference leaves no doubt, one of ``warn_on`` warns where the point is so, or is undefined.
+
+    not_compared: evaluators that could not be compared, as sentences. Raises `UsageError`.
+    """
+    rows = [row for row in changes if row["dataset"] == MACRO_MEAN]
+    failures = [GateCondition.parse(text, "--fail-on") for text in fail_on]
+    warned = [GateCondition.parse(text, "--warn-on") for text in warn_on]
+    if not failures and not warned:
+        return _judge_without_conditions(rows)
+    failing: list[str] = []
+    undecided, warnings = list(not_compared) if failures else [], list[str]()
+    for condition, row in [(condition, row) for condition in failures for row in rows]:
+        is_likely, is_sure = condition.check(row)
+        if is_likely is None or is_sure is None:
+            undecided.append(_format_unchecked(row, condition))
+        elif is_sure:
+            failing.append(f"{format_change(row, condition.figure)}: {condition} holds")
+        elif is_likely:
+            warnings.append(f"{format_change(row, condition.figure)}: {condition} holds, but not for sure")
+    for condition, row in [(condition, row) for condition in warned for row in rows]:
+        is_likely, _ = condition.check(row)
+        if is_likely is None:  # what nobody could look at has not passed
+            warnings.append(_format_unchecked(row, condition))
+        elif is_likely:
+            warnings.append(f"{format_change(row, condition.figure)}: {condition} holds")
+    word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
+    figures = dict.fromkeys(condition.figure for condition in [*failures, *warned])
+    tested = [format_change(row, figure) for row in rows for figure in figures]
+    return GateVerdict(word, failing, undecided, list(dict.fromkeys(warnings)), tested if word == "pass" else [])
+
+
+def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
+    """worse or better by BAcc, changed by another figure: significant after Holm's correction over all evaluators."""
+    moved, besides = (
+        _select_significant_changes(rows, figures, share * (1 - DEFAULT_CONFIDENCE)) for figures, share in _TESTED
+    )
+    if moved:
+        word = "worse" if any(row["bacc"] < 0 for row, _ in moved) else "better"
+    elif besides:
+        word = "changed"
+    else:
+        word = "no significant change" if any(row["bacc_low"] is not None for row in rows) else "cannot tell"
+    if word == "worse":
+        moved.sort(key=lambda change: change[0]["bacc"] > 0)
+    told = [format_change(row, figure) for row, figure in [*moved, *besides]]
+    still = [row for row in rows if not any(row is one for one, _ in moved)]
+    return GateVerdict(word, others=told + [_format_insignificant_change(row) for row in still])
+
+
+def _select_significant_changes(rows: Sequence[Row], figures: Sequence[str], alpha: float) -> list[tuple[Row, str]]:
+    """The evaluators and figures that changed, by their intervals: Holm over all of both.
+
+    An evaluator of which no prediction changed, or that lost and got no verdict, could never be significant, and is no
+    test (Tarone 1990).
+    """
+    tested = [
+        (row, figure)
+        for row in rows
+        for figure in figures
+        if row.get(f"{GATE_FIGURES[figure][0]}_low") is not None
+        # Of one that was asked several times the mean may change where the first reply did not.
+        and (row[figure] != 0 if figure == "unscored" else row["n_flips"] or row["bacc"])
+    ]
+    p_values = [_compute_p_value(row, GATE_FIGURES[figure][0]) for row, figure in tested]
+    adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
+    return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]
+
+
+def _compute_p_value(row: Row, key: str) -> float:
+    """Of no change, by the interval of the change; 1 where that holds 0."""
+    size, towards_0 = abs(row[key]), row[f"{key}_low"] if row[key] > 0 else -row[f"{key}_high"]
+    if towards_0 <= 0:
+        return 1.0
+    many = np.array(1e6)  # degrees of freedom
+    return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
+
+
+def _format_insignificant_change(row: Row) -> str:
+    """What stands below a verdict that it had no part in; its interval, of one change alone, may leave out 0."""
+    if row["n_both"] and not row["n_flips"]:
+        return f"{row['evaluator']}: no prediction changed"
+    told = ", not significant after the correction for all evaluators" * (row["bacc_low"] is not None)
+    return format_change(row, "bacc") + told
+
+
+def _format_unchecked(row: Row, condition: GateCondition) -> str:
+    key, figure = GATE_FIGURES[condition.figure]
+    lacks, why = (
+        ("is undefined", "are there labels?") if row[key] is None else ("has no interval", "too few documents?")
+    )
+    return f"{row['evaluator']}: {figure} {lacks}, so that {condition} cannot be checked ({why})"
+
+
+def format_change(row: Row, figure: str) -> str:
+    """A figure's change with its interval, in points.
+
+    >>> format_change({"evaluator": "judge", "bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}, "bacc")
+    'judge: BAcc changed by −6.6 points (95 % CI −9.9 to −3.2)'
+    """
+    key, words = GATE_FIGURES[figure]
+    value, low, high = row[key], row.get(f"{key}_low"), row.get(f"{key}_high")
+    if value is None:
+        return f"{row['evaluator']}: the change of {words} is undefined"
+    if figure == "flips":
+        told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        return f"{row['evaluator']}: {100 * value:.1f} % of predictions changed{told}"
+    told = "" if low is None or high is None else f" (95 % CI {format_points(low)} to {format_points(high)})"
+    return f"{row['evaluator']}: {words} changed by {format_points(value)} points{told}"
+
+
+def format_points(value: float) -> str:
+    """A difference in points, with its sign; nothing has none, and what is nearly nothing keeps the side it is on.
+
+    >>> format_points(-0.066), format_points(0.0), format_points(-0.0003)
+    ('−6.6', '0.0', '−0.03')
+    """
+    points = 100 * value
+    text = f"{points:+.1f}" if abs(points) >= 0.05 else f"{points:+.1g}" if abs(points) >= 0.001 else "0.0"
+    return text.replace("-", "−")
