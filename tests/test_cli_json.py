@@ -185,7 +185,7 @@ def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monk
     failing = ["diff", "runs/a", "runs/a", "--fail-on", "flips>=0", "--format", "json"]
     assert run_command(*failing) == 1
     told = capsys.readouterr()
-    assert len(json.loads(told.out)["failing"]) == 2
+    assert len(json.loads(told.out)["verdict"]["failing"]) == 2
     assert "of predictions changed (95 % CI" in told.err
 
 
