@@ -166,21 +166,27 @@ AUDIT = Audit(
     name="adjusted_bias",
     after="adjustment",
     title="What is left of each system's bias",
-    question="How far is each system's error rate off, and to which side, after a calibration on another system?",
+    question=(
+        "How far off is each system's error rate after a correction with another system's labels, and in which"
+        " direction?"
+    ),
     source="VC §5, A.7",
-    formula="Bias = corrected − labelled error rate; the interval has the error of the calibration and of the rate "
-    "(cluster bootstrap). Of an unadjusted bias quote the paired interval, in the section on predicted error rates.",
-    text="The signed bias of each system, as the mean over the systems that can calibrate for it.",
-    remedy="As for `adjustment`; the systems that it makes worse are named here.",
+    formula=(
+        "Bias = corrected − labelled error rate. The interval includes the error of the calibration and of the "
+        "rate (cluster bootstrap). For an uncorrected bias, quote the paired interval in the section on "
+        "predicted error rates."
+    ),
+    text="The signed bias of each system, averaged over the systems that can calibrate it.",
+    remedy="As for `adjustment`. This table names the systems that become worse.",
     columns={
         **pick_shared_columns("dataset", "level", "evaluator"),
         "method": METHOD_COLUMN,
         "calibration_system": CALIBRATION_SYSTEM_COLUMN,
         "system": Column("system", "text", "the system whose rate is corrected", key=True),
         **pick_shared_columns("n", "n_unscored", "n_labelled", "reason"),
-        "labelled_error_rate": Column("labelled error rate", "percent", "of all its labels"),
+        "labelled_error_rate": Column("labelled error rate", "percent", "share of errors among all its labels"),
         "adjusted_error_rate": Column(
-            "corrected error rate", "percent", "after the calibration", interval=CLUSTER_BOOTSTRAP
+            "corrected error rate", "percent", "error rate after the correction", interval=CLUSTER_BOOTSTRAP
         ),
         "bias": Column("bias", "points", "corrected − labelled error rate", interval=CLUSTER_BOOTSTRAP),
     },

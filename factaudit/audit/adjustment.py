@@ -276,7 +276,7 @@ METHOD_COLUMN = Column(
 CALIBRATION_SYSTEM_COLUMN = Column(
     "calibration system",
     "text",
-    f"the system whose labels are used, or `{MEAN_OVER_CALIBRATIONS}`: the mean over all that could be",
+    "the system whose labels are used, or `__cv__`: the mean over all systems that can be used",
     key=True,
     values={MEAN_OVER_CALIBRATIONS: "each in turn"},
 )
@@ -284,7 +284,7 @@ CALIBRATION_OPTIONS = {
     "levels": "`claim`, `response`",
     "methods": "some of " + ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
 }
-_BIAS_DESCRIPTION = "of the other systems' error rates"
+_BIAS_DESCRIPTION = "|bias| of the other systems' error rates"
 
 _COLUMNS = {
     **pick_shared_columns("dataset", "level", "evaluator"),
@@ -294,39 +294,42 @@ _COLUMNS = {
     "n_systems": Column(
         "calibrations",
         "count",
-        f"in a `{MEAN_OVER_CALIBRATIONS}` row the calibrations that could be made, in others the systems that did not "
-        "calibrate",
+        f"number of corrected systems; in a `{MEAN_OVER_CALIBRATIONS}` row, of systems that could calibrate",
     ),
     "unidentifiable": Column(
         "unidentifiable",
         "count",
-        f"1 where the system cannot give what the method needs; in a `{MEAN_OVER_CALIBRATIONS}` row, how many cannot",
+        "1 if the system lacks what the method needs; in a `__cv__` row, the number of such systems",
     ),
     "calibration_errors": Column(
-        "calibration errors", "count", "labelled errors of the calibration system, usable or not"
+        "calibration errors",
+        "count",
+        "labelled errors of the calibration system, whether or not the method can use them",
     ),
     "n_calibration_labels": Column(
         "calibration labels", "count", "labels of the calibration system that the method uses"
     ),
-    "calibration_error_rate": Column("calibration error rate", "percent", "their share of all its labels"),
-    "threshold": Column(
-        "threshold", "number", "the tuned one; a prediction is 1 where the score is above it", digits=3
+    "calibration_error_rate": Column(
+        "calibration error rate", "percent", ("share of errors among all labels of the calibration system")
     ),
-    "mean_abs_bias": Column("mean |bias|", "points", _BIAS_DESCRIPTION, signed=False, counted_in="n_systems"),
+    "threshold": Column(
+        "threshold", "number", "the tuned threshold; a prediction is 1 if the score is above it", digits=3
+    ),
+    "mean_abs_bias": Column("mean |bias|", "points", f"mean {_BIAS_DESCRIPTION}", signed=False, counted_in="n_systems"),
     "worst_abs_bias": Column(
         "worst |bias|",
         "points",
-        f"the worst {_BIAS_DESCRIPTION}; in a `{MEAN_OVER_CALIBRATIONS}` row of all calibrations",
+        f"the largest {_BIAS_DESCRIPTION}; in a `{MEAN_OVER_CALIBRATIONS}` row, over all calibrations",
         signed=False,
         counted_in="n_systems",
     ),
     "mean_abs_bias_before": Column(
         "mean |bias| before",
         "points",
-        "that of `none`, of the same systems and over the same calibrations",
+        "mean |bias| of `none` over the same systems and calibrations",
         signed=False,
     ),
-    "change": Column("change", "points", "mean_abs_bias − mean_abs_bias_before: below 0 the method helps"),
+    "change": Column("change", "points", "mean_abs_bias − mean_abs_bias_before: below 0, the method helps"),
 }
 
 
@@ -336,13 +339,18 @@ AUDIT = Audit(
     title="Correcting error rates with one system's labels",
     question="Can the labels of one system correct the predicted error rates of the others?",
     source="VC §5, A.7",
-    formula="Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where FNR "
-    "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
-    "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
-    "mean over calibration systems, and the worst of all.",
-    text="The labels of one system are used to correct the predicted error rates of the others (VC §5). A method "
-    "cannot use every system; its means are over those that it can use. To compare a method with “no adjustment”, "
-    "read “change”, which is over the same systems.",
+    formula=(
+        "Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where "
+        "FNR is the share of supported claims that are flagged and TNR the share of errors that are found. The "
+        "two threshold methods tune the threshold on the calibration system, to zero bias or to the best BAcc. "
+        "|bias| is over the other systems. “Each in turn” is the mean over all calibration systems, with the "
+        "worst of all."
+    ),
+    text=(
+        "The labels of one system are used to correct the predicted error rates of the other systems (VC §5). Not "
+        "every method can use every system, so each mean is over the systems that the method can use. To compare a"
+        " method with “no adjustment”, read “change”, which uses the same systems for both."
+    ),
     remedy="If no method leaves less bias than `none`, do not correct rates with the labels of one system. Estimate "
     "the rate of each system from labels of its own (`factaudit estimate`). A correction assumes that the evaluator "
     "judges all systems alike; `covariates: {columns: [system]}` tests this.",

@@ -178,23 +178,31 @@ AUDIT = Audit(
     title="How far annotators agree: the ceiling of any evaluator",
     question="How well do annotators agree with each other, and how far is each evaluator from that?",
     source="Krippendorff 2011 (α)",
-    formula="Ceiling = BAcc of one annotator against the majority of the others, each left out in turn; BAcc = the "
-    "evaluator's against the same majorities; room = ceiling − BAcc, paired.",
-    text="Where annotators disagree, an evaluator can be right and be counted wrong: beyond the ceiling a higher BAcc "
-    "says nothing.",
+    formula=(
+        "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in turn. BAcc ="
+        " the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
+    ),
+    text=(
+        "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the ceiling, a "
+        "higher BAcc means nothing."
+    ),
     remedy="If the ceiling is low, improve the guideline or ask more annotators before you compare evaluators. "
     "Near the "
     "ceiling, a higher BAcc means nothing.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "n_claims": Column("claims", "count", "claims with two judgements or more"),
-        "n_annotators": Column("annotators", "count", "people who judged claims"),
-        "n": Column("judgements", "count", "judgements with the others' majority, scored by the evaluator"),
-        "n_unscored": Column("unscored", "count", "those that it did not score"),
-        "agree": Column("agree", "percent", "pairs of judgements of a claim that agree"),
+        "n_claims": Column("claims", "count", "claims with at least two labels"),
+        "n_annotators": Column("annotators", "count", "people who labelled claims"),
+        "n": Column(
+            "judgements", "count", ("labels that have a majority of the other annotators and an evaluator's score")
+        ),
+        "n_unscored": Column("unscored", "count", "such labels without an evaluator's score"),
+        "agree": Column("agree", "percent", "share of pairs of labels of a claim that agree"),
         "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
-        "ceiling": Column("ceiling", "percent", "BAcc of an annotator against the others", bounds=True, interval=MOVER),
-        "bacc": Column("BAcc", "percent", "the evaluator's, against the same others", bounds=True, interval=MOVER),
+        "ceiling": Column(
+            "ceiling", "percent", "BAcc of one annotator against the others", bounds=True, interval=MOVER
+        ),
+        "bacc": Column("BAcc", "percent", "BAcc of the evaluator against the same others", bounds=True, interval=MOVER),
         "room": Column("room", "points", "ceiling − BAcc, paired", bounds=True, interval=DISCORDANT),
         **pick_shared_columns("reason"),
     },

@@ -287,12 +287,12 @@ def _add_chunk_sizes_of_evaluators(options: dict[str, Any], signatures: Mapping[
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_FLIPS_DESCRIPTION = "shares of `n` that only the evaluator, and only its chunked counterpart, finds attributable"
+_FLIPS_DESCRIPTION = "shares of `n` that only the evaluator accepts, and that only its chunked counterpart accepts"
 _CHUNKING_OPTIONS = {
-    "by": "columns of the claims",
-    "pairs": "from an evaluator to its chunked counterpart; by default every X with `chunked-X`",
-    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own",
-    "sizes": "`{CHUNKED: words}`, of chunked evaluators that have another",
+    "by": "columns of the claims table that form the groups",
+    "pairs": "each evaluator with its chunked counterpart; by default every X with `chunked-X`",
+    "size": "words in a chunk; by default the size that the evaluator was run with",
+    "sizes": "`{CHUNKED: words}`, for chunked evaluators with another size",
 }
 
 AUDITS = (
@@ -300,19 +300,26 @@ AUDITS = (
         name="chunking",
         after="covariates",
         title="What cutting documents into chunks changes",
-        question="Which verdicts change when an evaluator reads a document in chunks?",
+        question="Which verdicts change if an evaluator reads the document in chunks?",
         source="VC §4.2, Fig. 6",
-        formula="R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks. Flips: share of "
-        "the claims' predictions that change from 1 to 0, and from 0 to 1, when the evaluator reads chunks.",
-        text="A claim that draws on distant parts of a document cannot be verified from one chunk (VC §4.2).",
-        remedy="Many flips where R2-diff is positive: use longer chunks, or an evaluator that reads the whole "
-        "document.",
+        formula=(
+            "R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks. Flips = "
+            "share of the predictions that change from 1 to 0, or from 0 to 1, if the evaluator reads chunks."
+        ),
+        text="A claim that combines distant parts of a document cannot be verified from a single chunk (VC §4.2).",
+        remedy=(
+            "If there are many flips where R2-diff is positive, use longer chunks or an evaluator that reads the"
+            " whole document."
+        ),
         columns={
             **pick_shared_columns("dataset", "evaluator", "chunked_evaluator"),
             "r2_diff": Column(
                 "R2-diff",
                 "text",
-                "`zero`: one chunk has all the bigrams that the claim shares with its document; `positive`: none has",
+                (
+                    "`zero`: one chunk contains all bigrams that the claim shares with its document; `positive`: no "
+                    "chunk does"
+                ),
                 key=True,
                 values={"zero": "R2-diff = 0", "positive": "R2-diff > 0"},
             ),
@@ -320,13 +327,11 @@ AUDITS = (
             "chunk_size": Column(
                 "words in a chunk",
                 "count",
-                f"words in a chunk; null where unknown: {ASSUMED_CHUNK_WORDS} are assumed",
+                "words in a chunk; null if unknown (500 are assumed)",
                 shown="any",
             ),
-            "n_one_chunk": Column(
-                "one chunk", "count", "claims that are left out: their document is no longer than a chunk"
-            ),
-            "n_no_r2": Column("no R2", "count", "other claims of the group without R2-diff"),
+            "n_one_chunk": Column("one chunk", "count", "claims left out because their document fits in one chunk"),
+            "n_no_r2": Column("no R2", "count", "other claims of the group that have no R2-diff"),
             "n_other_script": SHARED_COLUMNS["n_other_script"],
             "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
             "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
@@ -361,23 +366,27 @@ AUDITS = (
         title="Rates with and without chunks",
         question="How often is an evaluator right on long documents, with and without chunks?",
         source="VC §4.2, Table 30",
-        formula="TPR, TNR, BAcc and PPR as above; a chunked evaluator's score is the maximum over chunks.",
-        text="On documents that are longer than a chunk.",
-        remedy="A chunked evaluator with a lower TNR: its maximum over chunks passes errors. Compare with longer "
-        "chunks, or tune its threshold.",
+        formula=(
+            "TPR, TNR, BAcc and PPR as in `rates`. The score of a chunked evaluator is the maximum over the chunks."
+        ),
+        text="Only claims whose document is longer than one chunk count.",
+        remedy=(
+            "If the chunked evaluator has a lower TNR, its maximum over chunks lets errors pass: use longer "
+            "chunks, or tune its threshold."
+        ),
         columns=RATES_COLUMNS
         | {
             "bacc_change": Column(
                 "BAcc's change",
                 "points",
-                "of a chunked evaluator: its BAcc less that without chunks, on the claims that both score",
+                "BAcc of the chunked evaluator − BAcc without chunks, on the claims that both scored",
                 shown="any",
                 interval=DISCORDANT,
             ),
             "chunk_size": Column(
                 "words in a chunk",
                 "count",
-                f"words in a chunk; null with `size: null`, and where unknown: {ASSUMED_CHUNK_WORDS} are assumed",
+                "words in a chunk; null with `size: null` and if unknown (500 are assumed)",
                 shown="any",
             ),
         },

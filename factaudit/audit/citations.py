@@ -176,7 +176,7 @@ def _has_cited_sentences(judgements: Judgements) -> bool:
     return "cited" in judgements.claims and bool(judgements.claims["fact_id"].notna().any())
 
 
-_SENTENCES_DESCRIPTION = "sentences, those that cite nothing, and citations"
+_SENTENCES_DESCRIPTION = "sentences, sentences without a citation, and citations"
 _MEANS_DESCRIPTION = "means over responses"
 AUDIT = Audit(
     name="citations",
@@ -184,16 +184,22 @@ AUDIT = Audit(
     title="Citation recall and precision",
     question="Do the cited documents support the sentences that cite them?",
     source="MF App. D; ALCE: Gao et al. 2023, §3",
-    text="After ALCE. What names no document (`[7]` of five, `[0]`, `[Document 1]`) is counted as malformed.",
-    formula="Recall = sentences that their cited documents together support / sentences; precision = citations that "
-    "are needed or sufficient / citations; means over responses.",
-    remedy="Many malformed citations: mend the output's form first, for they count as missing. Then read the sentences "
-    "without support.",
+    text="As in ALCE. A citation that names no document (`[7]` of five, `[0]`, `[Document 1]`) counts as malformed.",
+    formula=(
+        "Recall = sentences that their cited documents support together / sentences. Precision = citations that"
+        " are necessary or sufficient / citations. Both are averaged over responses."
+    ),
+    remedy=(
+        "If many citations are malformed, first correct the form of the output, since they count as missing. "
+        "Then read the sentences without support."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator", "system"),
-        "n_responses": Column("responses", "count", "responses with a sentence, and those without, which are left out"),
+        "n_responses": Column(
+            "responses", "count", ("responses with at least one sentence, and empty ones, which are left out")
+        ),
         "n_empty": Column(
-            "empty", "count", "responses with a sentence, and those without, which are left out", shown="any"
+            "empty", "count", "responses with at least one sentence, and empty ones, which are left out", shown="any"
         ),
         "n_sentences": Column("sentences", "count", _SENTENCES_DESCRIPTION),
         "n_uncited": Column("uncited", "count", _SENTENCES_DESCRIPTION),
@@ -202,7 +208,7 @@ AUDIT = Audit(
         "n_unscored": Column("unscored", "count", "judgements without a verdict", shown="any"),
         "recall": Column("recall", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
         "precision": Column("precision", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-        "recall_all": Column("recall, empty as 0", "percent", "recall where empty responses count as 0", shown=False),
+        "recall_all": Column("recall, empty as 0", "percent", "recall if empty responses count as 0", shown=False),
         **pick_shared_columns("reason"),
     },
     compute=compute_citation_audit,

@@ -186,13 +186,17 @@ AUDIT = Audit(
     name="consistency",
     after="triage",
     title="Whether evaluators agree on the same claims",
-    question="Do two evaluators find the same claims attributable, and unattributable?",
+    question="Do two evaluators accept the same claims, and flag the same claims?",
     source="VC §3.1 and A.8, Figs. 2, 9, 10",
-    formula="IoU of a class = claims to which both evaluators give the class / claims to which either does; κ is "
-    "Cohen's. Over claims that both have scored; labels are not needed.",
-    text="Two evaluators of like balanced accuracy may call quite different claims errors (VC Fig. 2).",
-    remedy="A low IoU at like BAcc: read the claims that one evaluator alone flags (`factaudit view`), and do not "
-    "replace one by the other within a study.",
+    formula=(
+        "IoU of a class = claims that both evaluators put in the class / claims that at least one puts in it; κ"
+        " is Cohen's. Only claims that both scored count; labels are not needed."
+    ),
+    text="Two evaluators of similar balanced accuracy can flag quite different claims as errors (VC Fig. 2).",
+    remedy=(
+        "If IoU is low although BAcc is similar, read the claims that only one evaluator flags (`factaudit "
+        "view`), and do not replace one evaluator by the other within a study."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator_a", "evaluator_b"),
         "class": Column("class", "text", "`attributable` or `unattributable`", key=True),
@@ -200,7 +204,7 @@ AUDIT = Audit(
         "iou": Column(
             "IoU",
             "number",
-            "claims to which both give the class / claims to which either does",
+            "claims that both put in the class / claims that at least one puts in it",
             digits=2,
             bounds=True,
             interval=WILSON,
@@ -208,8 +212,8 @@ AUDIT = Audit(
         "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=KAPPA),
     },
     options={
-        "by": "columns of the claims",
-        "pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators",
+        "by": "columns of the claims table that form the groups",
+        "pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs",
     },
     compute=compute_evaluator_consistency,
     without_labels=True,

@@ -263,35 +263,45 @@ AUDIT = Audit(
     name="covariates",
     after="surface_bias",
     title="What being right is associated with",
-    question="Is an evaluator right more, or less, often with word overlap, length, place of evidence or any column?",
+    question="Does accuracy depend on word overlap, on length, on the place of the evidence or on any other column?",
     source="VC §4.1; Liu et al. 2024 (place of evidence)",
-    text="An evaluator that leans on what it should not read is right on correct claims and wrong on errors where "
-    " much of it, or the other way round. Columns of 2 to 50 values, and numbers, are looked at.",
-    formula="Of a number: slope of a least squares fit of “the prediction is right”, a line that may lead beyond 0 and "
-    "100 %. Of a category: the group's rate − that of all other claims of the class.",
-    remedy="Report the evaluator on such claims apart, and do not compare systems whose claims differ in this.",
+    text=(
+        "An evaluator that relies on something it should ignore is more often right on correct claims and less "
+        "often right on errors as there is more of it, or the other way round. Columns of numbers, and columns "
+        "with 2 to 50 different values, are tested."
+    ),
+    formula=(
+        "For a number: the slope of a least-squares fit of “the prediction is right”; the fitted line may leave"
+        " the range of 0 to 100 %. For a category: the rate of the group − the rate of all other claims of the "
+        "class."
+    ),
+    remedy=(
+        "Report results for such claims separately, and do not compare systems whose claims differ in this property."
+    ),
     columns={
-        "task": Column("task", "text", "the task group; the data set where claims have none", key=True),
-        "covariate": Column("covariate", "text", "what is known of each claim", key=True),
+        "task": Column("task", "text", "the task group or, if the claims have none, the data set", key=True),
+        "covariate": Column("covariate", "text", "the property of the claims", key=True),
         "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values=_RATE_NAMES),
-        "value": Column("value", "text", f"the group or bin; `{SLOPE}`: over all values of a number", key=True),
+        "value": Column(
+            "value", "text", f"the group or bin, or `{SLOPE}`: the slope over all values of a number", key=True
+        ),
         **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
-        "n_clusters": Column("clusters", "count", "that the interval of the difference rests on", shown=False),
-        "per": Column("per", "text", "the change of the number that a slope is said of"),
-        "right": Column("right", "percent", "the rate within the group", bounds=True, interval=WILSON),
+        "n_clusters": Column("clusters", "count", "clusters behind the interval of the difference", shown=False),
+        "per": Column("per", "text", "the change of the number that the slope refers to"),
+        "right": Column("right", "percent", "rate within the group", bounds=True, interval=WILSON),
         "difference": Column(
             "difference",
             "points",
-            "the slope, or the group's rate less that of all others",
+            "the slope, or the rate of the group − the rate of all others",
             bounds=True,
             interval=f"{MOVER}; of a slope {JACKKNIFE}",
         ),
     },
     options={
-        "columns": "of the claims; by default texts and all columns that sort claims",
-        "bins": "of a number",
-        "min_labels": "of the class, in a group and outside of it",
-        "family": "the column of the claims that has the family of each one's system",
+        "columns": "columns of the claims; by default properties of the texts and all columns that form groups",
+        "bins": "number of bins of a numeric column",
+        "min_labels": "labels needed of a class, both inside and outside a group",
+        "family": "the column with the model family of each system",
         "families": "`{EVALUATOR: family}`",
     },
     compute=compute_covariates,

@@ -258,48 +258,68 @@ def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
 
 
 _FAULTS_DESCRIPTION = {
-    "invented": ("not in the text", "facts with a number, a name or half of their words that the response lacks"),
-    "leaked": ("from the demonstrations", "invented facts whose words are in a demonstration of the prompt"),
-    "repeated": ("repeated", "facts that another fact of the response says"),
+    "invented": (
+        "not in the text",
+        "facts with a number, a name or at least half of their words missing from the response",
+    ),
+    "leaked": ("from the demonstrations", "invented facts whose words occur in a demonstration of the prompt"),
+    "repeated": ("repeated", "facts that repeat another fact of the response"),
     "joined": ("joined", "facts that join several statements"),
     "unclear": ("unclear subject", "facts that begin with a pronoun or a verb"),
-    "trivial": ("trivial", "facts that hold of nearly anybody"),
+    "trivial": ("trivial", "facts that are true of almost everybody"),
 }
 _SCORES_DESCRIPTION = {
-    "own": ("facts of the text", "over the facts that are in the text of their response"),
-    "distinct": ("distinct facts", "without facts that another fact of the response says"),
+    "own": ("facts of the text", "over the facts that their response says"),
+    "distinct": ("distinct facts", "without facts that repeat another fact of the response"),
     "informative": ("informative facts", "without trivial facts"),
 }
-_DEMONSTRATIONS_OPTION = {"demonstrations": "the file of demonstrations that prompts showed; without it our own"}
+_DEMONSTRATIONS_OPTION = {
+    "demonstrations": ("the file of demonstrations that the prompts showed; by default those that come with factaudit")
+}
 AUDITS = (
     Audit(
         name="decomposition",
         after="citations",
         title="Whether facts are those of the responses",
-        question="Are the atomic facts in the text that they are said to be from, and do they cover it?",
+        question="Does the response really say each atomic fact, and do the facts cover the whole response?",
         source="Jiang et al. 2024 (Core); Wanner et al. 2024 (DecompScore); Hu et al. 2024",
-        text="Found by words alone: a fact that uses the response's words wrongly is not found, a true one in other "
-        "words may be counted.",
-        formula="Shares of facts with a fault; coverage = content words of the responses that are in some fact / all. "
-        "A part of a sentence is left out where a number, a name or over a fifth of its words are in no fact.",
-        remedy="Facts that are not in the text: do not report the score; decompose with a larger model. Repeated or "
-        "trivial facts: report the score over distinct and informative ones (`decomposition_scores`) beside it.",
+        text=(
+            "The check compares words only. A fact that uses the response's words in a wrong way is not found, and"
+            " a correct paraphrase may be counted as invented."
+        ),
+        formula=(
+            "Each share is the facts with that fault / all facts. Coverage = content words of the responses "
+            "that occur in at least one fact / all content words. A part of a sentence counts as left out if a "
+            "number, a name or more than a fifth of its words occur in no fact."
+        ),
+        remedy=(
+            "If many facts are invented, do not report the score; decompose with a larger model. If many facts "
+            "are repeated or trivial, also report the score over distinct and informative facts "
+            "(`decomposition_scores`)."
+        ),
         columns={
             **pick_shared_columns("dataset", "system"),
-            "n": Column("facts", "count", "facts, and the responses and sentences that they are from"),
-            "n_responses": Column("responses", "count", "facts, and the responses and sentences that they are from"),
+            "n": Column("facts", "count", "number of facts, and of the responses and sentences that they come from"),
+            "n_responses": Column(
+                "responses", "count", ("number of facts, and of the responses and sentences that they come from")
+            ),
             "n_sentences": Column(
-                "sentences", "count", "facts, and the responses and sentences that they are from", shown=False
+                "sentences",
+                "count",
+                "number of facts, and of the responses and sentences that they come from",
+                shown=False,
             ),
             **{
                 name: Column(heading, "percent", what, interval=WILSON)
                 for name, (heading, what) in _FAULTS_DESCRIPTION.items()
             },
-            "coverage": Column("coverage", "percent", "content words of the text that are in a fact", interval=WILSON),
+            "coverage": Column(
+                "coverage", "percent", "content words of the text that occur in a fact", interval=WILSON
+            ),
             "uncovered": Column(
                 "sentences with a part left out",
                 "percent",
-                "sentences of which a number, a name or over a fifth of the words are in no fact",
+                "sentences with a number, a name or more than a fifth of the words in no fact",
                 interval=WILSON,
                 counted_in="n_sentences",
             ),
@@ -339,14 +359,16 @@ AUDITS = (
         name="decomposition_scores",
         after="decomposition",
         title="What faulty facts do to FActScore",
-        question="How far does the score move where faulty facts are left out?",
+        question="How much does FActScore change if faulty facts are left out?",
         source="Jiang et al. 2024 (Core)",
-        text="FActScore without the length penalty over all facts, and over those that are left.",
-        formula="Supported facts that are left / facts that are left, mean over the responses that have some.",
-        remedy="Where a change is large, report the score over the facts that are left, and say so.",
+        text="FActScore without the length penalty, first over all facts, then over the facts that remain.",
+        formula="Supported remaining facts / remaining facts, averaged over the responses in which a fact remains.",
+        remedy="If a change is large, report the score over the remaining facts, and say so.",
         columns={
             **pick_shared_columns("dataset", "evaluator", "system"),
-            "n_scored": Column("responses", "count", "responses of which a fact was put to the evaluator"),
+            "n_scored": Column(
+                "responses", "count", ("responses with at least one fact that the evaluator was asked about")
+            ),
             "n_unscored": Column("unscored", "count", "facts without a verdict", shown="any"),
             "init_score": Column("all facts", "percent", "over all facts", bounds=True, interval=RESPONSE_MEAN),
             **{
@@ -355,7 +377,9 @@ AUDITS = (
                 for key, column in (
                     (
                         f"n_{name}",
-                        Column(f"responses with {heading}", "count", "responses that have some", shown=False),
+                        Column(
+                            f"responses with {heading}", "count", "responses with at least one such fact", shown=False
+                        ),
                     ),
                     (
                         f"{name}_score",

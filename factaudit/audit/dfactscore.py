@@ -218,37 +218,39 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
 
 
 DFACTSCORE_KEY_COLUMNS: dict[str, Column] = pick_shared_columns("dataset", "evaluator", "system") | {
-    "evaluator": Column("verifier", "text", "whose verdicts FActScore and D-FActScore are made of", key=True)
+    "evaluator": Column("verifier", "text", "the evaluator whose verdicts FActScore and D-FActScore use", key=True)
 }
 _LINK_COLUMNS: dict[str, Column] = {
-    "grouper": Column("groups", "text", "the column of the claims that has the groups", key=True),
+    "grouper": Column("groups", "text", "the column with the groups of facts", key=True),
     "link": Column("links", "text", "how groups are linked to entities", key=True),
 }
-_SCORES_DESCRIPTION = "means over the responses that answered; `init_`: without the length penalty"
-_UNSCORED_DESCRIPTION = "facts without FActScore's, and D-FActScore's verdict"
-_ENTITIES_DESCRIPTION = "groups, and distinct entities, of a response"
+_SCORES_DESCRIPTION = "means over the responses that answered; `init_` means without the length penalty"
+_UNSCORED_DESCRIPTION = "facts without a verdict for FActScore, and for D-FActScore"
+_ENTITIES_DESCRIPTION = "mean number of groups, and of distinct persons, per response"
 _MERGED_DESCRIPTION = (
-    "responses in which some fact is true of somebody else of the name, and not of the person it is told of; no share "
-    "where missing verdicts leave over a tenth of the responses open"
+    "responses in which at least one fact is true of another person of the same name and not of the person it is "
+    "told of; no share if missing verdicts leave more than a tenth of the responses open"
 )
 #: What bounds are over: a fact in no group has no linked entity, whatever its verdicts.
 DFACTSCORE_BOUNDS = "the least and the greatest value that missing verdicts and facts in no group leave possible"
 _FLOOR_DESCRIPTION = (
-    "the share of responses that the verifier's errors alone would make look merged, and what exceeds it"
+    "the share of responses that look merged through the verifier's errors alone, and the share beyond it"
 )
 _FALSE_CELLS_DESCRIPTION = (
-    "how often it finds a false cell supported, the cells that this is measured on, and where they are from"
+    "false positive rate of the verifier, the number of false cells behind it, and where they come from"
 )
 _COUNT_COLUMNS: dict[str, Column] = {
-    "n_responses": Column("all responses", "count", "responses, and those of them that answered", shown=False),
-    "n_answered": Column("responses", "count", "responses, and those of them that answered"),
-    "respond_ratio": Column("respond ratio", "percent", "their share", shown=False),
-    "n_facts": Column("facts", "count", "their facts, in all and of a response"),
-    "facts_per_response": Column("facts per response", "number", "their facts, in all and of a response", shown=False),
+    "n_responses": Column("all responses", "count", "responses, and how many of them answered", shown=False),
+    "n_answered": Column("responses", "count", "responses, and how many of them answered"),
+    "respond_ratio": Column("respond ratio", "percent", "share of responses that answered", shown=False),
+    "n_facts": Column("facts", "count", "number of facts, in all and per response"),
+    "facts_per_response": Column(
+        "facts per response", "number", "number of facts, in all and per response", shown=False
+    ),
     "n_unscored": Column("unscored", "count", _UNSCORED_DESCRIPTION, shown="any"),
     "n_unscored_linked": Column("unscored, linked", "count", _UNSCORED_DESCRIPTION, shown="any"),
-    "n_ungrouped": Column("in no group", "count", "facts in no group, where others have one", shown="any"),
-    "n_without_candidates": Column("no candidate", "count", "responses that nobody could be about", shown="any"),
+    "n_ungrouped": Column("in no group", "count", "facts in no group although other facts have one", shown="any"),
+    "n_without_candidates": Column("no candidate", "count", "responses without a candidate person", shown="any"),
     "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
@@ -263,14 +265,17 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     "gap": Column(
         "gap",
         "points",
-        "FActScore − D-FActScore, without the penalty, paired",
+        "FActScore − D-FActScore, paired, without the length penalty",
         bounds=True,
         interval=RESPONSE_CHANGE,
     ),
     "n_dfactscore_higher": Column(
         "D-FActScore higher",
         "count",
-        "responses whose D-FActScore exceeds their FActScore, as it can where the two are not of the same facts",
+        (
+            "responses whose D-FActScore is higher than their FActScore, which can happen if the two cover different "
+            "facts"
+        ),
         shown="any",
     ),
     "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
@@ -282,13 +287,19 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     ),
     "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
     "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
-    "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
-    "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else", bounds=True),
+    "n_undecided": Column(
+        "undecided", "count", "responses that are merged or not depending on missing verdicts", shown="any"
+    ),
+    "n_elsewhere": Column(
+        "facts of others", "count", "facts that are true of another person of the same name", bounds=True
+    ),
     "n_biographies": Column("# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
     "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
-    "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
+    "n_narrow": Column(
+        "narrow links", "count", "groups whose second-best person is supported by almost as many facts", shown=False
+    ),
     **{
-        name: Column(name, "percent", "shares of the categories (MF §2.4)", bounds=True, shown=False)
+        name: Column(name, "percent", "shares of responses in each category (MF §2.4)", bounds=True, shown=False)
         for name in BIOGRAPHY_CATEGORIES
     },
     **pick_shared_columns("reason"),
@@ -313,10 +324,10 @@ def _list_dfactscore_row_keys(figure_names: Sequence[str]) -> Iterator[str]:
 _DFACTSCORE_OPTIONS = {
     "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
     "entity twice) or `given` (column `given_entity`)",
-    "group": "the column that has the groups",
-    "gamma": "of the length penalty; 0 turns it off",
-    "narrow": "a link whose margin is at most this is counted as narrow",
-    "false_positives": "how often the verifier finds a false cell supported, where that is known from elsewhere",
+    "group": "the column with the groups of facts",
+    "gamma": "γ of the length penalty; 0 turns it off",
+    "narrow": "a link counts as narrow if its margin is at most this",
+    "false_positives": "the false positive rate of the verifier, if it is known from elsewhere",
 }
 
 
@@ -334,9 +345,10 @@ def _list_advice_on_errors_true_of_others(
 
 
 _DFACTSCORE_FORMULA = (
-    "Of a response, FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of "
-    "the one entity supports to which their group is linked / facts. Of a system: the mean over its responses. A fact "
-    "without a verdict counts as not supported; the bounds are over all ways to fill in missing verdicts and groups."
+    "For a response, FActScore = facts that the page of any candidate supports / facts; D-FActScore = facts "
+    "supported by the page of the one person to whom their group is linked / facts. For a system, the mean over its"
+    " responses. A fact without a verdict counts as not supported; the bounds cover all ways to fill in missing "
+    "verdicts and groups."
 )
 
 
@@ -349,13 +361,18 @@ AUDITS = (
         name="dfactscore",
         after="factscore",
         title="FActScore and D-FActScore of the systems",
-        question="Is each fact true of the person whom its paragraph is about?",
+        question="Is each fact true of the person whom its paragraph describes?",
         source="MF §4.1, Tables 3 and 4",
-        text="FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group "
-        "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
+        text=(
+            "FActScore counts a fact as supported if it is true of any person with the name. D-FActScore counts it"
+            " only if it is true of the one person to whom the fact's group is linked. A system that merges people"
+            " with the same name keeps its FActScore and loses D-FActScore."
+        ),
         formula=_DFACTSCORE_FORMULA,
-        remedy="Merged responses beyond the noise floor: report D-FActScore beside FActScore. A floor near the share: "
-        "take a verifier with fewer false positives first.",
+        remedy=(
+            "If more responses are merged than the noise floor explains, report D-FActScore beside FActScore. If"
+            " the floor is close to the share, first choose a verifier with fewer false positives."
+        ),
         columns={**DFACTSCORE_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
         options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
@@ -383,13 +400,17 @@ AUDITS = (
         name="dfactscore_linking",
         after="dfactscore_gap",
         title="Other ways to link",
-        question="What would D-FActScore be by another linking rule?",
+        question="How would D-FActScore change with another linking rule?",
         source="MF App. C.1",
-        text="All read from the same verdicts.",
-        formula="argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity "
-        "twice; given: as somebody said.",
-        remedy="Rules that differ: the links are ambiguous (`n_narrow`). Read those groups, and say which rule you "
-        "report.",
+        text="All rules use the same verdicts.",
+        formula=(
+            "argmax: the person whose page supports most facts of the group (MF Eq. 1). hungarian: the same, "
+            "but no person twice. given: as the data say."
+        ),
+        remedy=(
+            "If the rules give different scores, the links are ambiguous (`n_narrow`). Read those groups, and "
+            "say which rule you report."
+        ),
         columns={
             **DFACTSCORE_KEY_COLUMNS,
             **_LINK_COLUMNS,

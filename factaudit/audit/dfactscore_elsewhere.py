@@ -71,19 +71,21 @@ AUDIT = Audit(
     name="dfactscore_elsewhere",
     after="dfactscore_linking",
     title="Facts that belong to someone else",
-    question="Which facts are true of somebody else of the name?",
+    question="Which facts are true of another person of the same name?",
     source="MF Fig. 1",
-    text="What a reader of the merged paragraphs is misled about by the verifier and the grouping (labels may say "
-    "otherwise), the most merged responses first.",
-    formula="Linked to: the person to whom the fact's group is linked. True of: whom the fact is true of.",
-    remedy="These are the facts that mislead a reader: read them first.",
+    text=(
+        "These facts mislead a reader of the merged paragraphs, according to the verifier and the grouping (labels"
+        " may disagree). The most merged responses come first."
+    ),
+    formula="Linked to: the person to whom the fact's group is linked. True of: the person of whom the fact is true.",
+    remedy="Read these facts first: they are what misleads a reader.",
     columns=DFACTSCORE_KEY_COLUMNS
     | {
         "name": Column("name", "text", "the topic of the response", key=True),
         "response_id": Column("response", "text", "the response", key=True),
-        "linked": Column("linked to", "text", "the person whom the fact is told of"),
+        "linked": Column("linked to", "text", "the person of whom the fact is told"),
         "fact": Column("fact", "text", "the fact"),
-        "about": Column("true of", "text", "the person whom the fact is true of"),
+        "about": Column("true of", "text", "the person of whom the fact is true"),
     },
     options=select_dfactscore_options("link", "group"),
     compute=list_dfactscore_facts_of_other_entities,

@@ -50,9 +50,11 @@ AUDIT = Audit(
     name="dfactscore_gap",
     after="dfactscore",
     title="How much FActScore leaves unseen, response by response",
-    question="In how many responses does FActScore exceed D-FActScore by how much?",
+    question="In how many responses is FActScore higher than D-FActScore, and by how much?",
     source="MF §4.3",
-    formula="The share of responses whose FActScore exceeds their D-FActScore by at least so much (no penalty).",
+    formula=(
+        "Share of responses whose FActScore is at least so much higher than their D-FActScore (without length penalty)."
+    ),
     remedy="Read the responses with the largest gap (`dfactscore_elsewhere`).",
     columns=DFACTSCORE_KEY_COLUMNS
     | {

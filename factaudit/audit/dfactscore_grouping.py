@@ -7,11 +7,12 @@ from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
-_CHANGES_DESCRIPTION = "facts that a reply has in other words, lacks, makes up, and repeats"
+_CHANGES_DESCRIPTION = "facts that the reply changed, left out, invented or repeated"
 _GIVEN_GROUPS_DESCRIPTION = (
-    "against the given groups: responses compared, those with the same groups, and facts in the corresponding one"
+    "compared with the given groups: responses compared, responses with the same groups, and facts in corresponding"
+    " groups"
 )
-_FIRST_GROUPER_DESCRIPTION = "against the first grouper, in the same way"
+_FIRST_GROUPER_DESCRIPTION = "the same, compared with the first grouper"
 
 
 def state_shares_merged_by_other_groups(audited_run: AuditedRun, row: Row) -> Statement | str:
@@ -37,15 +38,20 @@ AUDIT = Audit(
     name="dfactscore_grouping",
     after="retrieval",
     title="What the groupers did",
-    question="What did the groupers do to the facts, and do they agree?",
+    question="What did the groupers do with the facts, and do they agree?",
     source="MF App. C",
-    text="Every fact ends in exactly one group, whatever a reply holds.",
-    formula="Same: exactly the same groups; agreement: share of facts in the corresponding group, mean over responses.",
+    text="Every fact ends in exactly one group, whatever the reply says.",
+    formula=(
+        "Same: share of responses with exactly the same groups. Agreement: share of facts in corresponding "
+        "groups, averaged over responses."
+    ),
     columns={
         "grouper": Column("grouper", "text", "how facts were grouped", key=True),
-        "n_responses": Column("responses", "count", "responses with facts, and those without usable groups"),
-        "n_failed": Column("ungrouped", "count", "responses with facts, and those without usable groups", shown="any"),
-        "n_single": Column("in one group", "count", "responses all of whose facts are in one group", shown=False),
+        "n_responses": Column("responses", "count", "responses with facts, and responses without usable groups"),
+        "n_failed": Column(
+            "ungrouped", "count", "responses with facts, and responses without usable groups", shown="any"
+        ),
+        "n_single": Column("in one group", "count", "responses whose facts are all in one group", shown=False),
         "n_changed": Column("changed", "count", _CHANGES_DESCRIPTION, shown="any"),
         "n_dropped": Column("dropped", "count", _CHANGES_DESCRIPTION, shown="any"),
         "n_invented": Column("invented", "count", _CHANGES_DESCRIPTION, shown="any"),

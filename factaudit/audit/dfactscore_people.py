@@ -156,12 +156,12 @@ def _average_human_dfactscores(human_rows: Sequence[Mapping[str, Any]]) -> dict[
     }
 
 
-_MEANS_DESCRIPTION = "people's mean over responses, and the machine's"
+_MEANS_DESCRIPTION = "mean over responses, human and computed"
 _CORRELATION_DESCRIPTION = "Pearson's r over responses"
 _PEOPLE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("system"),
     **pick_shared_columns("n"),
-    "n_unmatched": Column("not scored", "count", "annotated responses that the machine did not score", shown="any"),
+    "n_unmatched": Column("not scored", "count", "annotated responses without a computed score", shown="any"),
 }
 for _name, _heading, _unit in (
     ("factscore", "FActScore", "percent"),
@@ -176,9 +176,9 @@ for _name, _heading, _unit in (
     )
 _PEOPLE_COLUMNS |= {
     "human_gap": Column(
-        "gap, people", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_CHANGE
+        "gap, people", "points", "FActScore − D-FActScore, human and computed", interval=RESPONSE_CHANGE
     ),
-    "gap": Column("gap", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_CHANGE),
+    "gap": Column("gap", "points", "FActScore − D-FActScore, human and computed", interval=RESPONSE_CHANGE),
     **{
         f"{name}_kendall_tau": Column("τ of systems", "number", "Kendall's τ-b of the systems' means", shown=False)
         for name in ("factscore", "dfactscore")
@@ -190,11 +190,14 @@ AUDIT = Audit(
     name="dfactscore_people",
     after="dfactscore_elsewhere",
     title="People and the machine",
-    question="Do people's FActScore, D-FActScore and numbers of people agree with the machine's?",
+    question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
     source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
-    text="The same scores by annotators and by the machine, over the responses that both scored.",
-    formula="D-FActScore by people: facts that the page of the person supports whom their biography is about / facts; "
-    "FActScore: those found on any page. Irrelevant facts are left out. Pearson's r over responses.",
+    text="The same scores, once from annotators and once computed, over the responses that have both.",
+    formula=(
+        "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
+        "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
+        "responses."
+    ),
     columns=_PEOPLE_COLUMNS,
     compute=None,
 )

@@ -105,24 +105,32 @@ def _explain_difference_row(counts: np.ndarray, row: Row) -> str | None:
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_DIFFERENCE_DESCRIPTION = "figure of a − figure of b, each over what it scored"
+_DIFFERENCE_DESCRIPTION = "figure of a − figure of b, each over the claims that it scored (the interval is paired)"
 
 AUDIT = Audit(
     name="differences",
     after="rates",
     title="Differences between evaluators",
     question="Is one evaluator better than another on the same claims?",
-    formula="Difference = the first evaluator's figure − the second's, each over what it scored, with a paired "
-    "interval. The CSV has the p-value of a permutation test, another test than the interval's.",
-    text="Paired: where both evaluators judge the same claims, a difference can be clear although intervals overlap.",
-    remedy="The interval holds 0: choose by cost, or by the class that matters to you, or label more claims (half the "
-    "width takes four times as many).",
+    formula=(
+        "Difference = figure of the first evaluator − figure of the second, each over the claims that it "
+        "scored, with a paired interval. The CSV also has the p-value of a permutation test, which is a "
+        "different test from the one behind the interval."
+    ),
+    text=(
+        "The comparison is paired. Since both evaluators judge the same claims, a difference can be significant "
+        "although the intervals of the two overlap."
+    ),
+    remedy=(
+        "If the interval contains 0, choose by cost or by the kind of mistake that matters to you, or label more"
+        " claims. Half the width needs four times as many labels."
+    ),
     columns={
         **pick_shared_columns("dataset"),
         "key": Column(
             "figure",
             "text",
-            "the figure that is compared: `bacc`, or `bias` (predicted − labelled error rate)",
+            "the figure compared: `bacc`, or `bias` (predicted − labelled error rate)",
             key=True,
             values={"bacc": "BAcc", "bias": "bias"},
         ),
@@ -137,12 +145,14 @@ AUDIT = Audit(
         "p_permutation": Column(
             "p permutation",
             "p",
-            "two-sided p-value of a permutation test that swaps the two evaluators' predictions cluster by cluster, "
-            "studentised (so that it tests equal figures, not equal predictions); null for `__macro__`; in the CSV, as "
-            "it is another test than the interval's",
+            (
+                "two-sided p-value of a studentised permutation test, which swaps the predictions of the two evaluators"
+                " cluster by cluster; it tests whether the figures are equal, not whether the predictions are. Null for"
+                " `__macro__`. Only in the CSV, since the interval rests on another test"
+            ),
             shown=False,
         ),
     },
-    options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
+    options={"pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs"},
     compute=compute_evaluator_differences,
 )

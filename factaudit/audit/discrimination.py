@@ -308,24 +308,32 @@ def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[F
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_TUNED_RATES_DESCRIPTION = "rates at tuned thresholds, on claims that did not tune them"
+_TUNED_RATES_DESCRIPTION = "at tuned thresholds, on claims that were not used for tuning"
 
 AUDIT = Audit(
     name="discrimination",
     after="differences",
     title="What the scores are worth, whatever the threshold",
-    question="How well do an evaluator's scores part right from wrong, and at which threshold?",
+    question="How well do an evaluator's scores separate supported claims from errors, and at which threshold?",
     source="VC §5; DeLong et al. 1988; Obuchowski 1997",
-    formula="AUC = how probably an attributable claim scores above an unattributable one (ties count half). Average "
-    "precision is that of finding errors, the lowest score first. A tuned threshold has the best BAcc on other "
-    "documents than those that it is tried on (cross-validation, or the split dev); there it may be worse than the "
-    "threshold as it is.",
-    text="A balanced accuracy is that of one threshold. Scores that rank claims well may be read at the wrong one.",
-    remedy="The tuned BAcc is well above the untuned one: set the threshold (`unigram:threshold=0.9`) and check it on "
-    "claims that it was not tuned on. An AUC near 0.5: no threshold helps, take another evaluator.",
+    formula=(
+        "AUC = probability that a supported claim scores higher than an error (ties count half). Average "
+        "precision is for finding errors, the lowest score first. The tuned threshold maximises BAcc on other "
+        "documents than those it is tested on (cross-validation, or the split dev), so it can be worse than the"
+        " original threshold."
+    ),
+    text=(
+        "Balanced accuracy depends on one threshold. An evaluator whose scores rank claims well can still have a "
+        "bad threshold."
+    ),
+    remedy=(
+        "If the tuned BAcc is well above the original one, set the threshold (`unigram:threshold=0.9`) and check"
+        " it on claims that were not used for tuning. If AUC is near 0.5, no threshold helps: choose another "
+        "evaluator."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "reason", "n_datasets"),
-        "error_rate": Column("errors", "percent", "share of label 0: what guessing gets as average precision"),
+        "error_rate": Column("errors", "percent", "share of label 0, which is the average precision of guessing"),
         "auc": Column("AUC", "number", "area under the ROC curve", digits=3, bounds=True, interval=INFLUENCE),
         "average_precision": Column(
             "AP of errors", "number", "average precision of finding errors", digits=3, bounds=True, interval=INFLUENCE
@@ -333,7 +341,7 @@ AUDIT = Audit(
         "bacc": Column(
             "BAcc as it is",
             "percent",
-            "of the evaluator's own predictions, of the same claims",
+            "of the evaluator's own predictions, on the same claims",
             bounds=True,
             interval=MOVER,
         ),
@@ -343,16 +351,19 @@ AUDIT = Audit(
         "tuned_threshold": Column(
             "threshold",
             "number",
-            "of best BAcc on all that may tune; a prediction is 1 where the score is above it",
+            (
+                "the threshold with the best BAcc on all claims that may be used for tuning; a prediction is 1 if the "
+                "score is above it"
+            ),
             digits=3,
         ),
         "tuned": Column(
             "tuned on",
             "text",
-            f"`{DEV_SPLIT}` (the claims of that split, where a data set has some) or `cross-validation`",
+            f"`{DEV_SPLIT}` (the claims of this split, if the data set has some) or `cross-validation`",
         ),
     },
-    options={"folds": "of the cross-validation (5); documents stay whole"},
+    options={"folds": "number of folds of the cross-validation; claims of one document stay in one fold"},
     compute=compute_score_discrimination,
     applies=lambda judged: not np.isnan(judged.score).all(),
     advice=_list_threshold_advice,

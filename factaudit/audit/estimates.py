@@ -21,7 +21,7 @@ _METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
 _METHOD_COLUMN = Column(
     "method",
     "text",
-    "`hierarchical` (the default to quote), `regression-ppi`, `labels`, `raw`",
+    "`hierarchical` (report this one unless told otherwise), `regression-ppi`, `labels`, `raw`",
     key=True,
     values={"raw": "as predicted", "labels": "labels only", "hierarchical": "hierarchical (corrected)"},
 )
@@ -29,7 +29,7 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
-_WITH_ALL_WIDTHS = "of systems that have all three widths"
+_WITH_ALL_WIDTHS = "over the systems that have all three widths"
 _ESTIMATE_INTERVAL = f"{_POSTERIOR} where a rate is hierarchical, else by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
@@ -88,18 +88,20 @@ _HIGHEST_COLUMN = Column("highest rate", "percent", "the highest error rate amon
 _BEST_RATE_COLUMN = Column(
     "its rate", "percent", "the error rate of the system that looks best", interval=_EXTREME, shown=False
 )
-_DIFFERENCE_COLUMN = Column("difference", "points", "the rate of system_a minus that of system_b", interval=_POSTERIOR)
+_DIFFERENCE_COLUMN = Column("difference", "points", "rate of system_a − rate of system_b", interval=_POSTERIOR)
 
 AUDITS = (
     Audit(
         name="estimates",
         after="estimate_summary",
         title="Error rates from few labels",
-        question="How many errors does each system make, and how sure is that?",
+        question="What is the error rate of each system, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
-        text="By the methods asked for: what the main evaluator predicts, what the labels alone say, and what a model "
-        "makes of both. Rates as predicted have no interval: their error is not estimated. The labels "
-        "alone and regression-PPI have none of fewer than 10 labels.",
+        text=(
+            "Rates by each method: what the main evaluator predicts (raw), what the labels alone say, and what a "
+            "model makes of both. Raw rates have no interval, because their error is not estimated. Labels alone "
+            "and regression-PPI need at least 10 labels for an interval."
+        ),
         formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
         "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
         "what the option strata names. β, γ and u have normal priors; of three systems or more, one may be apart.",
@@ -109,13 +111,13 @@ AUDITS = (
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
             "n_unpredicted": Column(
-                "unscored", "count", "of n: those without a prediction of the main evaluator", shown="any"
+                "unscored", "count", "claims without a prediction of the main evaluator", shown="any"
             ),
-            "n_labels": Column("labels", "count", "labels of the system's own that are used"),
+            "n_labels": Column("labels", "count", "labels of this system that are used"),
             "n_undecided": Column(
                 "without label",
                 "count",
-                "claims of the system that people looked at and could not decide",
+                "claims of the system that annotators looked at and could not decide",
                 shown="any",
             ),
             "rate": _RATE_COLUMN,
@@ -136,52 +138,70 @@ AUDITS = (
     Audit(
         name="estimate_summary",
         title="What the labels achieve",
-        question="Which estimate is to be quoted, and what do the labels achieve?",
+        question="Which estimate should be reported, and how much do the labels tell?",
         columns={
             **pick_shared_columns("dataset", "level"),
-            "main": Column("main evaluator", "text", "the evaluator that comes first in the sample and the model"),
-            "covariates": Column("covariates", "text", "the other evaluators whose scores it uses", shown=False),
-            "target": Column("target", "text", "`corpus`: these claims; `population`: what they were drawn from"),
-            "n": Column("n", "count", "claims (or responses), those labelled, and systems"),
-            "n_labels": Column("labels", "count", "claims (or responses), those labelled, and systems"),
-            "n_systems": Column("systems", "count", "claims (or responses), those labelled, and systems"),
+            "main": Column("main evaluator", "text", "the main evaluator of the sample and the model"),
+            "covariates": Column("covariates", "text", "other evaluators whose scores the model uses", shown=False),
+            "target": Column(
+                "target",
+                "text",
+                (
+                    "`corpus`: the rate of these claims; `population`: the rate of the "
+                    "population that they were drawn from"
+                ),
+            ),
+            "n": Column("n", "count", "number of claims (or responses), of labelled ones, and of systems"),
+            "n_labels": Column(
+                "labels", "count", ("number of claims (or responses), of labelled ones, and of systems")
+            ),
+            "n_systems": Column(
+                "systems", "count", ("number of claims (or responses), of labelled ones, and of systems")
+            ),
             "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
             "headroom": _HEADROOM_COLUMN,
             "highest": _HIGHEST_COLUMN,
-            "best_system": Column("looks best", "text", "the system with the lowest hierarchical rate", shown=False),
+            "best_system": Column(
+                "looks best", "text", "the system with the lowest hierarchical estimate", shown=False
+            ),
             "best_rate": _BEST_RATE_COLUMN,
-            "resolved": Column("pairs that differ", "percent", "pairs of systems that differ significantly"),
+            "resolved": Column("pairs that differ", "percent", "share of pairs of systems that differ significantly"),
             "width": Column(
                 "width", "points", "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS, signed=False
             ),
             "width_labels": Column(
                 "width by labels only",
                 "points",
-                "mean width of the intervals of labels alone, " + _WITH_ALL_WIDTHS,
+                "mean width of the intervals from labels alone, " + _WITH_ALL_WIDTHS,
                 signed=False,
             ),
             "width_shuffled": Column(
                 "width with shuffled scores",
                 "points",
-                "mean width of the hierarchical intervals with the scores of other claims, which tell nothing; "
-                + _WITH_ALL_WIDTHS,
+                "mean width of the hierarchical intervals if scores are shuffled among claims; " + _WITH_ALL_WIDTHS,
                 signed=False,
             ),
             "worth": Column(
                 "squared ratio of widths",
                 "number",
-                "(`width_labels` / `width`)²: so many times as many labels alone would give intervals as narrow",
+                (
+                    "(`width_labels` / `width`)²: labels alone would need so many times as many labels for equally "
+                    "narrow intervals"
+                ),
                 digits=1,
             ),
             "worth_shuffled": Column(
                 "squared ratio with shuffled scores",
                 "number",
-                "(`width_labels` / `width_shuffled`)² of the same: pooling and prior",
+                (
+                    "(`width_labels` / `width_shuffled`)²: the part of that gain that comes from pooling and the prior,"
+                    " not from the scores"
+                ),
                 digits=1,
             ),
-            "n_undecided": Column("without label", "count", "claims that people could not decide", shown="any"),
-            "quote": Column("to quote", "text", "the method whose rates to report, and the reason"),
-            "why": Column("why", "text", "the method whose rates to report, and the reason", shown=False),
+            "n_undecided": Column("without label", "count", "claims that annotators could not decide", shown="any"),
+            "quote": Column("to quote", "text", "the method whose rates you should report, and the reason"),
+            "why": Column("why", "text", "the method whose rates you should report, and the reason", shown=False),
             **pick_shared_columns("reason"),
         },
         compute=None,
@@ -191,26 +211,31 @@ AUDITS = (
         name="estimate_ranks",
         after="estimates",
         title="Which system is best, and how sure is that",
-        question="What is the probability that each system makes the fewest errors?",
-        text="Ranks by error rate (1 is best) over the draws of the hierarchical model. Systems with a letter in "
-        "common do not differ significantly.",
+        question="How probable is it that each system has the fewest errors?",
+        text=(
+            "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Systems that share a "
+            "letter do not differ significantly."
+        ),
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
             "p_best": Column(
-                "probability of being best", "percent", "the share of draws in which it has the lowest rate"
+                "probability of being best", "percent", "share of the draws in which it has the lowest rate"
             ),
             "rank": Column(
-                "rank", "number", "its mean rank over draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
+                "rank", "number", "mean rank over the draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
             ),
             "letters": Column(
-                "groups", "text", "systems with a letter in common do not differ significantly (Piepho 2004)"
+                "groups", "text", "systems that share a letter do not differ significantly (Piepho 2004)"
             ),
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
         plot=PlotSpec(
-            what="Ranks by error rate (1: the lowest)",
+            what=(
+                "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Systems that share "
+                "a letter do not differ significantly."
+            ),
             keys=("rank",),
             groups=("dataset", "system"),
             series="level",

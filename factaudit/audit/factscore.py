@@ -112,33 +112,39 @@ def _build_factscore_audit_row(
     return row
 
 
-_SCORE_DESCRIPTION = "means over responses; `init_`: without the length penalty"
-_NOT_SCORED_DESCRIPTION = "responses that abstained, hold no fact, or of which no fact was put to the evaluator"
+_SCORE_DESCRIPTION = "means over responses; `init_` means without the length penalty"
+_NOT_SCORED_DESCRIPTION = "responses that abstained, that contain no fact, or in which no fact was checked"
 _FACTSCORE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "evaluator", "system"),
-    "n_responses": Column("all responses", "count", "responses, and those of them that are scored", shown=False),
-    "n_scored": Column("responses", "count", "responses, and those of them that are scored"),
-    "n_facts": Column("facts", "count", "facts, those supported, and those without a verdict"),
-    "n_supported": Column("supported", "count", "facts, those supported, and those without a verdict", shown=False),
-    "n_unscored": Column("unscored", "count", "facts, those supported, and those without a verdict", shown="any"),
+    "n_responses": Column("all responses", "count", "responses, and how many of them are scored", shown=False),
+    "n_scored": Column("responses", "count", "responses, and how many of them are scored"),
+    "n_facts": Column("facts", "count", "facts, supported facts, and facts without a verdict"),
+    "n_supported": Column("supported", "count", "facts, supported facts, and facts without a verdict", shown=False),
+    "n_unscored": Column("unscored", "count", "facts, supported facts, and facts without a verdict", shown="any"),
     **pick_shared_columns("n_failed_sentences"),
-    "n_unparsed": Column("unparsed", "count", "facts with a reply that states no verdict", shown="any"),
+    "n_unparsed": Column("unparsed", "count", "facts whose reply states no verdict", shown="any"),
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "k": Column("K", "count", "facts wanted of a response: the median of the data set's, unless given"),
+    "k": Column("K", "count", "facts expected of a response: the median of the data set, unless given"),
     "f1": Column(
         "F1@K",
         "percent",
-        "harmonic mean of the supported share of facts and of K facts, mean over responses",
+        (
+            "mean over responses of the harmonic mean of precision (supported share of the facts) and recall (supported"
+            " facts of K)"
+        ),
         bounds=True,
         interval=RESPONSE_MEAN,
     ),
-    "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
+    "respond_ratio": Column("respond ratio", "percent", "share of all responses that state a fact"),
     "num_facts_per_response": Column(
-        "facts per response", "number", "of those that said a fact and were decomposed", digits=1
+        "facts per response",
+        "number",
+        "mean number of facts of the responses that state a fact and were decomposed",
+        digits=1,
     ),
     **pick_shared_columns("reason"),
 }
@@ -149,17 +155,23 @@ AUDIT = Audit(
     title="FActScore of the systems",
     question="What share of a response's atomic facts does the knowledge source support?",
     source="Min et al. 2023, §3; F1@K: Wei et al. 2024; Song et al. 2024",
-    text="The unweighted mean over responses, with and without the length penalty. Responses that abstain or hold no "
-    "fact count in the respond ratio only.",
-    formula="Penalty × supported facts / facts, mean over responses; penalty = exp(1 − γ/n) for responses of n < γ "
-    "facts. F1@K = 2PR / (P + R), P = supported facts / facts, R = min(supported facts / K, 1). "
-    "A fact without a verdict counts as not supported; the bounds let it be either.",
-    remedy="A score says little without its verifier's errors: label some facts and read `rates` of them. Many "
-    "unparsed replies: ask with `parser: strict`, or another model.",
+    text=(
+        "The unweighted mean over responses, with and without the length penalty. Responses that abstain, and "
+        "responses without a fact, count only in the respond ratio."
+    ),
+    formula=(
+        "Penalty × supported facts / facts, averaged over responses. Penalty = exp(1 − γ/n) for responses with "
+        "n < γ facts. F1@K = 2PR / (P + R), with P = supported facts / facts and R = min(supported facts / K, "
+        "1). A fact without a verdict counts as not supported; the bounds allow either."
+    ),
+    remedy=(
+        "A score means little if you do not know its verifier's errors: label some facts and read their `rates`."
+        " If many replies cannot be read, ask with another prompt or model."
+    ),
     columns=_FACTSCORE_COLUMNS,
     options={
         "gamma": "γ of the length penalty; 0 turns it off",
-        "k": "the number of facts wanted of a response, for F1@K; by default the median over the data set's responses",
+        "k": "the number of facts expected of a response, for F1@K; by default the median of the data set",
     },
     compute=compute_factscore_audit,
     applies=has_response_facts,

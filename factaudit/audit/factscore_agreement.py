@@ -152,16 +152,19 @@ _KEY_COLUMNS: dict[str, Column] = {**pick_shared_columns("dataset", "evaluator",
 _FIGURE_COLUMN = Column(
     "figure",
     "text",
-    "of the machine's: with the length penalty or without, of all facts; or of the facts that people labelled",
+    (
+        "which predicted score: with or without the length penalty over all facts, or over the facts that people "
+        "labelled"
+    ),
     key=True,
     values={"init_score": "without penalty", "score": "with penalty", "same_facts": "on the same facts"},
 )
 _AGREEMENT_OPTIONS = {
-    "irrelevant": "facts that people found irrelevant: `exclude`, or count them as `unsupported`",
+    "irrelevant": "facts that annotators marked as irrelevant: `exclude` them, or count them as `unsupported`",
     "gamma": "γ of the length penalty; 0 turns it off",
 }
 _ANNOTATED_DESCRIPTION = (
-    "all responses, those with a human score, their mean score, and the share that people annotated"
+    "all responses, responses with a human score, their mean score, and the share that people annotated"
 )
 
 AUDITS = (
@@ -169,19 +172,22 @@ AUDITS = (
         name="factscore_agreement",
         after="dfactscore_people",
         title="Predicted FActScore against people's",
-        question="How near do predicted FActScores come to people's?",
+        question="How close are predicted FActScores to human ones?",
         source="Min et al. 2023, §4.2",
-        text="Over the responses that both have scored; people's score knows no length penalty.",
-        formula="Bias = predicted − people's; p-values are of no correlation.",
-        remedy="A low r, or a bias: do not compare systems by this FActScore; take another verifier, or labels.",
+        text="Only responses with both scores count. Human scores have no length penalty.",
+        formula="Bias = predicted − human score. The p-values test for zero correlation.",
+        remedy=(
+            "If r is low or the bias is large, do not compare systems by this FActScore: use another verifier, "
+            "or labels."
+        ),
         columns=_KEY_COLUMNS
         | {
             "figure": _FIGURE_COLUMN,
             "irrelevant": Column(
-                "irrelevant facts", "text", "what became of facts that people found irrelevant", shown=False
+                "irrelevant facts", "text", "how facts marked as irrelevant were treated", shown=False
             ),
             **pick_shared_columns("n"),
-            "n_missing": Column("not predicted", "count", "people's scores without a predicted one", shown="any"),
+            "n_missing": Column("not predicted", "count", "human scores without a predicted one", shown="any"),
             "human": Column("people's", "percent", "mean scores", interval=RESPONSE_MEAN),
             "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_MEAN),
             "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
@@ -189,8 +195,8 @@ AUDITS = (
             "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
             "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
-            "pearson_p": Column("Pearson p", "p", "of no correlation", shown=False),
-            "spearman_p": Column("Spearman p", "p", "of no correlation", shown=False),
+            "pearson_p": Column("Pearson p", "p", "p-value of zero correlation", shown=False),
+            "spearman_p": Column("Spearman p", "p", "p-value of zero correlation", shown=False),
             "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
             "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
             "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False),

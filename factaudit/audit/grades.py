@@ -234,11 +234,13 @@ def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]
 
 _MEASURE_COLUMN = Column("of its", "text", "what is compared: the evaluator's `grade`, else its `score`")
 _GRADE_OPTIONS = {
-    "order": "people's grades from the lowest to the highest, where they are words",
-    "scale": "the lowest and the highest grade of people and evaluators alike; by default known where both have the "
-    "same ends",
+    "order": "human grades from the lowest to the highest, if they are words",
+    "scale": (
+        "the lowest and the highest grade, the same for people and evaluators; by default it is known if both "
+        "have the same ends"
+    ),
 }
-_ENDS_DESCRIPTION = "ends of the scale that both are on"
+_ENDS_DESCRIPTION = "ends of the scale that both use"
 
 
 def _declare_coefficient(heading: str, what: str, interval: str = FISHER_INFLUENCE) -> Column:
@@ -254,33 +256,42 @@ AUDITS = (
         name="grades",
         after="label_rules",
         title="How far an evaluator's grades agree with people's",
-        question="Do an evaluator's grades, or scores, agree with people's grades?",
+        question="Do an evaluator's grades or scores agree with human grades?",
         source="Spearman 1904; Cohen 1968; Krippendorff 2011 (α)",
-        formula="ρ = Pearson's r of midranks. κ = 1 − mean (grade − people's)² / what chance makes of it. α = "
-        "Krippendorff's, ordinal. MAE = mean |grade − people's|; difference = mean (grade − people's). Ceiling = ρ of "
-        "one annotator's grade with the lower median of the others', room = ceiling − the evaluator's ρ with the same.",
-        text="ρ asks for the same order alone; κ, α, MAE and difference ask for the same grades, on one scale. Several "
-        "annotators' grade of a claim is their lower median: a cut of it is their majority. An evaluator cannot be "
-        "seen to agree with people more than these agree with each other. A grade whose status is not ok is missing.",
-        remedy="ρ near 0: take another evaluator. ρ near the ceiling and a low κ: the order is right, and the grades "
-        "are off: map them on labels of your own. A low ceiling: mend the guideline.",
+        formula=(
+            "ρ = Pearson's r of the midranks (Spearman). κ = 1 − mean (grade − human grade)² / its value "
+            "expected by chance. α = Krippendorff's, ordinal. MAE = mean |grade − human grade|; difference = "
+            "mean (grade − human grade). Ceiling = ρ of one annotator's grade with the lower median of the "
+            "others'. Room = ceiling − the evaluator's ρ with the same medians."
+        ),
+        text=(
+            "ρ compares the order only; κ, α, MAE and difference compare the grades themselves, on one scale. If "
+            "several annotators graded a claim, its grade is their lower median, so that a cut of it is their "
+            "majority. An evaluator cannot be shown to agree with people more than people agree with each other. A"
+            " grade whose status is not ok counts as missing."
+        ),
+        remedy=(
+            "If ρ is near 0, choose another evaluator. If ρ is near the ceiling but κ is low, the order is right"
+            " and the grades are shifted: map them with labels of your own. If the ceiling is low, improve the "
+            "guideline."
+        ),
         columns={
             **pick_shared_columns("dataset", "evaluator"),
             "measure": _MEASURE_COLUMN,
             **pick_shared_columns("n", "n_unscored", "reason"),
             "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
-            "rho": _declare_coefficient("Spearman's ρ", "of the evaluator's grades with people's"),
-            "kappa": _declare_coefficient("weighted κ", "Cohen's, with quadratic weights", FISHER_JACKKNIFE),
-            "alpha": _declare_coefficient("α", "Krippendorff's, ordinal, of people's grade and the evaluator's"),
+            "rho": _declare_coefficient("Spearman's ρ", "Spearman's ρ of the evaluator's grades with human grades"),
+            "kappa": _declare_coefficient("weighted κ", "Cohen's κ with quadratic weights", FISHER_JACKKNIFE),
+            "alpha": _declare_coefficient("α", "Krippendorff's α (ordinal) of human grades and the evaluator's"),
             "mae": _declare_mean("MAE", "mean absolute error, in grades"),
-            "difference": _declare_mean("difference", "mean of the evaluator's grade − people's"),
+            "difference": _declare_mean("difference", "mean of the evaluator's grade − the human grade"),
             "lowest": Column("lowest", "number", _ENDS_DESCRIPTION, shown=False),
             "highest": Column("highest", "number", _ENDS_DESCRIPTION, shown=False),
-            "n_several": Column("by several", "count", "claims with grades of several annotators", shown="any"),
-            "alpha_people": _declare_coefficient("α of people", "Krippendorff's, ordinal, of the annotators"),
+            "n_several": Column("by several", "count", "claims with grades from several annotators", shown="any"),
+            "alpha_people": _declare_coefficient("α of people", "Krippendorff's α (ordinal) of the annotators"),
             "ceiling": _declare_coefficient("ceiling", "ρ of one annotator with the others"),
             "room": _declare_coefficient(
-                "room", "ceiling − the evaluator's ρ with the same others", INFINITESIMAL_JACKKNIFE
+                "room", "ceiling − ρ of the evaluator with the same others", INFINITESIMAL_JACKKNIFE
             ),
         },
         options=_GRADE_OPTIONS,

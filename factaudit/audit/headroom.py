@@ -260,35 +260,45 @@ def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 _BIAS_INTERVAL = f"{DISCORDANT}, where one system is lowest by both; else {MOVER}"
-_LOWEST_RATE_DESCRIPTION = "the lowest error rate among the systems by the labels, by the predictions"
+_LOWEST_RATE_DESCRIPTION = "the lowest error rate among the systems, by labels and by predictions"
 
 AUDIT = Audit(
     name="headroom",
     after="quantification",
     title="How much room is left",
-    question="What is the lowest error rate that any system reaches, by the labels and by the predictions?",
+    question="What is the lowest error rate of any system, according to the labels and according to the predictions?",
     source="VC §3.4",
-    formula="Headroom = the lowest error rate among the systems of a group, labelled and predicted; bias = predicted − "
-    "labelled.",
-    text="The best system's error rate is what is left to improve; an evaluator that gets it wrong ends a line of work "
-    "too early or too late (VC §3.4).",
-    remedy="Do not conclude from predicted rates that a task is solved, or that it is not: label claims of the best "
-    "system.",
+    formula=(
+        "Headroom = the lowest error rate among the systems of a group, once by labels and once by predictions."
+        " Bias = predicted − labelled."
+    ),
+    text=(
+        "The error rate of the best system is the room for improvement that is left. An evaluator that gets it "
+        "wrong ends a line of work too early or too late (VC §3.4)."
+    ),
+    remedy=(
+        "Do not conclude from predicted rates that a task is solved, or that it is not. Label claims of the best"
+        " system."
+    ),
     columns={
         **pick_shared_columns("dataset", "level", "evaluator"),
         "group": Column(
             "group", "text", "`__all__` or a named group of systems", key=True, values={ALL_TOGETHER: "all systems"}
         ),
         **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
-        "n_systems": Column("systems", "count", "systems with labels (where there are none, with predictions)"),
+        "n_systems": Column("systems", "count", "systems with labels or, if none has labels, with predictions"),
         "labelled": Column(
             "labelled", "percent", _LOWEST_RATE_DESCRIPTION, bounds=True, interval=SIMULTANEOUS, counted_in="n_systems"
         ),
-        "labelled_system": Column("labelled system", "text", "whose they are; all, where several are equal"),
+        "labelled_system": Column(
+            "labelled system", "text", ("the system with this rate; all of them if several are equal")
+        ),
         "predicted": Column(
             "predicted", "percent", _LOWEST_RATE_DESCRIPTION, bounds=True, interval=SIMULTANEOUS, counted_in="n_systems"
         ),
-        "predicted_system": Column("predicted system", "text", "whose they are; all, where several are equal"),
+        "predicted_system": Column(
+            "predicted system", "text", ("the system with this rate; all of them if several are equal")
+        ),
         "bias": Column("bias", "points", "predicted − labelled", bounds=True, interval=_BIAS_INTERVAL),
     },
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},

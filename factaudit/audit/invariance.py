@@ -280,28 +280,35 @@ AUDIT = Audit(
     name="invariance",
     after="pairs",
     title="Whether verdicts follow the meaning, not the wording",
-    question="Does a verdict stay where only the wording changes, and turn where the meaning does?",
+    question="Does a verdict stay the same if only the wording changes, and change if the meaning changes?",
     source="Ribeiro et al. 2020, CheckList; Gardner et al. 2020",
-    formula="Failures = where the meaning stays, pairs of a claim and its variant with two verdicts that differ / "
-    "pairs with two verdicts; where it changes, variants found attributable / variants of claims that the evaluator "
-    "finds attributable. Shift = of these pairs, mean of the variant's score − the claim's.",
-    text="`factaudit perturb` makes the variants, without a model. No label is needed: what should happen is known. "
-    "A claim that people found unattributable is left out where the meaning changes: the change may have made it true.",
-    remedy="Do not use an evaluator for the kinds of error that it misses. Where verdicts change with the order of "
-    "passages or the place of the evidence, ask in several orders and take the majority.",
+    formula=(
+        "Failures = if the meaning stays: pairs of a claim and its variant with different verdicts / pairs with"
+        " two verdicts; if it changes: variants that the evaluator accepts / variants of claims that it "
+        "accepts. Shift = mean of the variant's score − the claim's score over these pairs."
+    ),
+    text=(
+        "`factaudit perturb` makes the variants without a model. No labels are needed, since it is known what "
+        "should happen. If the meaning changes, claims that people labelled as errors are left out, because the "
+        "change may have made them true."
+    ),
+    remedy=(
+        "Do not use an evaluator for the kinds of error that it misses. If verdicts change with the order of the"
+        " passages or the place of the evidence, ask in several orders and take the majority."
+    ),
     columns={
         **pick_shared_columns("dataset"),
         "expected": Column(
             "verdict should",
             "text",
-            "what should happen: `same` (only the wording changes) or `changed` (the meaning does)",
+            "what should happen: `same` (only the wording changes) or `changed` (the meaning changes)",
             key=True,
             values={"same": "stay", "changed": "turn"},
         ),
         "kind": Column(
             "change",
             "text",
-            "what was changed (`kind` of the variants)",
+            "what was changed (column `kind` of the variants)",
             True,
             values={ALL_TOGETHER: "all"} | KIND_WORDS,
         ),
@@ -312,11 +319,14 @@ AUDIT = Audit(
         "n_rejected": Column(
             "rejected before",
             "count",
-            "pairs that should turn, whose claim the evaluator rejects as it is",
+            "pairs whose verdict should change, but whose original claim the evaluator already rejects",
             shown="any",
         ),
         "n_left_out": Column(
-            "left out", "count", "pairs that should turn, whose claim people found unattributable", shown="any"
+            "left out",
+            "count",
+            "pairs whose verdict should change, but whose original claim people labelled as an error",
+            shown="any",
         ),
         "n_clusters": Column("documents", "count", "clusters of claims behind the rate", shown=False),
         "failure_rate": Column(
@@ -330,16 +340,18 @@ AUDIT = Audit(
         "score_shift": Column(
             "score's shift",
             "number",
-            "mean of the variant's score less its claim's, of the pairs behind the rate that have two scores",
+            "mean of the variant's score − its claim's score, over the pairs behind the rate that have two scores",
             interval=JACKKNIFE,
             digits=3,
         ),
         "worst": Column(
-            "look at", "text", "claim_id of the variant judged wrongly whose score moved most; null where none is"
+            "look at",
+            "text",
+            "claim_id of the misjudged variant with the largest change of score; null if there is none",
         ),
         **pick_shared_columns("reason"),
     },
-    options={"by": "columns of the claims; without any, all data sets together"},
+    options={"by": "columns of the claims table that form the groups; by default all data sets together"},
     compute=compute_invariance,
     without_labels=True,
     applies=lambda judged: judged.variants is not None,

@@ -165,27 +165,40 @@ AUDIT = Audit(
     name="label_rules",
     after="ceiling",
     title="Under other rules for several annotators",
-    question="Does which evaluator is best depend on how several annotators' labels are made one?",
+    question="Does the choice of the best evaluator depend on how the labels of several annotators are combined?",
     source="Bao et al. 2024, FaithBench",
-    formula="majority: what more annotators say; any objection: 0 as soon as one says 0; unanimity: 1 only where all "
-    "say 1. Behind = BAcc of the rule's best evaluator − this one's, paired on the same claims.",
-    text="All other sections are by the rule that the claims' labels were made with.",
-    remedy="The best evaluator changes with the rule: choose the rule for what an error costs you, before you look, "
-    "and report both.",
+    formula=(
+        "Majority: what most annotators say. Any objection: 0 as soon as one annotator says 0; it is 1 only if "
+        "all say 1. Unanimity: 0 only if all say 0. Behind = BAcc of the best evaluator by the rule − BAcc of "
+        "this one, paired on the same claims."
+    ),
+    text="All other sections use the rule with which the claims' labels were made.",
+    remedy=(
+        "If the best evaluator changes with the rule, choose the rule by what an error costs you, before you "
+        "look at the results, and report both."
+    ),
     columns={
         **pick_shared_columns("dataset"),
         "rule": Column(
-            "rule", "text", "how labels were made, or an annotator's name", key=True, values=_LABEL_RULE_PHRASES
+            "rule",
+            "text",
+            "how labels were combined, or the name of an annotator",
+            key=True,
+            values=_LABEL_RULE_PHRASES,
         ),
         **pick_shared_columns("evaluator", "n", "n_unscored"),
-        "n_attributable": Column("attributable", "count", "scored claims that are 1 under the rule"),
-        "n_unattributable": Column("unattributable", "count", "scored claims that are 0 under the rule"),
+        "n_attributable": Column("attributable", "count", "scored claims with label 1 under the rule"),
+        "n_unattributable": Column("unattributable", "count", "scored claims with label 0 under the rule"),
         "bacc": Column("BAcc", "percent", "(TPR + TNR) / 2 under the rule", bounds=True, interval=MOVER),
-        "tpr": Column("TPR", "percent", "share of attributable claims found so", bounds=True, interval=WILSON),
-        "tnr": Column("TNR", "percent", "share of unattributable claims found so", bounds=True, interval=WILSON),
+        "tpr": Column("TPR", "percent", "share of supported claims that are accepted", bounds=True, interval=WILSON),
+        "tnr": Column("TNR", "percent", "share of errors that are found", bounds=True, interval=WILSON),
         "best": Column("best", "text", "the evaluator with the highest BAcc under the rule"),
         "behind": Column(
-            "behind the best", "points", "its BAcc − this one's, paired", bounds=True, interval=DISCORDANT
+            "behind the best",
+            "points",
+            "BAcc of the best evaluator − BAcc of this one, paired",
+            bounds=True,
+            interval=DISCORDANT,
         ),
         "correlation": Column("r", "number", "Pearson's r of the scores with the (soft) labels", digits=2),
         **pick_shared_columns("reason"),

@@ -142,32 +142,41 @@ AUDIT = Audit(
     name="pairs",
     after="adjusted_bias",
     title="Whether a claim and its changed twin are judged rightly",
-    question="Does an evaluator tell a claim from a twin in which one thing was changed?",
+    question="Does an evaluator tell a claim from a copy in which one thing was changed?",
     source="Ma et al. 2023, BUMP, §4",
-    formula="Told apart = pairs with prediction 1 for the attributable claim and 0 for its twin / pairs with two "
-    "predictions; ranked = pairs where the attributable claim has the higher score / pairs with two scores.",
-    text="All else in a pair is the same, so that neither topic nor length nor style can help.",
-    remedy="Read the kinds of change that it misses, and do not use it to find errors of these kinds.",
+    formula=(
+        "Both right = pairs with prediction 1 for the supported claim and 0 for the changed one / pairs with "
+        "two predictions. Ranked = pairs in which the supported claim has the higher score / pairs with two "
+        "scores."
+    ),
+    text="The two claims of a pair differ in one thing only, so topic, length and style cannot help.",
+    remedy="See which kinds of change it misses, and do not use it to find errors of these kinds.",
     columns={
         **pick_shared_columns("dataset"),
         "error_type": Column(
             "kind of error",
             "text",
-            "what was changed (`error_type` of the claims)",
+            "what was changed (column `error_type` of the claims)",
             key=True,
             values={ALL_TOGETHER: "all"},
         ),
         **pick_shared_columns("evaluator"),
         "n": Column("n", "count", "pairs with two predictions"),
-        "n_unscored": Column("unscored", "count", "pairs with fewer"),
+        "n_unscored": Column("unscored", "count", "pairs with fewer predictions"),
         "told_apart": Column(
-            "both right", "percent", "share of pairs judged rightly, both", bounds=True, interval=WILSON
+            "both right",
+            "percent",
+            "share of pairs in which both claims are judged correctly",
+            bounds=True,
+            interval=WILSON,
         ),
         "same": Column("same verdict", "percent", "share of pairs with the same verdict", interval=WILSON),
-        "ranked": Column("ranked", "percent", "share of pairs with the right one higher", interval=WILSON),
+        "ranked": Column(
+            "ranked", "percent", "share of pairs in which the supported claim has the higher score", interval=WILSON
+        ),
         **pick_shared_columns("reason"),
     },
-    options={"kinds": "the column of the claims that has the kinds of error"},
+    options={"kinds": "the column with the kind of error"},
     compute=compute_minimal_pair_shares,
     applies=lambda judged: PAIR_COLUMN in judged.claims and bool(judged.claims[PAIR_COLUMN].notna().any()),
     plot=PlotSpec(

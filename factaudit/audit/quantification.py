@@ -214,7 +214,7 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
     "system": Column(
         "system",
         "text",
-        "an NLG system, or `__all__`: all claims, those without a system too",
+        "a system, or `__all__`: all claims, including those without a system",
         key=True,
         values={ALL_TOGETHER: "all systems"},
     ),
@@ -234,26 +234,34 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
     "p_bias": Column(
         "p of bias",
         "p",
-        "two-sided, of no bias: the test that the interval inverts and, where few clusters are judged wrongly on "
-        "balance, the exact sign test of these (the greater p-value); for one rate alone",
+        (
+            "two-sided p-value of zero bias for this rate alone: the test that the interval inverts or, if few clusters"
+            " change the rate, the exact sign test of these clusters, whichever p-value is larger"
+        ),
         shown=False,
     ),
-    "n_clusters": Column("clusters", "count", "documents, else responses, else claims, behind the bias", shown=False),
+    "n_clusters": Column(
+        "clusters", "count", "clusters behind the bias: documents, or responses, or claims", shown=False
+    ),
 }
 
 AUDIT = Audit(
     name="quantification",
     after="consistency",
     title="Error rates of systems, predicted and labelled",
-    question="How well does an evaluator say what share of a system's claims, or responses, are errors?",
+    question="How well does an evaluator estimate the error rate of each system?",
     source="VC §3.3, Fig. 4, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29",
-    formula="Error rate = share of 0; bias = predicted − labelled error rate, so below zero the evaluator sees too few "
-    "errors. A response is attributable when all its claims are, and labelled when all its claims are.",
-    text="Whether an evaluator can say how many errors a system makes (VC Fig. 4).",
-    remedy="Report the rates of `factaudit estimate` (from some 100 labels) in place of the predicted ones, or the "
-    "bias beside them.",
+    formula=(
+        "Error rate = share of 0. Bias = predicted − labelled error rate: below zero, the evaluator sees too "
+        "few errors. A response is supported if all its claims are, and labelled if all its claims are."
+    ),
+    text="Shows whether an evaluator can tell how many errors a system makes (VC Fig. 4).",
+    remedy=(
+        "Report rates from `factaudit estimate` (about 100 labels are enough to start) instead of the predicted "
+        "ones, or report the bias beside them."
+    ),
     columns=QUANTIFICATION_COLUMNS,
-    options={"levels": "`claim`, `response`", "by": "columns of the claims"},
+    options={"levels": "`claim`, `response`", "by": "columns of the claims table that form the groups"},
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,

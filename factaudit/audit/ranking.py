@@ -162,21 +162,27 @@ def _explain_missing_ranking_correlation(row: Row, is_tau_too_wide: bool) -> str
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_ORDER_ERRORS_DESCRIPTION = "share of pairs that labels and predictions order differently; significantly and oppositely"
+_ORDER_ERRORS_DESCRIPTION = (
+    "share of pairs that labels and predictions order differently; for the major error "
+    "rate, significantly in opposite order"
+)
 _CORRELATION_DESCRIPTION = "τ-b and r over the systems' error rates"
 _DETECTABLE_DESCRIPTION = (
-    "share of pairs whose labels would show a true difference of 5, of 10 points at least 80 % of the time"
+    "share of pairs with labels enough to detect a true difference of 5 (or 10) points with 80 % power"
 )
-_SYSTEMS_DESCRIPTION = "systems with labelled and scored claims, and their pairs"
+_SYSTEMS_DESCRIPTION = "systems with labelled and scored claims, and the number of their pairs"
 _CLUSTERED_ORDERS_DESCRIPTION = (
-    "pairs that are significantly ordered by a test that knows clusters (Fisher's where few), Holm for pairs: by the "
-    "labels; by both alike; by one alone; oppositely"
+    "number of pairs in significant order, by a test that accounts for clusters (Fisher's exact test if there are "
+    "few) with Holm's correction: by the labels; by both in the same order; by only one; by both in opposite order"
 )
 _CONFUSION_COLUMNS = {
     f"labelled_{ORDER_NAMES[true]}_predicted_{ORDER_NAMES[said]}": Column(
         f"labelled {ORDER_SYMBOLS[true]}, predicted {ORDER_SYMBOLS[said]}",
         "count",
-        "numbers of pairs by labelled and predicted order, the system with the lower labelled rate first",
+        (
+            "number of pairs with this order by labels (first sign) and by predictions (second sign); the system with "
+            "the lower labelled rate comes first"
+        ),
         shown=False,
     )
     for true in ORDER_NAMES
@@ -184,8 +190,8 @@ _CONFUSION_COLUMNS = {
 }
 RANKING_OPTIONS = {
     **RANKING_PAIR_OPTIONS,
-    "min_systems": f"τ-b and r are null below so many systems (at least {MIN_CORRELATED_SYSTEMS}; VC uses six or more)",
-    "min_errors": "systems with fewer labelled errors are left out (VC's Table 28 comes out with 11)",
+    "min_systems": "with fewer systems τ-b and r are null (at least 3; VC uses six or more)",
+    "min_errors": "systems with fewer labelled errors are left out (11 reproduces VC's Table 28)",
 }
 
 
@@ -193,17 +199,21 @@ AUDIT = Audit(
     name="ranking",
     after="headroom",
     title="Whether systems come out in the right order",
-    question="Does an evaluator order systems as the labels do?",
+    question="Does an evaluator put systems in the same order as the labels do?",
     source="VC §3.5, Tables 6, 7, 12, 15, 22, 25, 28",
-    formula="Per pair a test of two proportions at p < 0.05 gives <, = or >: by default one that knows clusters, with "
-    "Holm's correction for the pairs. Ordering error: the two differ, mostly because one side alone is "
-    "significant; major error (a reversed pair): both are significant and opposite. VC's ordering error is that of the "
-    "options test: z, correction: none; its Table 28 seems to leave out systems with at most 10 labelled errors "
-    "(min_errors: 11). Soft accuracy: 1 − the mean distance between a pair's one-sided p-values by the predictions and "
-    "by the labels; 100 %: as sure of each order as the labels. τ-b and r are over the systems' error rates.",
-    text="Each pair of systems is compared once with the labels and once with the predictions (VC §3.5).",
-    remedy="Reversed pairs: rank by the labels, or by `factaudit estimate`. Few pairs that the labels order: label "
-    "more before you rank.",
+    formula=(
+        "For each pair, a test of two proportions at p < 0.05 gives <, = or >. The default test accounts for "
+        "clusters, with Holm's correction over the pairs. An ordering error is a pair on which labels and "
+        "predictions differ, mostly because only one of the two is significant. A major error (wrong order) is "
+        "a pair on which both are significant and opposite. With `test: z, correction: none` you get VC's "
+        "ordering error. VC's Table 28 seems to leave out systems with at most 10 labelled errors (`min_errors:"
+        " 11`). τ-b and r are computed over the systems' error rates."
+    ),
+    text="Each pair of systems is compared twice, once by labels and once by predictions (VC §3.5).",
+    remedy=(
+        "If pairs are in the wrong order, rank by the labels or by `factaudit estimate`. If the labels "
+        "themselves order few pairs, label more claims before you rank."
+    ),
     columns={
         **pick_shared_columns(
             "dataset", "level", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"
@@ -214,8 +224,10 @@ AUDIT = Audit(
         "orderable": Column(
             "of a constant",
             "percent",
-            "share of pairs that the labels themselves order: the error rate of a constant evaluator, for which all "
-            "systems are equal",
+            (
+                "share of pairs that the labels order significantly. It is the error rate of a constant evaluator, for "
+                "which all systems are equal"
+            ),
         ),
         "major_error_rate": Column(
             "reversed pairs", "percent", _ORDER_ERRORS_DESCRIPTION, bounds=True, counted_in="n_pairs"
@@ -238,7 +250,7 @@ AUDIT = Audit(
         "detectable_difference": Column(
             "half of the pairs show",
             "points",
-            "the difference that the labels of half of the pairs would show at least 80 % of the time",
+            "the difference that half of the pairs have labels enough to detect with 80 % power",
             signed=False,
         ),
         **_CONFUSION_COLUMNS,
@@ -246,7 +258,12 @@ AUDIT = Audit(
         "n_ordered_alike": Column("ordered alike", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
         "n_one_sided": Column("ordered by one side", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
         "n_reversed": Column("reversed", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
-        "p_reversed": Column("p of a reversal", "p", 'of "no pair is reversed", corrected for pairs', shown=False),
+        "p_reversed": Column(
+            "p of a reversal",
+            "p",
+            ('p-value of "no pair is in the wrong order", corrected for the number of pairs'),
+            shown=False,
+        ),
     },
     options=RANKING_OPTIONS,
     compute=compute_ranking_agreement,

@@ -114,11 +114,15 @@ def iterate_ranking_cases(
 
 RANKING_PAIR_OPTIONS = {
     "levels": "`claim`, `response`",
-    "alpha": "of the tests",
-    "test": "of two systems: `clustered` (Student's t on the numbers of claims that clusters leave, Fisher's exact "
-    "test where few), or `z`, VC's, which takes claims for independent",
-    "correction": "`holm` for the pairs of a dataset, level and evaluator, or `none`; `test: z` and `correction: none` "
-    "give VC's ordering error",
+    "alpha": "significance level of the tests",
+    "test": (
+        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact test if it is "
+        "small) or `z` (VC's test, which treats claims as independent)"
+    ),
+    "correction": (
+        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with `correction:"
+        " none` gives VC's ordering error"
+    ),
 }
 
 
@@ -195,7 +199,7 @@ def _build_system_pair_rows(
     return rows
 
 
-_PAIR_DESCRIPTION = "the pair, the one with the lower labelled error rate first"
+_PAIR_DESCRIPTION = "the two systems; the one with the lower labelled error rate comes first"
 
 
 def _build_ranking_pair_columns() -> Mapping[str, Column]:
@@ -207,13 +211,13 @@ def _build_ranking_pair_columns() -> Mapping[str, Column]:
         for side in "ab"
     }
     order = "`<`: a has significantly fewer errors; `=`: no significant difference; `>`"
-    wrong = "whether the orders differ; whether both are significant and opposite"
-    tests = "p-values of the tests of two proportions (two-sided; corrected for pairs where `correction` says so)"
+    wrong = "whether the two orders differ; whether both are significant and opposite"
+    tests = "two-sided p-values of the tests of two proportions, corrected for the number of pairs as `correction` says"
     return {
         **pick_shared_columns("dataset", "level", "evaluator"),
         **{f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True) for side in "ab"},
         **pick_shared_columns("n_unscored", "reason"),
-        **{f"n_{side}": Column(f"n {side}", "count", "the labelled claims of each") for side in "ab"},
+        **{f"n_{side}": Column(f"n {side}", "count", "labelled claims of each") for side in "ab"},
         **rates,
         **{f"{kind}_order": Column(f"{kind} order", "text", order) for kind in ("labelled", "predicted")},
         **{f"p_{kind}": Column(f"p {kind}", "p", tests) for kind in ("labelled", "predicted")},
@@ -223,7 +227,7 @@ def _build_ranking_pair_columns() -> Mapping[str, Column]:
             f"power_{points}": Column(
                 f"power for {points} points",
                 "percent",
-                "how probably the labels would show a true difference of 5, of 10 points",
+                "probability that these labels would detect a true difference of 5 (or 10) points",
             )
             for points in DETECTABLE_POINTS
         },
@@ -234,13 +238,18 @@ AUDIT = Audit(
     name="ranking_pairs",
     after="ranking",
     title="The pairs of systems one by one",
-    question="In what order does an evaluator put two systems, and how sure is it?",
+    question="In which order does an evaluator put each two systems, and how sure is it?",
     source="VC §3.5",
-    formula="< means that the first system has significantly fewer errors than the second, = that the test cannot "
-    "tell. p is corrected (Holm) for the pairs of a data set, level and evaluator, unless `correction: none` is set.",
-    text="Where the orders of the section above come from.",
-    remedy="A pair that the labels do not order has no right order here: say so, or label more claims of the two "
-    "systems.",
+    formula=(
+        "< means that the first system has significantly fewer errors than the second; = means that the test "
+        "cannot tell. p is corrected (Holm) for the pairs of a data set, level and evaluator, unless "
+        "`correction: none` is set."
+    ),
+    text="The pairs behind the section above, one by one.",
+    remedy=(
+        "If the labels do not order a pair, no order is known to be right: say so, or label more claims of the "
+        "two systems."
+    ),
     columns=_build_ranking_pair_columns(),
     options=RANKING_PAIR_OPTIONS,
     compute=compute_ranking_pairs,

@@ -227,8 +227,8 @@ RATES_COLUMNS: dict[str, Column] = {
     **pick_shared_columns(
         "dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason", "n_datasets"
     ),
-    "n_attributable": Column("label 1", "count", "scored claims of each label"),
-    "n_unattributable": Column("label 0", "count", "scored claims of each label"),
+    "n_attributable": Column("label 1", "count", "scored claims with this label"),
+    "n_unattributable": Column("label 0", "count", "scored claims with this label"),
     "tpr": _build_evaluator_rate_column(
         "TPR",
         "P(prediction 1 given label 1), P(prediction 0 given label 0)",
@@ -248,7 +248,7 @@ RATES_COLUMNS: dict[str, Column] = {
         "FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"
     ),
     "bacc": Column("BAcc", "percent", "(TPR + TNR) / 2", bounds=True, interval=MOVER),
-    "ppr": _build_evaluator_rate_column("PPR", "share predicted 1"),
+    "ppr": _build_evaluator_rate_column("PPR", "share of claims with prediction 1"),
     "gap": _build_evaluator_rate_column("gap", "TPR − TNR", "points", MOVER),
 }
 
@@ -256,16 +256,23 @@ AUDIT = Audit(
     name="rates",
     after="dfactscore_grouping",
     title="How often each evaluator is right",
-    question="How often is each evaluator right on attributable and on unattributable claims?",
+    question="How often is each evaluator right on supported claims (label 1) and on errors (label 0)?",
     source="VC §3.2, Fig. 3",
-    formula="TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
-    "predicted 1; gap = TPR − TNR. FPR = 1 − TNR and FNR = 1 − TPR are in the CSV.",
-    text="Predictions against the labels. A high TPR with a low TNR is an evaluator that says yes "
-    "too readily; the same balanced accuracy can hide opposite habits (VC Fig. 3).",
-    remedy="TPR and TNR far apart: tune the threshold on labels of yours (`discrimination`), or correct the rates "
-    "(`factaudit estimate`). A BAcc whose interval holds 50 %: do not use the evaluator on such data.",
+    formula=(
+        "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
+        "of claims with prediction 1; gap = TPR − TNR. The CSV also has FPR = 1 − TNR and FNR = 1 − TPR."
+    ),
+    text=(
+        "Predictions are compared with labels. An evaluator with a high TPR and a low TNR accepts claims too "
+        "readily. Two evaluators of equal balanced accuracy can err in opposite ways (VC Fig. 3)."
+    ),
+    remedy=(
+        "If TPR and TNR are far apart, tune the threshold on your own labels (`discrimination`) or correct the "
+        "error rates (`factaudit estimate`). If the interval of BAcc contains 50 %, do not use the evaluator on "
+        "such data."
+    ),
     columns=RATES_COLUMNS,
-    options={"by": "columns of the claims"},
+    options={"by": "columns of the claims table that form the groups"},
     compute=compute_evaluator_rates,
     counts="joint",
     plot=PlotSpec(

@@ -77,33 +77,40 @@ def _build_retrieval_row(
 
 
 _NOT_SUPPORTED_DESCRIPTION = (
-    "of the facts that the passages do not support, those that the whole page does, or does not"
+    "of the facts that the passages do not support, the share that the whole page does, or does not, support"
 )
 AUDIT = Audit(
     name="retrieval",
     after="sensitivity",
     title="Whether passages hold the evidence",
-    question="Does retrieval find what the page says of a fact, and is what is not supported not in the page?",
+    question=(
+        "Do the retrieved passages contain the evidence for a fact, and are unsupported facts really missing "
+        "from the page?"
+    ),
     source="Min et al. 2023, §4.1; Wei et al. 2024",
-    text="The same facts verified with passages and with the whole page. An evaluator that errs on long pages makes "
-    "evidence seem absent.",
+    text=(
+        "The same facts are verified with retrieved passages and with the whole page. An evaluator that makes "
+        "mistakes on long pages makes evidence seem absent."
+    ),
     formula="Recall = facts supported by both / facts supported by the whole page.",
-    remedy="Low recall: take more passages (`k`), or others (`retrieval`). Facts that are not in the passages are no "
-    "errors of the system.",
+    remedy=(
+        "If recall is low, retrieve more passages (`k`) or retrieve them in another way (`retrieval`). A fact "
+        "that is only missing from the passages is not an error of the system."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "variant": Column("variant", "text", "how the passages were chosen", key=True),
-        "n": Column("facts", "count", "facts with both verdicts, and those that lack one"),
-        "n_unscored": Column("unscored", "count", "facts with both verdicts, and those that lack one", shown="any"),
-        "n_in_page": Column("supported by the page", "count", "what the shares are of"),
-        "n_not_supported": Column("not supported", "count", "what the shares are of"),
+        "variant": Column("variant", "text", "how passages were chosen", key=True),
+        "n": Column("facts", "count", "facts with both verdicts, and facts that lack one"),
+        "n_unscored": Column("unscored", "count", "facts with both verdicts, and facts that lack one", shown="any"),
+        "n_in_page": Column("supported by the page", "count", "denominators of the shares"),
+        "n_not_supported": Column("not supported", "count", "denominators of the shares"),
         "n_only_passages": Column(
-            "by passages only", "count", "facts that passages support and the whole page does not", shown="any"
+            "by passages only", "count", "facts that the passages support but the whole page does not", shown="any"
         ),
         "recall": Column(
             "recall",
             "percent",
-            "of the facts that the page supports, those that the passages support",
+            "of the facts that the page supports, the share that the passages support",
             interval=WILSON,
             counted_in="n_in_page",
         ),

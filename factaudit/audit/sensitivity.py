@@ -117,40 +117,46 @@ def _has_variants(judgements: Judgements) -> bool:
     return "variant" in judgements.claims and has_response_facts(judgements)
 
 
-_VARIANT_COLUMN = Column("variant", "text", "the setting that is another than in the `base`", key=True)
+_VARIANT_COLUMN = Column("variant", "text", "the setting that differs from the `base`", key=True)
 _OPTIONS = {
     "base": "the variant that the others are compared with",
     "gamma": "γ of the length penalty; 0 turns it off",
-    "gammas": "γ of variants that have another",
+    "gammas": "γ for variants that use another value",
 }
 AUDITS = (
     Audit(
         name="sensitivity",
         after="decomposition_scores",
         title="How far settings of the pipeline move the score",
-        question="How far does FActScore move where the decomposer, the retriever or the verifier is another?",
+        question="How much does FActScore depend on the decomposer, the retriever and the verifier?",
         source="Wanner et al. 2024; Hu et al. 2024; Min et al. 2023, §4.2",
-        text="One setting is varied at a time. Which variant is right is not said: labels of facts say it.",
-        formula="Change = mean over responses of the score by the variant − the score by the base.",
-        remedy="Report the setting with the score, and the range over the settings that are as good. Scores of two "
-        "papers are comparable only where their pipelines are the same.",
+        text=(
+            "One setting is changed at a time. The audit does not say which variant is right; labelled facts can tell."
+        ),
+        formula="Change = score of the variant − score of the base, averaged over responses.",
+        remedy=(
+            "Report the settings together with the score, and the range of scores over equally good settings. "
+            "Scores from two papers can be compared only if their pipelines are the same."
+        ),
         columns={
             **pick_shared_columns("dataset", "evaluator"),
             "variant": _VARIANT_COLUMN,
             **pick_shared_columns("system"),
-            "n_scored": Column("responses", "count", "responses that the variant has scored"),
-            "n": Column("compared", "count", "responses that both have scored"),
-            "n_unscored": Column("open", "count", "responses with unscored or guessed facts by either", shown="any"),
-            "n_clusters": Column("topics", "count", "topics of these, else responses", shown=False),
+            "n_scored": Column("responses", "count", "responses that the variant scored"),
+            "n": Column("compared", "count", "responses that both scored"),
+            "n_unscored": Column(
+                "open", "count", "responses in which a fact is unscored or guessed by either", shown="any"
+            ),
+            "n_clusters": Column("topics", "count", "their topics or, without topics, responses", shown=False),
             "score": Column(
                 "FActScore",
                 "percent",
-                "by the variant, with its length penalty",
+                "score of the variant, with its length penalty",
                 bounds=True,
                 interval=RESPONSE_MEAN,
                 counted_in="n_scored",
             ),
-            "change": Column("change", "points", "from the base", bounds=True, interval=JACKKNIFE),
+            "change": Column("change", "points", "change from the base", bounds=True, interval=JACKKNIFE),
             **pick_shared_columns("reason"),
         },
         options=_OPTIONS,

@@ -153,31 +153,40 @@ def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> Aud
     return AuditDecision(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
 
 
-_SPREAD_DESCRIPTION = "highest − lowest over the repeats; it grows with their number"
+_SPREAD_DESCRIPTION = "highest − lowest value over the repetitions; it grows with their number"
 AUDIT = Audit(
     name="stability",
     after="invariance",
     title="Whether an evaluator agrees with itself",
-    question="Does an evaluator say the same when it is asked again?",
-    formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs; κ = 1 − flip rate / (2p(1 − p)), "
-    "p being the share of verdicts that are 1 (Fleiss); spread = highest − lowest value over the repeats.",
-    text="What changes from one repeat to the next is chance, and no interval over claims has it.",
-    remedy="Take differences below the spread for chance; ask at temperature 0, or several times and take the "
-    "majority.",
+    question="Does an evaluator give the same verdict if it is asked again?",
+    formula=(
+        "Flip rate = pairs of verdicts on one claim that differ / all such pairs. κ = 1 − flip rate / (2p(1 − "
+        "p)), where p is the share of verdicts that are 1 (Fleiss). Spread = highest − lowest value over the "
+        "repetitions."
+    ),
+    text="What changes from one repetition to the next is chance, and no interval over claims includes it.",
+    remedy=(
+        "Treat differences smaller than the spread as chance. Ask at temperature 0, or several times and take "
+        "the majority."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "n": Column("n", "count", "claims with two verdicts or more"),
-        "n_unscored": Column("unscored", "count", "claims with fewer"),
+        "n": Column("n", "count", "claims with at least two verdicts"),
+        "n_unscored": Column("unscored", "count", "claims with fewer verdicts"),
         "n_repeats": Column("repeats", "count", "how often the evaluator was asked"),
-        "flip_rate": Column("flip rate", "percent", "share of pairs that differ", bounds=True, interval=WILSON),
-        "kappa": Column("κ with itself", "number", "agreement of the repeats beyond chance", digits=2, interval=KAPPA),
+        "flip_rate": Column(
+            "flip rate", "percent", "share of pairs of verdicts that differ", bounds=True, interval=WILSON
+        ),
+        "kappa": Column(
+            "κ with itself", "number", "agreement of the repetitions beyond chance", digits=2, interval=KAPPA
+        ),
         **{
             f"{r}_spread": Column(f"{name} spread", "points", _SPREAD_DESCRIPTION, signed=False)
             for r, name in SPREAD_RATES.items()
         },
         **pick_shared_columns("reason"),
     },
-    options={"by": "columns of the claims"},
+    options={"by": "columns of the claims table that form the groups"},
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
     decides=(AuditDecisionColumn("answer the same again", _decide_on_verdict_stability),),

@@ -158,12 +158,12 @@ def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_TASK_COLUMN = Column("task", "text", "the task group; the data set where claims have none", key=True)
-_CLASS_SIZES_DESCRIPTION = "scored claims with label 1, with label 0"
+_TASK_COLUMN = Column("task", "text", "the task group or, if the claims have none, the data set", key=True)
+_CLASS_SIZES_DESCRIPTION = "scored claims with label 1, and with label 0"
 
 
 def _make_bin_rate_column(heading: str, counted_in: str) -> Column:
-    what = "within the bin, whose edges are held fixed"
+    what = "within the bin; the interval treats the edges of the bin as fixed"
     return Column(heading, "percent", what, bounds=True, interval=WILSON, counted_in=counted_in)
 
 
@@ -172,30 +172,38 @@ AUDITS = (
         name="surface_bias",
         after="ranking_pairs",
         title="Leaning on word overlap",
-        question="How often is an evaluator right where claims repeat few, or many, words of the document?",
+        question=(
+            "How often is an evaluator right on claims that repeat few words of the document, and on claims "
+            "that repeat many?"
+        ),
         source="VC §4.1, Fig. 5",
-        formula="ROUGE-2 precision = clipped share of the claim's bigrams found in the document (of characters where "
-        "words have no spaces between them); five bins by percentile within a task group; TPR and TNR within a bin.",
-        text="An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the "
-        "document: TPR rises and TNR falls (VC §4.1).",
-        remedy="Do not compare systems whose texts overlap with their documents to a different extent.",
+        formula=(
+            "ROUGE-2 precision = share of the claim's bigrams that occur in the document (clipped counts; "
+            "bigrams of characters in scripts without spaces). Claims of a task group are split into five bins "
+            "by percentile; TPR and TNR are computed within each bin."
+        ),
+        text=(
+            "An evaluator that relies on word overlap accepts more claims, right or wrong, the more words they "
+            "share with the document: TPR rises and TNR falls (VC §4.1)."
+        ),
+        remedy="Do not compare systems whose texts overlap with their documents to different degrees.",
         columns={
             "task": _TASK_COLUMN,
             **pick_shared_columns("evaluator"),
-            "bin": Column("bin", "count", "the bin; 1 has the least overlap", key=True),
+            "bin": Column("bin", "count", "the bin; bin 1 has the least overlap", key=True),
             **pick_shared_columns("n", "n_unscored", "reason"),
             "n_no_r2": Column(
-                "no R2", "count", "labelled claims of the task group without ROUGE-2 precision, so without a bin"
+                "no R2", "count", "labelled claims of the task group that have no ROUGE-2 precision, and so no bin"
             ),
             "n_other_script": SHARED_COLUMNS["n_other_script"],
             "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
-            "r2_low": Column("ROUGE-2 from", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
-            "r2_high": Column("ROUGE-2 to", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
+            "r2_low": Column("ROUGE-2 from", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
+            "r2_high": Column("ROUGE-2 to", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
             "tpr": _make_bin_rate_column("TPR", "n_pos"),
             "tnr": _make_bin_rate_column("TNR", "n_neg"),
         },
-        options={"bins": "how many"},
+        options={"bins": "number of bins"},
         compute=compute_surface_bias,
         applies=lambda judged: bool(judged.claims["claim"].notna().any()),
         plot=PlotSpec(

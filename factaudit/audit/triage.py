@@ -120,30 +120,43 @@ AUDIT = Audit(
     name="triage",
     after="discrimination",
     title="How much review single verdicts need",
-    question="How many claims must people review, so that few of the rest are errors?",
+    question="How many claims must people review so that few of the others are errors?",
     source="Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate",
-    formula="Claims pass from the highest score down, as far as a binomial test at each threshold in turn rejects that "
-    "more than max_error of what passes are errors (fixed sequence, level (1 − confidence) / evaluators; documents "
-    "whose labels are alike count for less). Review share = claims that do not pass / all.",
-    text="What the scores of one evaluator are good for where single verdicts cannot be trusted: the claims that it is "
-    "most sure of pass, people review the others. The promise is of further claims of the same kind.",
-    remedy="Combine evaluators and label a random sample of your own claims: `factaudit triage` promises it of them, "
-    "and queues the claims to review.",
+    formula=(
+        "Thresholds are tested from the highest score down. Claims above a threshold pass as long as a binomial"
+        " test rejects that more than max_error of them are errors (fixed-sequence testing at level (1 − "
+        "confidence) / number of evaluators; documents whose labels are alike count for less). Review share = "
+        "claims that do not pass / all claims."
+    ),
+    text=(
+        "This shows what an evaluator's scores are good for if its single verdicts cannot be trusted: claims with "
+        "high scores pass, and people review the others. The guarantee holds for further claims of the same kind."
+    ),
+    remedy=(
+        "If most claims need review, combine evaluators and label a random sample of your own claims. `factaudit"
+        " triage` then gives the guarantee for those claims and lists the ones to review."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "n": Column("n", "count", "labelled claims with a stated verdict"),
-        "n_unscored": Column("unscored", "count", "labelled claims without one: they are reviewed"),
+        "n": Column("n", "count", "labelled claims with a verdict"),
+        "n_unscored": Column("unscored", "count", "labelled claims without a verdict; people review them"),
         "n_errors": Column("errors", "count", "labelled errors"),
         "review_share": Column("to review", "percent", "share of the claims that do not pass"),
-        "passing_error_share": Column("errors that pass", "percent", "labelled errors among what passes, as a share"),
-        "threshold": Column("threshold", "number", "claims pass from this score on", digits=3),
-        "max_error": Column("promised", "percent", "at most this share of what passes are errors", shown=False),
-        "confidence": Column("confidence", "percent", "how often all promises of a data set hold", shown=False),
+        "passing_error_share": Column(
+            "errors that pass", "percent", ("share of labelled errors among the claims that pass")
+        ),
+        "threshold": Column("threshold", "number", "claims with this score or a higher one pass", digits=3),
+        "max_error": Column(
+            "promised", "percent", "at most this share of the claims that pass are errors", shown=False
+        ),
+        "confidence": Column(
+            "confidence", "percent", "probability that all guarantees of a data set hold", shown=False
+        ),
         **pick_shared_columns("reason"),
     },
     options={
-        "max_error": "the promised share of errors among what passes",
-        "confidence": "how often the promises of all evaluators hold together",
+        "max_error": "the largest share of errors allowed among the claims that pass",
+        "confidence": "probability that the guarantees hold for all evaluators at once",
     },
     compute=compute_review_shares,
     remarks=_list_triage_review_remarks,

@@ -74,15 +74,13 @@ SHARED_COLUMNS: dict[str, Column] = {
         values={"__macro__": "mean over data sets", "__all__": "all data sets"},
     ),
     **{
-        name: Column(name.replace("_", " "), "text", "names as in the verdicts", key=True)
+        name: Column(name.replace("_", " "), "text", "evaluators, named as in the verdicts", key=True)
         for name in ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
     },
     "system": Column(
         "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
     ),
-    "level": Column(
-        "level", "text", "`claim`, or `response`: a response is attributable when all its claims are", key=True
-    ),
+    "level": Column("level", "text", "`claim`, or `response`: a response is supported if all its claims are", key=True),
     **{
         name: Column(
             heading,
@@ -94,43 +92,59 @@ SHARED_COLUMNS: dict[str, Column] = {
     "n_datasets": Column(
         "datasets",
         "count",
-        "how many data sets a mean is over, with those that it leaves out as the figure is undefined there (see "
-        "`reason`); 1 elsewhere",
+        (
+            "number of data sets in a mean, and number of those left out because the figure is undefined there (see "
+            "`reason`); 1 elsewhere"
+        ),
         shown=False,
     ),
     # What an engine adds to rows: shown where something went wrong, as facts that were given were never decomposed.
     **{
         name: Column(heading, "count", what, shown="any")
         for name, heading, what in (
-            ("n_failed_sentences", "sentences not decomposed", "each counts as a fact without a verdict"),
-            ("n_left_out_sentences", "lines left out", "headings, rules, code and talk to the user: not decomposed"),
-            ("n_truncated_sentences", "broken off", "decompositions cut off at the limit of tokens"),
-            ("n_duplicates", "repeated", "facts removed as repeated in a response"),
-            ("n_cut", "cut", "facts beyond the limit of a response"),
+            (
+                "n_failed_sentences",
+                "sentences not decomposed",
+                "sentences that could not be decomposed; each counts as a fact without a verdict",
+            ),
+            (
+                "n_left_out_sentences",
+                "lines left out",
+                "headings, rules, code and remarks to the user, which are not decomposed",
+            ),
+            ("n_truncated_sentences", "broken off", "decompositions that were cut off at the token limit"),
+            ("n_duplicates", "repeated", "repeated facts that were removed from a response"),
+            ("n_cut", "cut", "facts beyond the limit for one response, which were dropped"),
             ("n_unparsed", "unparsed", "replies that state no verdict"),
         )
     },
-    "category_accuracy": Column("category as given", "percent", "responses whose given category is the one found"),
+    "category_accuracy": Column(
+        "category as given", "percent", ("share of responses whose given category equals the computed one")
+    ),
     "n_guessed": Column(
         "guessed",
         "count",
-        "of n: predictions read into a reply that does not state one; bounds count them as unscored",
+        "predictions in n that were guessed, because the reply does not state one; the bounds treat them as unscored",
         shown="any",
     ),
     "n_other_script": Column(
         "other script",
         "count",
-        "of the claims without ROUGE-2 precision: those in another script than their document",
+        "claims without ROUGE-2 precision because they are in another script than their document",
         shown="any",
     ),
-    "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
+    "n_unlabelled": Column(
+        "unlabelled", "count", "claims without a label; they are not counted where labels are needed", shown="any"
+    ),
     "n_labelled": Column(
-        "labelled", "count", "claims (or responses) with a label, scored or not: what labelled_error_rate is a share of"
+        "labelled",
+        "count",
+        "claims (or responses) with a label, scored or not: the denominator of labelled_error_rate",
     ),
     "reason": Column(
         "reason",
         "text",
-        "which figures are null and why, or what else limits the row; null where nothing does",
+        "which figures are null and why, or what else limits the row; null if nothing does",
         shown=False,
     ),
 }
@@ -249,7 +263,7 @@ class AuditDecision:
 
 @dataclass(frozen=True)
 class AuditDecisionColumn:
-    """A column of the decision table: a task ("rank systems"), and the answer for an evaluator (None: no answer)."""
+    """A column of the decision table: a task "rank systems", and the answer for an evaluator (None: no answer)."""
 
     task: str
     answer: Callable[[AuditedRun, str], AuditDecision | None]
