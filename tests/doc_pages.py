@@ -134,7 +134,7 @@ def make_page_files(page: Path) -> None:
     turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada was a painter here."}]
     Path("talks.jsonl").write_text(json.dumps({"messages": turns}) + "\n")
     claims.to_json("labelled.jsonl", orient="records", lines=True)
-    Path("my_metric.py").write_text("def numbers(claim, doc):\n    return 0.5\n")
+    Path("my_metric.py").write_text("def numbers(claim, doc):\n    return 0.5\n\n\nnumbers_agree = numbers\n")
     (judge,) = re.findall(
         r"^```yaml\n# judge.yaml\n(.*?)^```", (ROOT / "docs/guides/judge-in-ci.md").read_text("utf-8"), re.M | re.S
     )

@@ -457,7 +457,7 @@ def test_ragtruth_scores_turn_round(write: Write) -> None:
     assert converted.notes == [
         "2 claims, 2 evaluators",
         "1 score missing: those claims are unscored",
-        "2 claims with scores alone: their texts can be joined (option text)",
+        "2 claims with scores but without text; the option text adds the texts",
     ]
 
 

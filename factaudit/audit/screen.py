@@ -55,6 +55,7 @@ from factaudit.audit.ranking_checks import (
     list_ranking_reversal_rows,
     sum_ordered_pairs,
 )
+from factaudit.audit.triage import REVIEWED
 from factaudit.text.display_text import format_count
 
 #: The title of a run that has none of its own.
@@ -174,9 +175,9 @@ def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tu
         ("balanced accuracy", f"({100 * read_confidence(run):.3g} % CI)") if has_ci else ("balanced", "accuracy"),
         ("misses this", "share of errors"),
         ("flags this share", "of correct claims"),
-        ("systems' error", "rates are off by"),
+        ("error rates off", "by, on average"),
         ("and at worst", "by"),
-        ("systems in", "wrong order"),
+        ("systems in", "same order"),
         ("Kendall's τ", "of systems"),
         ("still passes", "after an error"),
         ("changes after", "a rewording"),
@@ -189,7 +190,7 @@ def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tu
             _format_mistakes(run, overall.get(name, {}), "tpr"),
             _format_mean_bias(run, name),
             UNDEFINED_MARK if overall else _format_worst_bias(run, name),
-            _format_reversals(run, name),
+            _format_agreeing_pairs(run, name),
             UNDEFINED_MARK if overall else _format_mean_tau(run, name),
             *(_format_failures(run, name, expected) for expected in ("changed", "same")),
         ]
@@ -253,15 +254,14 @@ def _format_worst_bias(run: AuditedRun, evaluator: str) -> str:
     return _format_points(max(abs(row["bias"]) for row in rows)) if rows else UNDEFINED_MARK
 
 
-def _format_reversals(run: AuditedRun, evaluator: str) -> str:
-    """Of the pairs that both order significantly: an evaluator that orders hardly any reverses none."""
+def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
+    """Of all pairs of systems: an evaluator that finds no difference agrees only where the labels find none."""
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:
         return UNDEFINED_MARK
-    if found["n_reversed_min"] < found["n_reversed_max"]:
-        return f"{found['n_reversed_min']:,} to {found['n_reversed_max']:,} pairs"
-    n_both = found["n_ordered_alike"] + found["n_reversed"]
-    return f"{found['n_reversed']:,} of {format_count(n_both, 'pair')}" if n_both else "orders none"
+    least = found["n_pairs"] - found["n_not_alike_max"]
+    most = found["n_pairs"] - found["n_one_sided"] - found["n_reversed"]
+    return f"{f'{least:,} or more' if least < most else f'{most:,}'} of {format_count(found['n_pairs'], 'pair')}"
 
 
 def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
@@ -395,18 +395,20 @@ def _advise_to_label(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
         sum(row.get(key) or 0 for row in claims) for key in ("n_labelled", "n_attributable", "n_claims")
     )
     errors = labelled - correct
-    how = "label a sample with factaudit sample" if labelled < total else "add claims and label them"
+    how = "label a sample (factaudit sample)" if labelled < total else "add claims and label them"
     if not labelled:
         if run.about.get("evaluators"):
-            yield Advice("Label", "No claim is labelled, so nobody can say which verdicts are right: " + how + ".")
+            text = "No claim is labelled, so nobody can say which verdicts are right. First "
+            yield Advice("Label more", text + how + ".")
     elif min(errors, correct) < MIN_LABELS:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
         lacking = [("errors are missed", errors), ("correct claims are flagged", correct)]
         lacking_text = " and how many ".join(what for what, n in lacking if n < MIN_LABELS)
+        text = f"{found} are too few to tell how many {lacking_text}."
         if not min(errors, correct):
-            found = f"all {labelled:,} labelled claims are {'errors' if errors else 'correct'}"
-        text = f"Too few labels to tell how many {lacking_text}: {found}. Aim for {ENOUGH_LABELS} of each; {how}."
-        yield Advice("Label", text)
+            text = f"All {labelled:,} labelled claims are {'errors' if errors else 'correct'}, so nobody can tell how "
+            text += f"many {lacking_text}."
+        yield Advice("Label more", f"{text} Aim for at least {ENOUGH_LABELS} of each: {how}.")
     elif rows and not _has_enough_labels(rows):
         text = "Most labelled claims have no verdict, so there is too little to compare: judge them again."
         yield Advice("Judge", text)
@@ -479,11 +481,11 @@ def _advise_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[Advice]:
     for row in worse:
         name = row["evaluator"]
         if is_significantly_below(row, "tpr", 0.5):
-            reasons.append(f"{name} flags {_format_mistakes(run, row, 'tpr')} of the correct claims")
+            reasons.append(f"{name}: it flags {_format_mistakes(run, row, 'tpr')} of the correct claims")
         elif is_significantly_below(row, "tnr", 0.5):
-            reasons.append(f"{name} misses {_format_mistakes(run, row, 'tnr')} of the errors")
+            reasons.append(f"{name}: it misses {_format_mistakes(run, row, 'tnr')} of the errors")
         elif has_interval(row, "bacc") and not is_significantly_above(row, "bacc", 0.5):
-            reasons.append(f"{name} is not significantly better than guessing")
+            reasons.append(f"{name}: it is not significantly better than guessing")
     if reasons:
         rest = f"; and {len(reasons) - 2} more" if len(reasons) > 2 else ""
         yield Advice("Avoid", "; ".join(reasons[:2]) + rest + ".")
@@ -509,12 +511,23 @@ def _advise_on_single_errors(run: AuditedRun, alike: Sequence[Row], rows: Sequen
                 text += ", and the others even more"
             yield Advice("Not for", text + ".")
             break
-    review = find_least_review_evaluator_row(run, [row["evaluator"] for row in rows])
-    if review is not None:
-        text = f"review the {format_whole_percent(review['review_share'])} % of the claims that {review['evaluator']} "
-        text += f"scores lowest: at most {format_limit_in_points(review['max_error'])} % of the others are errors "
-        text += f"({format_limit_in_points(review['confidence'])} % confidence)."
-        yield Advice("Instead", text)
+    yield from _advise_on_review(run, [row["evaluator"] for row in alike])
+
+
+def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
+    """Which claims people should review, by the scores of one of these evaluators: the one that finds most errors."""
+    rows = find_overall_evaluator_rows(run.rows("triage"))
+    able = [rows[name] for name in evaluators if name in rows and rows[name].get("errors_found") is not None]
+    if not able:
+        return
+    best = max(able, key=lambda row: row["errors_found"])
+    text = f"let people review the claims that {best['evaluator']} scores lowest. The lowest "
+    text += f"{format_whole_percent(REVIEWED)} % contain {format_whole_percent(best['errors_found'])} % of the errors."
+    if (row := find_least_review_evaluator_row(run, [best["evaluator"]])) is not None:
+        text += f" After a review of the lowest {format_whole_percent(row['review_share'])} %, at most "
+        text += f"{format_limit_in_points(row['max_error'])} % of the other claims are errors "
+        text += f"({format_limit_in_points(row['confidence'])} % confidence)."
+    yield Advice("Instead", text)
 
 
 def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -553,11 +566,17 @@ def _state_far_rates(run: AuditedRun, name: str, off: Sequence[Row], tested: Seq
     size = _format_bias(run, worst)
     is_counted = any(row is worst for row in tested)
     if is_counted and len(off) > 1:
-        return f"{len(off)} of {name}'s {len(tested)} error rates are off by up to {size}"
+        return f"{len(off)} of {name}'s {len(tested)} error rates{_count_places(tested)} are off by up to {size}"
     if is_counted and len(tested) > 1:
-        return f"one of {name}'s {len(tested)} error rates is off by {size}"
+        return f"one of {name}'s {len(tested)} error rates{_count_places(tested)} is off by {size}"
     place = worst["dataset"] if worst["system"] == ALL_TOGETHER else f"{worst['system']} on {worst['dataset']}"
     return f"{name}'s error rate for {place} is off by {size}"
+
+
+def _count_places(tested: Sequence[Row]) -> str:
+    """`` (6 systems on 2 data sets)``; nothing where there is one data set."""
+    systems, datasets = ({row[key] for row in tested} for key in ("system", "dataset"))
+    return f" ({len(systems)} systems on {len(datasets)} data sets)" if min(len(systems), len(datasets)) > 1 else ""
 
 
 def _state_labels_needed(
@@ -573,8 +592,8 @@ def _state_labels_needed(
     if needed <= have:
         return f"{text}." if text else ""
     each = " for each system" * any(row["system"] != ALL_TOGETHER for row in rows)
-    how_many = f"about {_round_up(needed):,} labels{each} would narrow the 95 % CIs to "
-    how_many += f"±{format_limit_in_points(limit)} points."
+    how_many = f"about {_round_up(needed):,} labels{each} (now {have:,.0f}) would show within "
+    how_many += f"±{format_limit_in_points(limit)} points how far its rate is off."
     return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 
 
@@ -585,8 +604,8 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool)
     summary = [row for row in summary if row["level"] == level]
     if not summary:
         if is_doubtful and run.about.get("claims"):
-            text = "label a random sample and correct the rates with it: factaudit sample draws the claims, factaudit "
-            yield Advice("Instead", text + "estimate combines your labels with the scores.")
+            text = "label about 100 claims of each data set and correct the rates with them: factaudit sample chooses "
+            yield Advice("Instead", text + "the claims, factaudit estimate combines your labels with the scores.")
         return
     estimated = [row for row in _list_quoted_estimates(run) if row["level"] == level]
     known = [row for row in estimated if row.get("labelled_error_rate") is not None]
@@ -608,8 +627,9 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool)
     n_labels = {row["n_labels"] for row in summary}
     labels = " to ".join(f"{n:,}" for n in sorted({min(n_labels), max(n_labels)}))
     text = f"correct the rates with human labels (factaudit sample, then factaudit estimate). With {labels} labels"
-    text += f"{' per data set' * (len(summary) > 1)} they are expected to be off by {_format_points(expected)} on "
-    text += f"average, against {_format_points(raw)} for the rates that {evaluator} predicts."
+    text += f"{' per data set' * (len(summary) > 1)}, corrected rates are expected to be off by "
+    text += f"{_format_points(expected)} on average; the rates that {evaluator} predicts are off by "
+    text += f"{_format_points(raw)}."
     yield Advice("Instead", text)
 
 
@@ -626,13 +646,17 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         n = f"only {counts['n_ordered']:,}" if counts["n_ordered"] else "none"
         text = f"The labels differ significantly for {n} of {pairs} of systems, too few to judge a ranking by."
         yield Advice("Beware", text)
-    fit = [
-        name
-        for name in evaluators
-        if (answer := decide_on_ranking_systems(run, name)) is not None and answer.may == "yes"
-    ]
+    answers = {name: decide_on_ranking_systems(run, name) for name in evaluators}
+    fit = [name for name, answer in answers.items() if answer is not None and answer.may == "yes"]
     if fit:
-        yield Advice("Good for", f"ranking systems: {_join_names(fit)}.")
+        yield Advice("Good for", f"ranking systems: {_join_names([_state_agreeing_pairs(run, name) for name in fit])}.")
+    elif not wrong and answers[evaluators[0]] is not None and counts is not None and counts["n_one_sided"]:
+        text = f"Rankings: {_state_agreeing_pairs(run, evaluators[0])} and reverses none; for the others, only the "
+        yield Advice("Beware", text + "labels or only the verdicts show a significant difference.")
+
+
+def _state_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
+    return f"{evaluator} orders {_format_agreeing_pairs(run, evaluator)} of systems as the labels do"
 
 
 def _advise_to_beware(run: AuditedRun, alike: Sequence[Row], rows: Sequence[Row]) -> Iterator[Advice]:

@@ -14,9 +14,17 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.risk_control import can_labels_let_claims_pass, control_passing_errors, plan_labels_to_pass
+from factaudit.stats.risk_control import (
+    can_labels_let_claims_pass,
+    control_passing_errors,
+    find_errors_by_review,
+    plan_labels_to_pass,
+)
+from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
 
+#: The share of the claims whose review is told of: what can be read where the budget is fixed.
+REVIEWED = 0.1
 #: Up to so many times the labels it is said about how many would do: of more it is not known well.
 _MOST_MORE_LABELS = 10
 
@@ -76,7 +84,11 @@ def _build_triage_review_rows(
         )
         n_scored = int(is_stated.sum())
         row: Row = {"dataset": dataset, "evaluator": name, "n": n_scored, "n_unscored": len(claims) - n_scored}
-        row |= {"n_errors": int(error.sum()), "review_share": 1.0, "passing_error_share": None, "threshold": None}
+        row |= {
+            "n_errors": int(error.sum()),
+            "errors_found": none_if_undefined(find_errors_by_review(risk, error, REVIEWED)),
+        }
+        row |= {"review_share": 1.0, "passing_error_share": None, "threshold": None}
         row |= {"max_error": max_error, "confidence": confidence, "reason": None}
         if curve.last >= 0:
             passes = risk <= curve.threshold[curve.last]
@@ -141,6 +153,11 @@ AUDIT = Audit(
         "n": Column("n", "count", "labelled claims with a verdict"),
         "n_unscored": Column("unscored", "count", "labelled claims without a verdict; people review them"),
         "n_errors": Column("errors", "count", "labelled errors"),
+        "errors_found": Column(
+            "errors in the lowest 10 %",
+            "percent",
+            "share of the errors among the 10 % of the claims with the lowest scores",
+        ),
         "review_share": Column("to review", "percent", "share of the claims that do not pass"),
         "passing_error_share": Column(
             "errors that pass", "percent", ("share of labelled errors among the claims that pass")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--on",
     "where",
     type=click.Choice(["memory", "duckdb"]),
-    help="Hold Parquet files in memory, or load them with DuckDB and without their texts.  [default: DuckDB "
+    help="How Parquet files are read: into memory, or with DuckDB, which leaves the texts out.  [default: duckdb "
     "above 10,000,000 verdicts]",
 )
 @click.option(
@@ -49,17 +49,20 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="What you require of an evaluator, such as max_bias=0.03. The names are min_rate, max_bias, "
-    "max_misordered, min_orderable, max_unscored and max_review.",
+    help="What you require of an evaluator, such as max_bias=0.03. min_rate (default 0.8): share of the errors that "
+    "it finds and of the correct claims that it passes. max_bias (0.05): how far an error rate may be off. "
+    "max_misordered (0.1): share of pairs of systems ordered unlike the labels. min_orderable (0.25): share of pairs "
+    "that the labels must order. max_unscored (0.1): share of claims without a verdict. max_review (0.5): share of "
+    "claims that people may review.",
 )
 @click.option(
     "--label-rule",
     "label_rules",
     multiple=True,
     metavar="RULE",
-    help="How the labels of several annotators become one: majority, any_unattributable, all_attributable or the "
-    "name of "
-    "an annotator. The first rule makes the labels; repeat the option to compare rules.",
+    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0), "
+    "all_attributable (1 only if all say 1) or the name of an annotator. The first rule makes the labels; repeat the "
+    "option to compare rules.",
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
 @options.PNG_OPTION
@@ -79,8 +82,8 @@ def audit_command(
 ) -> None:
     """Compare the verdicts of evaluators with human labels, and write a report.
 
-    Claims and verdicts can be in one file or in several. Your columns can have other names than ours; the command says
-    how it read them, and `factaudit inspect` shows it beforehand. If you only have published error rates, give a table
+    Claims and verdicts can be in one file or in several. The command says how it read your columns, and
+    `factaudit inspect` shows it beforehand. If you only have published error rates, give a table
     of counts with the columns dataset, system, evaluator, n, labelled_error_rate and predicted_error_rate.
 
     Tables that do not fit into memory can be Parquet files or duckdb:///path.db?claims=TABLE&verdicts=TABLE.

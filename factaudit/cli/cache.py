@@ -31,8 +31,9 @@ _CACHE_FILE_OPTION = click.option(
 )
 @_CACHE_FILE_OPTION
 def cache_command(file: Path | None) -> None:
-    """Show how many replies of which language models are stored. They are kept in one SQLite file and never "
-    "bought twice."""
+    """Show how many replies of which language models are stored. They are kept in one SQLite file, so
+    that no reply is paid for twice.
+    """
     import yaml
 
     from factaudit.llm import reply_cache as store

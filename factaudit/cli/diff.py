@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     "--fail-on",
     "fail_on",
     multiple=True,
-    metavar="FIGURE<NUMBER",
+    metavar="FIGURE<NUMBER|FIGURE>NUMBER",
     help="Exit with 1 if the change of a figure breaks this limit significantly, for example 'bacc<-0.02'.",
 )
 @click.option(
     "--warn-on",
     "warn_on",
     multiple=True,
-    metavar="FIGURE<NUMBER",
+    metavar="FIGURE<NUMBER|FIGURE>NUMBER",
     help="Only warn if a change breaks this limit or cannot be checked.",
 )
 @click.option(
@@ -78,7 +78,9 @@ if TYPE_CHECKING:
     help="Also write the comparison to this file: as Markdown for a pull request (.md), else as JSON.",
 )
 @click.option(
-    "--link", metavar="URL", help="Where the whole report is, for --format github.  [default: the workflow's run]"
+    "--link",
+    metavar="URL",
+    help="The address of the full report, for --format github.  [default: the run of the workflow]",
 )
 @options.add_mapping_options
 def diff_command(
@@ -94,11 +96,13 @@ def diff_command(
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
     A run is a run folder, or a file of judged claims, which is audited first. Evaluators with the same name are
-    compared, and those that --pair names. If one evaluator is left on each side, the two are compared and a line says
-    so. A change is the figure after minus the figure before, over all data sets.
+    compared, and the pairs given with --pair. If exactly one evaluator of each run has no partner, the two are
+    compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
+    sets.
 
-    --fail-on and --warn-on take these figures: bacc, tpr, tnr and ppr (their change), bias (the change of its size),
-    unscored (the change of the share of claims without a verdict) and flips (the share of predictions that changed).
+    --fail-on and --warn-on take these figures: the changes of bacc, tpr, tnr, ppr (the share of claims that pass), bias
+    (its absolute value) and unscored (the share of claims without a verdict), and flips (the share of verdicts that
+    changed).
 
     The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if a limit cannot be
     checked or nothing can be compared. Use it in CI when a judge is updated.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "summary": "array: per data set and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
     },
-    short_help="Estimate the error rate of each system from few labels.",
+    short_help="Estimate the error rate of each system from a few labels.",
     epilog=options.format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample sample.parquet"
         " --out runs/rates"
@@ -90,9 +90,11 @@ def estimate_command(
     mapping: ColumnMapping,
     **settings: Any,
 ) -> None:
-    """Estimate the error rate of each system from few labels and from the scores of evaluators on all claims.
+    """Estimate the error rate of each system from a few labels and from the scores of evaluators on all claims.
 
-    The report shows four methods next to each other, three of them with intervals, and says which one to quote.
+    The report shows four methods and says which one to quote: hierarchical (a model of labels and scores),
+    regression-ppi (prediction-powered inference), labels (the labels alone) and raw (the predicted rates, which have no
+    interval).
     """
     from factaudit.estimate.estimate_settings import EstimateSettings
     from factaudit.experiment import Experiment
@@ -167,8 +169,8 @@ def estimate_calibrate_command(
 ) -> None:
     """Correct the error rates of all systems with the labels of one system.
 
-    The table shows the tuned thresholds and the corrected error rates, and a test of whether the evaluator judges all
-    systems alike, which every correction assumes.
+    Such a correction assumes that the evaluator judges all systems alike, and often makes rates worse. The table shows
+    the tuned thresholds, the corrected error rates and a test of this assumption.
     """
     import pandas as pd
 

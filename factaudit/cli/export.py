@@ -30,16 +30,16 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 @click.argument("run_dirs", type=PATH_TYPE, nargs=-1, required=True, metavar="RUN...")
 @click.option("--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The format to write.")
 @click.option(
-    "--out", type=PATH_TYPE, help="The folder to write; --to leaderboard needs it.  [default: RUN/export/FORM]"
+    "--out", type=PATH_TYPE, help="The folder to write; --to leaderboard needs it.  [default: RUN/export/FORMAT]"
 )
 @click.option("--title", help="The heading of the leaderboard.")
 @PNG_OPTION
 def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
-    """Write a run for another use.
+    """Export a run.
 
-    report writes the tables, figures and pages of the report again. latex writes tables and a paragraph on methods for
-    a paper. jsonl writes JSON lines for other programs. leaderboard writes a web page from one run or several: for each
-    evaluator and data set the balanced accuracy with its interval, and what each evaluator can be used for.
+    Formats: report (the tables, figures and pages of the report), latex (tables and a paragraph on methods for a
+    paper), jsonl (JSON lines for other programs) and leaderboard (a web page from one run or several, with the balanced
+    accuracy of each evaluator on each data set and what it can be used for).
     """
     from factaudit.export import export_run
     from factaudit.export.leaderboard import write_leaderboard

@@ -39,9 +39,7 @@ _LLM_OPTION = click.option(
 _KNOWLEDGE_OPTION = click.option(
     "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge build` made, or a .jsonl."
 )
-_LIMIT_OPTION = click.option(
-    "--limit", type=click.IntRange(min=1), help="Score only this many of the texts, from the first on."
-)
+_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Score only the first texts, this many.")
 _DEMOS_OPTION = click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
 )
@@ -55,7 +53,8 @@ _OTHER_SETTINGS_OPTION = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any other setting by its name in an experiment YAML, for example gamma=0, k=3, seed=1 or replicates=500.",
+    help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3, seed=1 or"
+    " replicates=500.",
 )
 
 
@@ -109,11 +108,12 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     "--verifier",
     "verifiers",
     multiple=True,
-    help="What checks the facts: retrieval (default), no-context, npm or any evaluator (NAME[:key=value,...]). "
-    "Repeat the option for several.",
+    help="What verifies the facts: retrieval (the language model with retrieved passages; the default), no-context "
+    "(without passages), npm (the masked language model of the original, extra hf) or any evaluator "
+    "(NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
-    "--facts", help="Use these facts instead of splitting the texts: model or human (from annotated texts), or a file."
+    "--facts", help="Use these facts instead of splitting the texts: a file, or for annotated texts model or human."
 )
 @click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
@@ -129,7 +129,8 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
     """Compute FActScore (Min et al. 2023).
 
     A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
-    a verifier says whether they support it. The score is the share of supported facts.
+    a verifier says whether they support it. The score is the share of supported facts, with a penalty for responses
+    with fewer than ten.
     """
     from factaudit.engines.factscore.experiment import FactScoreExperiment
     from factaudit.experiment import run

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | None, mapping: ColumnMapping) -> None:
     """Show what is in your files: what each column means, how the files join, and which commands to run next.
 
-    Nothing is written but the mapping, if you ask for it. For a knowledge source (.db), the command shows how many
-    pages it has and how it was made.
+    The command writes no file, except the mapping with --write. For a knowledge source (.db), the command shows how
+    many pages it has and how it was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically

@@ -25,6 +25,10 @@ JSON_FLAG = "answer_format"
 ARGUMENTS_KEY = "factaudit.arguments"
 
 
+class ColumnOption(click.Option):
+    """An option that says how the user's columns are read; the help lists these apart, since many verbs have them."""
+
+
 class JsonOutputCommand(click.Command):
     """A command with ``--format``.
 
@@ -48,7 +52,7 @@ class JsonOutputCommand(click.Command):
                 type=click.Choice(["text", "json", *formats]),
                 default="text",
                 show_default=True,
-                help="json: one document on standard output; what is said goes to standard error."
+                help="json: one document on standard output; messages go to standard error."
                 + "".join(f" {name}: {told}" for name, told in formats.items()),
             )
         )
@@ -56,6 +60,16 @@ class JsonOutputCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS_KEY] = list(args)
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How your columns are read": []}
+        for one in self.get_params(ctx):
+            if isinstance(one, click.Option) and (record := one.get_help_record(ctx)) is not None:
+                sections["How your columns are read" if isinstance(one, ColumnOption) else "Options"].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> Any:
         ctx.meta[JSON_FLAG] = ctx.params.pop(JSON_FLAG)

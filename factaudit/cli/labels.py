@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     "--grade",
     "grades",
     multiple=True,
-    metavar="WORD=1|0|",
-    help="Which label a grade becomes, for example partially=0.",
+    metavar="WORD=LABEL",
+    help="Which label a grade becomes: 1, 0 or nothing, for example partially=0 or unsure=.",
 )
 @click.option(
     "--page",
     type=options.PATH_TYPE,
-    help="Also write a page (.html) on which you decide the claims that the annotators disagree on.",
+    help="Also write a page (.html) on which you decide about the claims on which annotators disagree.",
 )
 @options.SEED_OPTION
 def labels_command(
@@ -72,7 +72,7 @@ def labels_command(
     seed: int,
     mapping: ColumnMapping,
 ) -> None:
-    """Merge the files of several annotators, measure how far they agree, and make one label per claim by a rule."""
+    """Merge the files of several annotators, measure how well they agree, and make one label per claim by a rule."""
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.json_output import ARGUMENTS_KEY, JSON_FLAG, JsonOutputCommand
+from factaudit.cli.json_output import ARGUMENTS_KEY, JSON_FLAG, ColumnOption, JsonOutputCommand
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
@@ -39,7 +39,7 @@ REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")
 OVERWRITE_OPTION = click.option(
-    "--overwrite", is_flag=True, help="Replace the results of another experiment in the run folder."
+    "--overwrite", is_flag=True, help="Replace the run of another experiment in this folder."
 )
 SETTINGS_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
@@ -73,18 +73,18 @@ OFFLINE_OPTION = click.option(
     is_flag=True,
     expose_value=False,
     callback=_apply_offline_option,
-    help="Fetch no published data: name what is missing.",
+    help="Download nothing; list the published data that is missing.",
 )
-SYSTEM_OPTION = click.option("--system", help="The system's name, where the file names none.")
+SYSTEM_OPTION = click.option("--system", help="The name of the system, if the file does not have it.")
 SEED_OPTION = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is drawn at random."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed for all random draws."
 )
 LEVEL_OPTION = click.option(
     "--level",
     type=click.Choice(["claim", "response"]),
     default="claim",
     show_default=True,
-    help="What rates are of: single claims, or whole responses (an error where one claim is).",
+    help="The unit of the rates: single claims, or whole responses. A response is an error if one of its claims is.",
 )
 LABEL_RULE_OPTION = click.option(
     "--label-rule",
@@ -92,25 +92,31 @@ LABEL_RULE_OPTION = click.option(
     "rule",
     default="majority",
     show_default=True,
-    help="How several annotators' labels become one; or one's name.",
+    help="How the labels of several annotators become one label: majority, any_unattributable, all_attributable, or "
+    "the name of the annotator whose labels to use.",
 )
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
-MAIN_EVALUATOR_OPTION = click.option("--main", help="The evaluator that leads.  [default: the first of the verdicts]")
+MAIN_EVALUATOR_OPTION = click.option(
+    "--main", help="The evaluator whose scores matter most.  [default: the first in the file]"
+)
 COVARIATES_OPTION = click.option(
     "--covariate",
     "covariates",
     multiple=True,
     callback=lambda context, parameter, names: [name for name in names if name != "none"] if names else None,
-    help="Another evaluator to use; 'none' for none.  [default: all]",
+    help="A further evaluator whose scores improve the estimate; none uses no other. Can be repeated.  [default: all]",
 )
 STRATA_OPTION = click.option(
-    "--strata", multiple=True, metavar="COLUMN", help="Columns of the claims that rates may differ by."
+    "--strata",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column whose groups of claims may have different error rates. Can be repeated.",
 )
 MAX_COST_OPTION = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
-    help="US dollars; stops before they are passed, resumably.",
+    help="Stop before the calls cost more than this many US dollars. Run the command again to continue.",
 )
 
 
@@ -119,7 +125,7 @@ LABEL_FILES_OPTION = click.option(
     "label_files",
     type=PATH_TYPE,
     multiple=True,
-    help="A file with labels of people, such as the label page saves. Can be repeated.",
+    help="A file with human labels, for example one that the label page saved. Can be repeated.",
 )
 
 
@@ -174,58 +180,62 @@ def _ask_user_for_reading(error: AmbiguousReadingError) -> PossibleReading:
     return error.readings[click.prompt("which", type=click.IntRange(1, len(error.readings))) - 1]
 
 
+_column_option = functools.partial(click.option, cls=ColumnOption)
 _MAPPING_PARAMETERS = (
     *("label", "evaluator", "claim", "doc", "system", "response", "id", "dataset", "people", "ignore"),
     *("labels", "scale", "high_is_error", "threshold", "sheet", "columns"),
 )
 _MAPPING_OPTIONS = (
-    click.option("--label", metavar="COLUMN", help="The column with the human labels."),
-    click.option(
+    _column_option("--label", metavar="COLUMN", help="The column with the human labels."),
+    _column_option(
         "--evaluator",
         multiple=True,
         metavar="COLUMN",
         help="A column with an evaluator's scores or verdicts, or an evaluator's name. Can be repeated.",
     ),
-    click.option("--claim", metavar="COLUMN", help="The column that holds the claims."),
-    click.option("--doc", metavar="COLUMN", help="The column with the documents that the claims are checked against."),
-    click.option("--system", metavar="COLUMN", help="The column that says which system wrote the claim."),
-    click.option("--response", metavar="COLUMN", help="The column with the ids of whole responses."),
-    click.option("--id", metavar="COLUMN", help="The column with the ids of the claims."),
-    click.option("--dataset", metavar="COLUMN", help="The column with the names of the data sets."),
-    click.option(
+    _column_option("--claim", metavar="COLUMN", help="The column with the claims."),
+    _column_option(
+        "--doc", metavar="COLUMN", help="The column with the documents that the claims are checked against."
+    ),
+    _column_option("--system", metavar="COLUMN", help="The column that says which system wrote the claim."),
+    _column_option("--response", metavar="COLUMN", help="The column with the ids of whole responses."),
+    _column_option("--id", metavar="COLUMN", help="The column with the ids of the claims."),
+    _column_option("--dataset", metavar="COLUMN", help="The column with the names of the data sets."),
+    _column_option(
         "--people", multiple=True, metavar="COLUMN", help="A column with the labels of one annotator. Can be repeated."
     ),
-    click.option("--ignore", multiple=True, metavar="COLUMN", help="A column that is not to be read. Can be repeated."),
-    click.option(
+    _column_option("--ignore", multiple=True, metavar="COLUMN", help="A column to ignore. Can be repeated."),
+    _column_option(
         "--labels",
         multiple=True,
         metavar="WORD=1,WORD=0",
         help="Which label words mean supported (1) and unsupported (0), e.g. good=1,bad=0.",
     ),
-    click.option(
+    _column_option(
         "--scale",
         multiple=True,
         metavar="NAME=LOW:HIGH",
-        help="The scale of an evaluator's scores, e.g. gpt4_score=1:5, or NAME=logit.",
+        help="The scale of an evaluator's scores, e.g. gpt4_score=1:5. NAME=logit means log-odds.",
     ),
-    click.option(
+    _column_option(
         "--high-is-error",
         multiple=True,
         metavar="NAME",
         help="An evaluator or a column in which 1, or a high score, means an error.",
     ),
-    click.option(
+    _column_option(
         "--threshold",
         multiple=True,
         metavar="NAME=NUMBER",
-        help="A score, or a grade of the labels, above this number means supported, e.g. gpt4_score=0.7.",
+        help="Scores (or grades of a label column) above this number mean supported, e.g. gpt4_score=0.7.  [default:"
+        " the middle of the scale]",
     ),
-    click.option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
-    click.option(
+    _column_option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
+    _column_option(
         "--columns",
         multiple=True,
-        metavar="FILE",
-        help="A mapping that `inspect --write` wrote, or NAME=COLUMN for a column without an option of its own.",
+        metavar="FILE|NAME=COLUMN",
+        help="A mapping that `inspect --write` wrote, or NAME=COLUMN for a column that has no option above.",
     ),
 )
 
@@ -276,7 +286,7 @@ class FlagSwitchedCommand(JsonOutputCommand):
         """
         self.modes[flag] = mode
         value = next((option.metavar for option in mode.params if flag in option.opts), None)
-        told = f"{mode.short_help} Its options: {' '.join(filter(None, (flag, value)))} --help."
+        told = f"{mode.short_help} See {' '.join(filter(None, (flag, value)))} --help."
         self.params.append(click.Option([flag], is_flag=value is None, metavar=value, expose_value=False, help=told))
 
     def add_dry_run(self, callback: Callable[..., None], example: str, is_priced: bool = True) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         "n_variants": "integer",
         "kinds": "array: kind, expected (same or changed), n_variants",
     },
-    short_help="Change one thing in each claim, to test whether verdicts follow.",
+    short_help="Change one thing in each claim, to test whether verdicts change with the meaning.",
     epilog=format_help_example(
         "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
     ),
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     "--kinds",
     default="",
     metavar="KIND,...",
-    help="Which kinds of variants to make: same (the meaning stays), changed (it does not) or single kinds.  "
-    "[default: all]",
+    help="Which kinds of variants to make: same (the meaning stays the same), changed (the meaning changes) or the "
+    "names of kinds.  [default: all]",
 )
 @click.option(
     "--per-kind", type=click.IntRange(1), help="Make at most this many variants of each kind in each data set."
@@ -50,8 +50,8 @@ def perturb_command(
 ) -> None:
     """Write claims together with variants in which a rule changed one thing, either the wording or the meaning.
 
-    Then judge and audit the file like any other: the audit `invariance` says which verdicts should have changed and did
-    not, and the reverse. No language model is needed.
+    Then judge and audit the file like any other: the audit `invariance` says which verdicts should have changed and
+    did not, and which changed although they should not have. No language model is needed.
     """
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims

@@ -97,7 +97,8 @@ def display_run_results(results: Results, out: Path) -> None:
     for line in format_terminal_screen(results):
         print_line(line)
     counts = Counter(finding["severity"] for finding in results.finding_rows)
-    print_line(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
+    problems, warnings = format_count(counts["fail"], "problem"), format_count(counts["warn"], "warning")
+    print_line(f"\nchecks    {problems}, {warnings}, {counts['ok']} passed: see the report")
     display_cached_calls(results.calls)
     display_run_json(results, out)
     check_displayed_run_has_predictions(results)

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 @click.option(
     "--at-random",
     is_flag=True,
-    help="Draw every claim of a data set with the same chance. `factaudit triage` works best with such a sample.",
+    help="Draw every claim of a data set with the same probability. Use this for `factaudit triage`.",
 )
 @click.option(
     "--annotators",
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="How many people label. Each gets a part of the claims and a page of their own.",
+    help="The number of annotators. Each gets a part of the claims and an own page.",
 )
 @click.option(
     "--overlap",
@@ -74,7 +74,9 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="The share of the claims that all annotators label, for example 20% or 0.2.",
 )
-@click.option("--page", type=options.PATH_TYPE, help="Also write a page to label on (.html), one for each annotator.")
+@click.option(
+    "--page", type=options.PATH_TYPE, help="Also write a web page (.html) for labelling, one for each annotator."
+)
 @options.SEED_OPTION
 def sample_command(
     claims: Path,
@@ -96,9 +98,9 @@ def sample_command(
 ) -> None:
     """Choose the claims whose labels say most about error rates, and write them as a sample.
 
-    `factaudit estimate` needs this file, because it says how the claims were drawn. With at least 100 labels per data
-    set and 8 per system, a sample has two phases: label the first one, then draw the second one with
-    --then SAMPLE --label-file LABELS.
+    `factaudit estimate` needs this file, because it says how the claims were drawn. If the budget is at least 100
+    labels per data set and 8 per system, the sample has two phases: label the first one, then draw the second one with
+    --then SAMPLE --label-file LABELS. With --one-phase there is only one.
     """
     from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
     from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation

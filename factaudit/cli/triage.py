@@ -47,25 +47,30 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--max-error",
     type=_SHARE_TYPE,
-    help="Promise that at most this share of the passing claims are errors.  [default: 0.05, without --min-recall]",
+    help="Guarantee that at most this share of the passing claims are errors.  [default: 0.05, if --min-recall is "
+    "not given]",
 )
-@click.option("--min-recall", type=_SHARE_TYPE, help="Promise that at least this share of all errors are reviewed.")
+@click.option("--min-recall", type=_SHARE_TYPE, help="Guarantee that at least this share of all errors is reviewed.")
 @click.option(
-    "--confidence", type=_SHARE_TYPE, default=0.9, show_default=True, help="How often the promise must be kept."
+    "--confidence",
+    type=_SHARE_TYPE,
+    default=0.9,
+    show_default=True,
+    help="The probability with which the guarantee must hold.",
 )
 @click.option(
     "--by",
     type=click.Choice(["all", "dataset", "system"]),
     default="all",
     show_default=True,
-    help="Make one promise for all claims together, or one for each data set or system.",
+    help="Give one guarantee for all claims together, or one for each data set or system.",
 )
 @click.option(
     "--target",
     type=click.Choice(["corpus", "population"]),
     default="corpus",
     show_default=True,
-    help="Make the promise for the claims in your files (corpus), or also for new claims about new documents "
+    help="Give the guarantee for the claims in your files (corpus), or also for new claims about new documents "
     "(population).",
 )
 @click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
@@ -84,10 +89,11 @@ def triage_command(
     mapping: ColumnMapping,
     **promise: Any,
 ) -> None:
-    """Choose claims that can pass without review, and promise how few of them are errors. Put the others into a queue.
+    """Choose claims that can pass without review, with a guarantee of how few of them are errors.
 
     Claims pass if the score of an evaluator, or of several combined, is above a threshold. The labels of a random
-    sample (`factaudit sample --at-random`) show which threshold keeps the promise.
+    sample (`factaudit sample --at-random`) show which threshold keeps the guarantee. All other claims are written as a
+    queue for review, the most probable errors first.
     """
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims

@@ -107,7 +107,7 @@ def convert_ragtruth_scores(sources: Sequence[Path], *, text: PathsOption = ()) 
     if missing := len(rows) * len(detectors) - len(verdicts):
         notes.append(f"{format_count(missing, 'score')} missing: those claims are unscored")
     if without := sum(row.response_id not in texts for row in rows):
-        notes.append(f"{format_count(without, 'claim')} with scores alone: their texts can be joined (option text)")
+        notes.append(f"{format_count(without, 'claim')} with scores but without text; the option text adds the texts")
     return Conversion.from_rows(claims, verdicts, source="ragtruth-scores", notes=notes)
 
 

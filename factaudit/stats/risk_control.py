@@ -277,6 +277,22 @@ def _planned_error_shares(curve: RiskCurve) -> np.ndarray:
     return shares
 
 
+def find_errors_by_review(risk: np.ndarray, error: np.ndarray, share: float) -> float:
+    """The share of the errors among the ``share`` of the claims with the highest risk; NaN where there is no error.
+
+    Claims without a risk (NaN) are reviewed first. Of claims with equal risk, as many as fit are reviewed at random,
+    so this is the expected share.
+
+    >>> find_errors_by_review(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1.0, 1.0, 0.0, 0.0]), 0.5)
+    0.75
+    """
+    _, level = np.unique(np.where(np.isnan(risk), -np.inf, -risk), return_inverse=True)
+    n, errors = np.bincount(level), np.bincount(level, weights=error)
+    reviewed = np.clip(share * len(risk) - (np.cumsum(n) - n), 0, n)
+    total = errors.sum()
+    return float((errors * reviewed / n).sum() / total) if total else float("nan")
+
+
 def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool:
     """Whether labels lie in fewer clusters than a random draw of claims would hit: as where documents were drawn.
 

@@ -265,11 +265,11 @@ def _describe_what_is_missing(
     notes = []
     has_people = any(one.people or one.people_evaluators for one in placed)
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
-        notes.append("labels  none: no column holds people's labels (--label COLUMN)")
+        notes.append("labels  none found: name their column with --label")
     if "claim" not in columns and "label" in columns:
-        notes.append("claims  without text: no column holds it (--claim COLUMN)")
+        notes.append("claims  no text found: name its column with --claim")
     if "dataset" not in columns and {"claim", "label"} & set(columns):
-        notes.append("dataset  the file's name, since no column says it (--dataset COLUMN)")
+        notes.append("dataset  named after the file, or name its column with --dataset")
     unread = []
     for table in placed:
         where = f"{table.name}: " if several else ""
