@@ -322,18 +322,19 @@ def cross_tabulate_system_rankings(
 
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; the most that could
-    be ordered by one side or reversed had all been scored; and those whose labels would show 10 points.
+    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; not alike (by one
+    side alone, or reversed); and those whose labels would show 10 points.
 
-    ``_min`` and ``_max`` of those alike and reversed: at most so far apart, had all been scored."""
+    ``_min`` and ``_max`` of those alike, not alike and reversed: at most so far apart, had all been scored."""
     found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *_ORDER_COUNT_KEYS)}
 
     def count_open_pairs(key: str, end: str) -> int:
         with_bounds = [row for row in ranking_rows if row.get(f"{key}_{end}") is not None]
         return sum(round(abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"]) for row in with_bounds)
 
-    found["n_not_alike_max"] = found["n_one_sided"] + found["n_reversed"] + count_open_pairs("error_rate", "max")
     for end, sign in (("min", -1), ("max", 1)):
+        not_alike = found["n_one_sided"] + found["n_reversed"]
+        found[f"n_not_alike_{end}"] = not_alike + sign * count_open_pairs("error_rate", end)
         found[f"n_reversed_{end}"] = found["n_reversed"] + sign * count_open_pairs("major_error_rate", end)
     found["n_ordered_alike_min"] = max(0, found["n_ordered_alike"] - count_open_pairs("error_rate", "max"))
     found["n_ordered_alike_max"] = min(

@@ -259,9 +259,8 @@ def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:
         return UNDEFINED_MARK
-    least = found["n_pairs"] - found["n_not_alike_max"]
-    most = found["n_pairs"] - found["n_one_sided"] - found["n_reversed"]
-    return f"{f'{least:,} or more' if least < most else f'{most:,}'} of {format_count(found['n_pairs'], 'pair')}"
+    ends = dict.fromkeys(f"{found['n_pairs'] - found[f'n_not_alike_{end}']:,}" for end in ("max", "min"))
+    return f"{' to '.join(ends)} of {format_count(found['n_pairs'], 'pair')}"
 
 
 def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
@@ -521,10 +520,10 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
     if not able:
         return
     best = max(able, key=lambda row: row["errors_found"])
-    text = f"let people review the claims that {best['evaluator']} scores lowest. The lowest "
-    text += f"{format_whole_percent(REVIEWED)} % contain {format_whole_percent(best['errors_found'])} % of the errors."
+    text = f"review the lowest scores first: {best['evaluator']}'s lowest {format_whole_percent(REVIEWED)} % contain "
+    text += f"{format_whole_percent(best['errors_found'])} % of the errors."
     if (row := find_least_review_evaluator_row(run, [best["evaluator"]])) is not None:
-        text += f" After a review of the lowest {format_whole_percent(row['review_share'])} %, at most "
+        text += f" If you review the lowest {format_whole_percent(row['review_share'])} %, at most "
         text += f"{format_limit_in_points(row['max_error'])} % of the other claims are errors "
         text += f"({format_limit_in_points(row['confidence'])} % confidence)."
     yield Advice("Instead", text)
@@ -591,9 +590,9 @@ def _state_labels_needed(
     have = median(row["n"] for row in rows) if rows else 0
     if needed <= have:
         return f"{text}." if text else ""
-    each = " for each system" * any(row["system"] != ALL_TOGETHER for row in rows)
-    how_many = f"about {_round_up(needed):,} labels{each} (now {have:,.0f}) would show within "
-    how_many += f"±{format_limit_in_points(limit)} points how far its rate is off."
+    each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
+    how_many = f"about {_round_up(needed):,}{' labels' * is_alone}{each} (now {have:,.0f}) would narrow "
+    how_many += f"{'the error of a rate' if is_alone else 'it'} to ±{format_limit_in_points(limit)} points."
     return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 
 
@@ -626,10 +625,9 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool)
         return
     n_labels = {row["n_labels"] for row in summary}
     labels = " to ".join(f"{n:,}" for n in sorted({min(n_labels), max(n_labels)}))
-    text = f"correct the rates with human labels (factaudit sample, then factaudit estimate). With {labels} labels"
-    text += f"{' per data set' * (len(summary) > 1)}, corrected rates are expected to be off by "
-    text += f"{_format_points(expected)} on average; the rates that {evaluator} predicts are off by "
-    text += f"{_format_points(raw)}."
+    text = f"correct them with human labels (factaudit sample, then factaudit estimate): with {labels} labels"
+    text += f"{' per data set' * (len(summary) > 1)}, the expected error is {_format_points(expected)}, "
+    text += f"against {_format_points(raw)} without."
     yield Advice("Instead", text)
 
 
