@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from test_estimate_page import Page, browser_test
 
 import factaudit
 
@@ -98,12 +99,11 @@ def test_the_page_on_python_has_what_its_functions_return():
     assert classes <= {name.rpartition(".")[2] for name in shown}
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not (find_spec("material") and find_spec("mkdocstrings")),
-    reason="needs the [docs] extra (mkdocs-material, mkdocstrings)",
-)
-def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not (find_spec("material") and find_spec("mkdocstrings")):
+        pytest.skip("needs the [docs] extra (mkdocs-material, mkdocstrings)")
+    tmp_path = tmp_path_factory.mktemp("site")
     docs = tmp_path / "docs"
     shutil.copytree(ROOT / "docs", docs)
     for name in sorted(GENERATED):
@@ -120,9 +120,31 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(tmp_path / "mkdocs.yml")]
     done = subprocess.run([*command, "-d", str(tmp_path / "site")], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    pages = list((tmp_path / "site").rglob("*.html"))
+    return tmp_path / "site"
+
+
+@pytest.mark.slow
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
     assert len(pages) > 9
-    assert "TPR" in (tmp_path / "site" / "reference" / "audits.html").read_text(encoding="utf-8")
+    assert "TPR" in (site / "reference" / "audits.html").read_text(encoding="utf-8")
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text), page.name
+
+
+@browser_test
+@pytest.mark.slow
+def test_the_site_has_no_fault_of_accessibility(site: Path, tmp_path: Path) -> None:
+    axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
+    driver = Page(tmp_path / "profile", tmp_path).driver
+    try:
+        for name in ("index", "tutorials/audit-a-judge", "concepts/rankings", "guides/judge-in-ci", "reference/audits"):
+            page = site / f"{name}.html"
+            driver.get(page.as_uri())
+            check = axe.Axe(driver)
+            check.inject()
+            faults = check.run()["violations"]
+            assert [(fault["id"], fault["nodes"][0]["html"]) for fault in faults] == [], page.name
+    finally:
+        driver.quit()
