@@ -150,7 +150,7 @@ def test_a_checkpoint_runs_nothing(tmp_path: Path, folder: Path) -> None:
 
     path, written = tmp_path / "bad.ckpt", tmp_path / "written"
     torch.save({"state_dict": {}, "callbacks": Harm(written)}, path)
-    with pytest.raises(FactauditError, match=r"bad\.ckpt holds more than weights.*convert it to \.safetensors"):
+    with pytest.raises(FactauditError, match=r"bad\.ckpt contains more than weights.*convert it to \.safetensors"):
         judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims(1))
     assert not written.exists()
 

@@ -118,7 +118,7 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
         summarise_reply_cache,
         prune_cached_replies,
     ):
-        with pytest.raises(FactauditError, match="no cache of replies, and is left as it is"):
+        with pytest.raises(FactauditError, match="not a cache of replies; nothing was changed"):
             call(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]

@@ -207,7 +207,7 @@ def test_what_is_no_client_is_said(client: Any, said: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("other", [{"base_url": "http://localhost/v1"}, {"batch": True}])
 def test_a_client_goes_with_no_other_way_to_a_server(other: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="client does not go with"):
+    with pytest.raises(UsageError, match="client cannot be combined with"):
         LLMSettings(model="m", client="mine:make", **other)
 
 

@@ -66,9 +66,7 @@ class AlignScoreEvaluator:
                 known = ", ".join(PUBLISHED_CHECKPOINTS)
                 raise UsageError(f"alignscore: expected model to be {known} or a checkpoint, found {self.model!r}")
             if not self.backbone:
-                raise UsageError(
-                    "alignscore: a checkpoint file needs backbone=FOLDER or NAME: the RoBERTa that it is of"
-                )
+                raise UsageError("alignscore: a checkpoint file needs backbone=FOLDER or NAME, its RoBERTa model")
         self._backbone = self.backbone or PUBLISHED_CHECKPOINTS[self.model][1]
         self._loaded: _AlignScoreModel | None = None
 
@@ -188,7 +186,8 @@ def read_alignscore_weights(path: Path) -> dict[str, Any]:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise FactauditError(
-            f"{path} holds more than weights, which is not read (a pickle can run anything): convert it to .safetensors"
+            f"{path} contains more than weights, so it is not loaded (a pickle can run any code): "
+            "convert it to .safetensors"
         ) from error
     except Exception as error:  # torch and safetensors have no common kind for a file that is cut off
         raise FactauditError(f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}") from error

@@ -46,7 +46,9 @@ class ChunkedEvaluator:
             raise UsageError("chunked: unit=tokens and tokenizer=FOLDER-OR-NAME go together")
         self._inner: NamedEvaluator = make_named_evaluator(self.evaluator)
         if self._inner.threshold != DEFAULT_THRESHOLD:
-            raise UsageError("chunked: the maximum over chunks has the threshold: give it to chunked, not inside")
+            raise UsageError(
+                "chunked: give the threshold to chunked, not to the evaluator inside; it applies to the best chunk"
+            )
 
     @property
     def members(self) -> list[Evaluator]:

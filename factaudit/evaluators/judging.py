@@ -101,7 +101,7 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
         name = getattr(evaluator, "verdict_name", None) or ":".join(filter(None, (kind, given_options)))
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if str(name) in RESERVED_NAMES:
-        raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
+        raise UsageError(f"evaluator {kind!r}, option name: {name!r} is reserved; choose another name")
     return NamedEvaluator(str(name), evaluator, cut, _make_repeated_evaluators(kind, evaluator, repeats))
 
 

@@ -30,7 +30,7 @@ def check_prompts_spare_claims(evaluators: Iterable[Evaluator], claims: pd.DataF
         if len(found):
             first = found.iloc[0]
             raise UsageError(
-                f"a judge's prompt has {format_count(len(found), 'claim')} that it would be measured on: claim "
+                f"the prompt contains {format_count(len(found), 'claim')} that should be judged: claim "
                 f"{first['claim_id']!r} of the split {first['split']!r}; take examples from the split 'train'"
             )
 

@@ -260,7 +260,7 @@ class ReplyCache:
             is_cache = "replies" in tables
             if tables and not is_cache:
                 connection.close()
-                raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
+                raise FactauditError(f"cache {self.path}: this file is not a cache of replies; nothing was changed")
             if version != _SCHEMA_VERSION and (is_cache or version):
                 connection.close()
                 raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
@@ -277,7 +277,7 @@ class ReplyCache:
 
     def _connect_file(self) -> sqlite3.Connection:
         if self.path.exists() and not _may_be_database(self.path):
-            raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
+            raise FactauditError(f"cache {self.path}: this file is not a cache of replies; nothing was changed")
         if self.read_only:
             # Without a log beside it nobody is writing to it, and it can be read without making one.
             mode = "mode=ro" if self.path.with_name(f"{self.path.name}-wal").exists() else "immutable=1"
@@ -286,7 +286,7 @@ class ReplyCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FactauditError(f"cache {self.path}: cannot make its folder: {error.strerror}") from error
+            raise FactauditError(f"cache {self.path}: its folder cannot be created: {error.strerror}") from error
         return sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
 
 

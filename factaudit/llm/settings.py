@@ -100,11 +100,11 @@ class LLMSettings:
             raise UsageError(f"client: expected MODULE:FUNCTION, found {self.client!r}")
         if self.client is not None and (self.base_url is not None or self.batch):
             other = "base_url: the client has an address of its own" if self.base_url else "batch: it asks one by one"
-            raise UsageError(f"client does not go with {other}")
+            raise UsageError(f"client cannot be combined with {other}")
         if self.batch and self.base_url == LOCAL_BASE_URL:
             raise UsageError("option batch: the local server has no Batch API")
         if self.batch and self.cache_path() is None:
-            raise UsageError("option batch: needs the cache, which is how a killed run finds its batches again")
+            raise UsageError("option batch needs the cache, so that a run that was stopped finds its batches again")
 
     @classmethod
     def from_value(cls, value: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
