@@ -1,5 +1,4 @@
-"""Claims of different length, on long documents, of systems of different families and kinds: for audits of what bends
-an evaluator.
+"""Claims of systems of different families and of different kinds, and grades: for audits of what bends an evaluator.
 
 Documents are easy or hard, so that verdicts on one document go together; nothing else tells of a verdict in null
 worlds.
@@ -20,8 +19,6 @@ from scipy.stats import multivariate_normal
 import factaudit as fa
 from factaudit.audit.grades import LEAST_RANK_CORRELATION, MAX_GRADE_SHIFT
 
-#: Words in a sentence of a document, which is a chunk.
-SENTENCE_WORDS = 3
 #: How often a correct claim is rejected.
 FALSE_ALARMS = 0.15
 
@@ -33,33 +30,6 @@ def draw_flags(
     place = units.dataset * units.world.documents + units.document
     hard = units.random.uniform(-spread, spread, place.max() + 1)[place]
     return units.draw_slips(np.clip(np.where(units.is_error, sees, alarms) + hard, 0, 1))
-
-
-def draw_long_texts(world: World, random: np.random.Generator) -> Tables:
-    """Documents of 12 to 36 sentences, one of which a claim repeats, with up to 30 words of its own."""
-    units = draw_units(replace(world, seen=1.0), random)
-    n_sentences = random.integers(12, 37, world.documents)
-    docs = [
-        " ".join(f"{' '.join(f'w{d}x{s}x{w}' for w in range(SENTENCE_WORDS))}." for s in range(n))
-        for d, n in enumerate(n_sentences)
-    ]
-    sentence = (random.random(units.size) * n_sentences[units.document]).astype(int)
-    extra = random.integers(0, 31, units.size)
-    claims = [
-        " ".join([*(f"w{d}x{s}x{w}" for w in range(SENTENCE_WORDS)), *["own"] * k])
-        for d, s, k in zip(units.document, sentence, extra, strict=True)
-    ]
-    third = np.floor(3 * (sentence + 0.5) / n_sentences[units.document])
-    verdicts = []
-    for at in range(world.evaluators):
-        sees = np.full(units.size, world.seen)
-        if at == 0 and world.effect == "long claims":
-            sees -= world.size * extra / 30
-        if at == 0 and world.effect == "lost in the middle":
-            sees -= world.size * (third == 1)
-        verdicts.append(units.make_verdicts(f"e{at}", draw_flags(units, sees, FALSE_ALARMS)))
-    table = units.make_claims((~units.is_error).astype(int), doc=np.array(docs)[units.document], claim=claims)
-    return {"claims": table, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
 
 
 #: Families of systems, the number of errors that each makes compared with the mean, and judges.
@@ -77,8 +47,6 @@ def draw_families(world: World, random: np.random.Generator) -> Tables:
     verdicts = []
     for at in range(world.evaluators):
         sees, alarms = np.full(units.size, world.seen), np.full(units.size, FALSE_ALARMS)
-        if at == 0 and world.effect == "prefers its family":
-            sees, alarms = (np.where(family == 0, each * (1 - world.size), each) for each in (sees, alarms))
         if at == 0 and world.effect == "worse on a kind":
             sees = np.where(kind == 0, sees - world.size, sees)
         verdicts.append(units.make_verdicts(f"{names[at]}-judge", draw_flags(units, sees, alarms)))

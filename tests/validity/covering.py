@@ -1,20 +1,11 @@
-"""How often do 95 % intervals hold the truth? Prints a table: a row per simulated benchmark, a column per figure.
-
-    python tests/validity/covering.py [replicates, default 2000]
-
-Each cell is the share of replicates (and of systems, where a figure is of one system) whose interval holds the true
-figure. What lies outside of 93 to 98 % is marked. A least rate has a simultaneous interval, and tau one of all orders
-that are left open: both are conservative, so that more than 98 % is in order there.
-"""
+"""How often do the 95 % intervals of a benchmark's figures hold the truth? `measure.py` prints the table."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from regimes import REGIMES, Regime
+from regimes import Regime
 
 from factaudit.stats.adjusted_counts import adjust_counts
 from factaudit.stats.agreement import intersection_over_union_interval, kappa_interval
@@ -36,8 +27,6 @@ from factaudit.stats.undefined_values import divide_or_undefined
 LEVEL = 0.95
 #: Data sets in a mean over data sets.
 MEANT = 4
-#: A figure that fewer replicates have an interval of has no cell.
-FEWEST_INTERVALS = 100
 Covered = dict[str, np.ndarray]
 
 
@@ -45,17 +34,6 @@ def holds(limits: IntervalEnds, truth: float) -> np.ndarray:
     low, high = limits
     defined = ~np.isnan(low)
     return ((low <= truth) & (truth <= high))[defined]
-
-
-def render_figures_by_regime(columns: dict[str, Covered], replicates: int) -> Iterator[str]:
-    """A table in Markdown: a row per figure, a column per regime, empty where a regime has no interval of it."""
-    yield "| figure | " + " | ".join(columns) + " |"
-    yield "|---" + "|--:" * len(columns) + "|"
-    for figure in dict.fromkeys(figure for covered in columns.values() for figure in covered):
-        shares = [100 * each[figure].mean() if len(each.get(figure, ())) else None for each in columns.values()]
-        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
-        yield f"| {figure} | " + " | ".join(cells) + " |"
-    yield f"\n{replicates} replicates each."
 
 
 def clustered(counts: np.ndarray) -> ClusterCounts:
@@ -317,30 +295,3 @@ def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:
     found |= of_orders(regime, drawn, random) | of_corrections(regime, drawn, random)
     found |= of_correlation(random, replicates)
     return found | of_scores(regime, random, replicates)
-
-
-def lines(replicates: int) -> Iterator[str]:
-    """The table, transposed: a row per figure, a column per regime."""
-    columns = {regime.name: coverage(regime, replicates) for regime in REGIMES}
-    figures = list(dict.fromkeys(name for each in columns.values() for name in each))
-    yield "| figure | " + " | ".join(columns) + " |"
-    yield "|---" + "|--:" * len(columns) + "|"
-    outside = total = 0
-    for figure in figures:
-        cells = []
-        for each in columns.values():
-            if len(each.get(figure, ())) < FEWEST_INTERVALS:
-                cells.append("")
-                continue
-            share = 100 * each[figure].mean()
-            total += 1
-            good = 93 <= round(share, 1) <= 98
-            outside += not good
-            cells.append(f"{share:.1f}" if good else f"**{share:.1f}**")
-        yield f"| {figure} | " + " | ".join(cells) + " |"
-    yield f"\n{total - outside} of {total} between 93 and 98 %, {replicates} replicates each."
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
-        print(line)

@@ -1,19 +1,14 @@
 """How near are rates from few labels, and do their intervals hold? On real data and in simulated worlds.
 
-    python tests/validity/estimation.py real [draws, default 60]
-    python tests/validity/estimation.py simulated [replicates, default 150]
-
-*Real*: draws of 50 to 400 labels from three fully labelled sets, every method on the same draws: mean |bias| over
-systems and draws, mean width and coverage of the intervals, and how many of the resolved pairs are resolved wrongly.
-*Verify with Caution*'s methods calibrate on as many labels of one system, each system in turn, and correct the others.
-
+*Real*: draws of labels from three fully labelled sets, every method on the same draws: mean |bias| over systems and
+draws, mean width and coverage of the intervals, and how many of the resolved pairs are resolved wrongly.
 *Simulated*: the share of corpus and of population intervals that hold the true rate, 93 to 98 % in order.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -32,8 +27,6 @@ from factaudit.estimate.system_comparison import pairwise_rate_differences
 from factaudit.stats.allocation import allocate_first_phase, allocate_first_phase_budget, allocate_further_phase
 from factaudit.stats.stratified_sampling import StratifiedDraw
 
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-BUDGETS = (50, 100, 200, 400)
 #: Claims of each of the 11 sets that stand for systems in `aggrefact_scores`.
 PER_SET = 200
 
@@ -159,23 +152,6 @@ def compare(corpus_of: Callable[[int], ScoredCorpus], budget: int, draws: int) -
     return outcome
 
 
-def show_real(draws: int, shared: Path = SHARED) -> None:
-    for name, corpus_of in real_sets(shared).items():
-        first = corpus_of(0)
-        print(f"\n{name}: {len(first.error):,} claims, {len(first.systems)} systems, main {first.evaluators[0]},")
-        print(f"covariates {', '.join(first.evaluators[1:])}; {draws} draws. Mean |bias| / width / coverage, in %")
-        print(f"{'labels':<20}" + "".join(f"{budget:>22}" for budget in BUDGETS))
-        outcomes = [compare(corpus_of, budget, draws) for budget in BUDGETS]
-        for method in outcomes[0].methods:
-            cells = []
-            for outcome in outcomes:
-                bias, width, covered = (100 * value for value in outcome.row(method))
-                cells.append(f"{bias:.1f}" + (f" / {width:.1f} / {covered:.0f}" if width == width else ""))
-            print(f"{method:<20}" + "".join(f"{cell:>22}" for cell in cells))
-        resolved = [f"{100 * one.resolved / one.pairs:.0f} ({one.wrong} of {one.resolved:,} wrong)" for one in outcomes]
-        print(f"{'pairs resolved':<20}" + "".join(f"{cell:>22}" for cell in resolved), flush=True)
-
-
 # ------------------------------------------------------------------------------------------------- simulated worlds
 
 
@@ -230,29 +206,3 @@ def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, float]
             low, high = np.quantile(aimed.rate_draws, [0.025, 0.975], axis=0)
             held[target].append((low - 1e-9 <= truth) & (truth <= high + 1e-9))
     return {target: float(np.mean(found)) for target, found in held.items()}
-
-
-def show_simulated(replicates: int) -> None:
-    print(
-        f"{'regime':<28}{'labels':>8}{'corpus':>10}{'population':>12}   "
-        f"({replicates} replicates; - below 93 %, + above 98 %)"
-    )
-    for name, budget, shares in _simulated(replicates):
-        cells = [
-            f"{100 * share:.1f}{'-' if share < 0.93 else '+' if share > 0.98 else ' '}" for share in shares.values()
-        ]
-        print(f"{name:<28}{budget:>8}{cells[0]:>10}{cells[1]:>12}", flush=True)
-
-
-def _simulated(replicates: int) -> Iterator[tuple[str, int, dict[str, float]]]:
-    for regime in REGIMES:
-        yield regime.name, regime.budget, coverage(regime, replicates)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["real"]:
-        show_real(int(sys.argv[2]) if len(sys.argv) > 2 else 60)
-    elif sys.argv[1:2] == ["simulated"]:
-        show_simulated(int(sys.argv[2]) if len(sys.argv) > 2 else 150)
-    else:
-        sys.exit(__doc__)

@@ -175,8 +175,6 @@ def _disturb_evaluator(
         return said, np.clip(np.where(wrong, 0.55, 0.85) + 0.1 * random.normal(size=n), 0, 1)
     if world.effect == "other errors":
         return wrong & (words < 4), None
-    if world.effect == "follows words":
-        return np.where(chance < size, random.random(n) > words / 8, said), None
     raise ValueError(world.effect)
 
 
@@ -200,12 +198,11 @@ def draw_repeats(world: World, random: np.random.Generator) -> Tables:
 def draw_variants(world: World, random: np.random.Generator) -> Tables:
     """Responses of four facts by a base and three variants, of which two move each score by as much as is allowed.
 
-    reverses: the systems' order is turned, by so much between the first and the last. moves: one variant moves scores.
+    moves: one variant moves scores by more.
     """
     system, document, fact = (
         one.ravel() for one in np.meshgrid(*map(np.arange, (world.systems, world.documents, 4)), indexing="ij")
     )
-    slope = np.linspace(-0.5, 0.5, world.systems)[system] * (world.size if world.effect == "reverses" else 0)
     rows = []
     for dataset in range(world.datasets):
         # What makes one topic harder than another is the same for all systems and variants.
@@ -213,7 +210,7 @@ def draw_variants(world: World, random: np.random.Generator) -> Tables:
         for variant, move in (("base", 0.0), ("same", 0.0), ("up", MAX_CHANGE), ("down", -MAX_CHANGE)):
             if variant == "down" and world.effect == "moves":
                 move = -world.size
-            share = 1 - world.error - 0.1 + topic + move + (slope if variant != "up" else -slope)
+            share = 1 - world.error - 0.1 + topic + move
             rows.append(
                 pd.DataFrame(
                     {

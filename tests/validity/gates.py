@@ -1,6 +1,4 @@
-"""How often does ``diff --fail-on`` fail where the judge is the same, and where it got worse? A row per judge.
-
-    python tests/validity/gates.py [replicates, default 4000]
+"""How often does ``diff --fail-on`` fail where the judge is the same, and where it got worse?
 
 A judge is right on a share of the claims of either class (in a document together, with a probability), and each asking
 differs from it on some claims, so that two askings differ on ``flips`` of them. Worse: BAcc fell by ``fall``. Beside
@@ -9,7 +7,6 @@ the interval's gate stands that of the point.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,22 +104,3 @@ def share_of_significant_changes(judge: Judge, n_judges: int, replicates: int, s
             rows.append(row)
         found += judge_changes(rows, [], []).word != "no significant change"
     return found / replicates
-
-
-def main_script(replicates: int) -> None:
-    """Print the tables, in %."""
-    print("| the same judge, or three, without conditions | worse, better or changed: 1 | 3 |\n|---|---:|---:|")
-    for judge in SAME:
-        shares = [share_of_significant_changes(judge, n_judges, replicates) for n_judges in (1, 3)]
-        print(f"| {judge.name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
-    for title, judges in (("the same judge", SAME), ("a worse judge", WORSE)):
-        for place, judge in enumerate(judges):
-            found = share_of_failures(judge, replicates)
-            if not place:
-                print(f"\n| {title} | {' | '.join(found)} |\n|---|{'---:|' * len(found)}")
-            fall = f", BAcc {100 * judge.fall:g} points lower" if judge.fall else ""
-            print(f"| {judge.name}{fall} | {' | '.join(f'{100 * share:.1f}' for share in found.values())} |")
-
-
-if __name__ == "__main__":
-    main_script(int(sys.argv[1]) if len(sys.argv) > 1 else 4000)

@@ -1,6 +1,4 @@
-"""How often do 95 % intervals of agreement between grades hold the truth? Prints a table: a row per figure.
-
-    python tests/validity/grade_intervals.py [replicates, default 1000]
+"""How often do 95 % intervals of agreement between grades hold the truth?
 
 People and an evaluator grade what is good in truth, each with an error of their own; documents are good or bad. True
 figures are those of 200,000 claims in as many documents as that makes.
@@ -8,12 +6,9 @@ figures are those of 200,000 claims in as many documents as that makes.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from covering import render_figures_by_regime
 from scipy.special import ndtri
 
 from factaudit.stats.clustered_means import clustered_mean, clustered_positive_mean
@@ -115,7 +110,7 @@ def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
     return found
 
 
-def measure_coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str, np.ndarray]:
+def coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str, np.ndarray]:
     """Per figure whether each replicate's interval held the truth; those without an interval are left out."""
     docs = 200_000 // regime.claims
     truth = compute_figures(replace(regime, docs=docs), np.random.default_rng(0))
@@ -125,13 +120,3 @@ def measure_coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str
         name: np.array([low <= truth[name][0] <= high for _, low, high in (one[name] for one in drawn) if low == low])
         for name in truth
     }
-
-
-def render_lines(replicates: int) -> Iterator[str]:
-    columns = {regime.name: measure_coverage(regime, replicates) for regime in REGIMES}
-    yield from render_figures_by_regime(columns, replicates)
-
-
-if __name__ == "__main__":
-    for line in render_lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
-        print(line)

@@ -1,18 +1,12 @@
 """How often do 95 % intervals hold the truth where groups of claims are compared, and over the length of documents?
-
-    python tests/validity/group_differences.py [replicates, default 1000]
-
 The regimes are those of `regimes.py`. The first half of the systems is one group, the others are the other one.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-
 import numpy as np
-from covering import LEVEL, Covered, holds, render_figures_by_regime
-from regimes import REGIMES, Regime
+from covering import LEVEL, Covered, holds
+from regimes import Regime
 
 from factaudit.stats.cluster_jackknife import jackknife_slope_interval
 from factaudit.stats.mover import mover_proportion_sum
@@ -65,19 +59,9 @@ def cover_document_slopes(regime: Regime, random: np.random.Generator, replicate
     return found
 
 
-def cover_groups(regime: Regime, replicates: int, seed: int = 11) -> Covered:
+def coverage(regime: Regime, replicates: int, seed: int = 11) -> Covered:
     """Per figure which intervals of the replicates held the truth."""
     random = np.random.default_rng(seed)
     drawn = regime.draw(random, replicates)
     found = cover_slices(regime, drawn)
     return found | cover_document_slopes(regime, random, replicates)
-
-
-def render_lines(replicates: int) -> Iterator[str]:
-    columns = {regime.name: cover_groups(regime, replicates) for regime in REGIMES}
-    yield from render_figures_by_regime(columns, replicates)
-
-
-if __name__ == "__main__":
-    for line in render_lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
-        print(line)

@@ -1,6 +1,4 @@
-"""How often do 95 % intervals of means hold the truth, of paired differences and over responses? Prints a table.
-
-    python tests/validity/means.py [replicates, default 2000]
+"""How often do 95 % intervals of means hold the truth, of paired differences and over responses?
 
 Scores of a and b share what the document does to both. A response has 25 facts, of which a share is supported that is
 drawn from a beta distribution.
@@ -8,7 +6,6 @@ drawn from a beta distribution.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,15 +44,11 @@ REGIMES = (
 )
 
 
-def coverage(regime: Regime, replicates: int, seed: int = 5) -> np.ndarray:
-    """Whether the interval held the true difference, in each replicate: bool (replicates,)."""
-    random = np.random.default_rng(seed)
-    held = np.zeros(replicates, dtype=bool)
-    truth = true_difference(regime)
-    for replicate in range(replicates):
-        found = clustered_mean(*draw_score_differences(regime, random))
-        held[replicate] = found.low <= truth <= found.high
-    return held
+def coverage(regime: Regime, replicates: int, seed: int = 5) -> dict[str, np.ndarray]:
+    """Whether the interval held the true difference, in each replicate."""
+    random, truth = np.random.default_rng(seed), true_difference(regime)
+    found = [clustered_mean(*draw_score_differences(regime, random)) for _ in range(replicates)]
+    return {"mean paired difference": np.array([one.low <= truth <= one.high for one in found])}
 
 
 def draw_score_differences(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -102,26 +95,25 @@ CHANGES = {
 N_RESPONSES, FACTS = (10, 20, 50, 100, 200, 500), 25
 
 
-def cover_response_mean(shape: tuple[float, float], responses: int, replicates: int, seed: int = 5) -> float:
-    """How often the interval of the mean share of supported facts held the true one, where there was one."""
-    random, held = np.random.default_rng(seed), []
-    for _ in range(replicates):
-        low, high = bounded_mean_interval(random.binomial(FACTS, random.beta(*shape, responses)) / FACTS)
-        if low is not None and high is not None:
-            held.append(low <= shape[0] / sum(shape) <= high)
-    return float(np.mean(held))
+def cover_responses(responses: int, replicates: int, seed: int = 5) -> dict[str, np.ndarray]:
+    """Of the mean share of supported facts and of its change: whether each interval held it."""
+    held: dict[str, list[bool]] = {}
+    for name, shape in RESPONSES.items():
+        random, truth = np.random.default_rng(seed), shape[0] / sum(shape)
+        for _ in range(replicates):
+            ends = bounded_mean_interval(random.binomial(FACTS, random.beta(*shape, responses)) / FACTS)
+            held.setdefault(f"mean: {name}", []).extend(_holds(ends, truth))
+    for name, (shape, losers, loss, _) in CHANGES.items():
+        random, truth = np.random.default_rng(seed), -shape[0] / sum(shape) * losers * loss[0] / sum(loss)
+        for _ in range(replicates):
+            ends = bounded_change_interval(draw_changes(name, responses, random))
+            held.setdefault(f"change: {name}", []).extend(_holds(ends, truth))
+    return {name: np.array(each) for name, each in held.items()}
 
 
-def cover_response_change(world: str, responses: int, replicates: int, seed: int = 5) -> float:
-    """How often the interval of the mean change of that share held the true one, where there was one."""
-    random, held = np.random.default_rng(seed), []
-    shape, losers, loss, _ = CHANGES[world]
-    truth = -shape[0] / sum(shape) * losers * loss[0] / sum(loss)
-    for _ in range(replicates):
-        low, high = bounded_change_interval(draw_changes(world, responses, random))
-        if low is not None and high is not None:
-            held.append(low <= truth <= high)
-    return float(np.mean(held))
+def _holds(ends: tuple[float | None, float | None], truth: float) -> list[bool]:
+    low, high = ends
+    return [] if low is None or high is None else [low <= truth <= high]
 
 
 def draw_changes(world: str, responses: int, random: np.random.Generator) -> np.ndarray:
@@ -133,17 +125,3 @@ def draw_changes(world: str, responses: int, random: np.random.Generator) -> np.
     judged_anew = random.binomial(FACTS, anew, responses)
     moved = random.binomial(judged_anew, share) - random.binomial(judged_anew, share)
     return (np.clip(before + moved, 0, FACTS) - before - lost) / FACTS
-
-
-if __name__ == "__main__":
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    print("| regime | coverage |\n|---|--:|")
-    for each in REGIMES:
-        print(f"| {each.name} | {100 * coverage(each, size).mean():.1f} |")
-    print(f"\n| figure | {' | '.join(f'{n} responses' for n in N_RESPONSES)} |\n|---|{'--:|' * len(N_RESPONSES)}")
-    for name, shape in RESPONSES.items():
-        cells = [f"{100 * cover_response_mean(shape, n, size):.1f}" for n in N_RESPONSES]
-        print(f"| mean over responses: {name} | {' | '.join(cells)} |")
-    for name in CHANGES:
-        cells = [f"{100 * cover_response_change(name, n, size):.1f}" for n in N_RESPONSES]
-        print(f"| change over responses: {name} | {' | '.join(cells)} |")

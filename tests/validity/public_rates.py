@@ -1,19 +1,13 @@
-"""Do rates hold that are made public? Undecided labels, annotators who err, the best system, and many pairs.
+"""Do rates hold that are made public? The best system, and many pairs.
 
-    python tests/validity/public_rates.py [replicates, default 100]
-
-All truths are known: corpora, labels and scores are simulated as arrays. *Undecided*: the share of 95 % intervals of
-the rate of all claims that hold it, as estimated by default, and with undecided claims left out.
-*Annotators*: the same, with the labels of annotators who err (60 draws of 100). *Extremes*: intervals of the
-lowest and of the highest rate, and of that of the system that looks best. *Low ends*: how far down any interval of
-the lowest rate must reach. *Pairs*: how many are told apart, how many of these are in the wrong order, and the mean
-share of wrong ones over runs.
+All truths are known: corpora, labels and scores are simulated as arrays. *Extremes*: intervals of the lowest and of the
+highest rate, and of that of the system that looks best. *Low ends*: how far down any interval of the lowest rate must
+reach. *Pairs*: how many are told apart, how many of these are in the wrong order, and the mean share of wrong ones over
+runs.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,8 +20,6 @@ from factaudit.stats.stratified_sampling import assume_simple_random_draw
 
 #: Claims of each system.
 SIZE = 250
-SYSTEMS = (0.12, 0.2, 0.3, 0.42)
-SKILLS = {"good": 2.0, "weak": 0.5, "useless": 0.0}
 
 
 def log_odds(rate: float | np.ndarray) -> np.ndarray:
@@ -92,32 +84,10 @@ class SystemsWorld:
     far: float | None = None
 
 
-SYSTEM_WORLDS = (
-    tuple(
-        SystemsWorld(name, systems, labels, spread)
-        for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
-        for systems, labels in ((5, 50), (5, 200), (10, 100), (10, 400), (20, 100), (20, 400))
-    )
-    + tuple(
-        SystemsWorld("alike, useless scores", systems, labels, 0.0, 0.0)
-        for systems, labels in ((2, 40), (3, 60), (8, 120), (20, 400))
-    )
-    + tuple(
-        SystemsWorld(f"alike, one {rate:.0%}, {kind} scores", systems, labels, 0.0, SKILLS[kind], rate)
-        for systems, labels, kind, rate in (
-            (5, 100, "good", 0.05),
-            (20, 100, "good", 0.05),
-            (20, 400, "good", 0.05),
-            (20, 400, "weak", 0.05),
-            (20, 400, "useless", 0.05),
-            (20, 400, "good", 0.75),
-        )
-    )
-)
-PAIR_WORLDS = tuple(
-    SystemsWorld(f"{name}, {kind}", 11, 200, spread, skill)
-    for kind, skill in SKILLS.items()
-    for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
+WORLDS = (
+    SystemsWorld("alike", 11, 100, 0.0),
+    SystemsWorld("apart", 11, 100, 0.8),
+    SystemsWorld("one far", 20, 400, 0.0, 0.5, 0.05),
 )
 
 
@@ -170,27 +140,3 @@ def least_reach_of_low_ends(
     ratio = np.exp(log_ratio).mean(-1)
     of_alike, of_one_far = ratio * (1 + 1e-9 * random.random(ratio.shape))  # equal ones in random order
     return float((of_alike >= np.quantile(of_one_far, 1 - held)).mean())
-
-
-def lines(replicates: int) -> Iterator[str]:
-    yield f"\n{'systems, labels':<44}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
-    for world in SYSTEM_WORLDS:
-        found = system_figures(world, replicates)
-        cells = "".join(f"{100 * found[key]:>9.1f}" for key in ("headroom", "highest", "best_rate"))
-        yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<44}{cells}"
-    yield f"\n{'low ends, systems with labels each':<44}{'reach 5 %':>9}   (where all have 27 %)"
-    for systems, labels in ((20, 5), (20, 20), (5, 10), (5, 40)):
-        reach = least_reach_of_low_ends(systems, labels, 0.27, 0.05)
-        yield f"{f'{systems}, {labels}':<44}{100 * reach:>9.1f}"
-    heads = f"{'told apart':>12}{'wrong of these':>16}{'mean share':>12}"
-    yield f"\n{'11 systems, 200 labels':<32}{heads}   ({3 * replicates} draws)"
-    for world in PAIR_WORLDS:
-        found = system_figures(world, 3 * replicates)  # few pairs are told apart where systems are alike
-        yield f"{world.name:<32}" + "".join(
-            f"{100 * found[k]:>{w}.1f}" for k, w in (("called", 12), ("wrong", 16), ("wrong share", 12))
-        )
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 100):
-        print(line, flush=True)

@@ -1,15 +1,10 @@
 """Do bootstrap intervals hold the truth where clusters are so many that random groups of them are drawn?
 
-    python tests/validity/random_groups.py [tables, default 500]
-
-Prints a row per figure, a column per regime: the share of simulated tables whose 95 % interval holds the true figure.
 Two systems answer about each of 40,000 documents; 500 replicates draw `MOST_RESAMPLED_UNITS` groups of documents.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -81,31 +76,15 @@ def compute_figures(sums: np.ndarray) -> np.ndarray:
     return np.stack([rate[..., 0], predicted[..., 0] - rate[..., 0], rate[..., 1] - rate[..., 0], adjusted], axis=-1)
 
 
-def measure_coverage(tables: int, seed: int) -> Iterator[np.ndarray]:
-    """bool (regimes, figures) for each simulated table: whether the interval holds the truth."""
-    random = np.random.default_rng(seed)
+def coverage(regime: Regime, tables: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Per figure which intervals of the simulated tables held the truth."""
+    random, held = np.random.default_rng(seed), []
     # Where few documents differ kinds of them would be drawn, one by one: that has its own tests.
     with patch.object(cluster_bootstrap, "_MULTINOMIAL_PAYS", DOCUMENTS):
         for table in range(tables):
-            counts = [regime.draw_counts(random).reshape(DOCUMENTS, 8) for regime in REGIMES]
             intervals = ClusterBootstrap(REPLICATES, seed=seed * 1_000_000 + table)
-            held = []
-            for regime, sums in zip(REGIMES, intervals.resample_sums(counts, "documents"), strict=True):
-                low, high = intervals.percentile_ends(compute_figures(sums.reshape(-1, 2, 4)), DOCUMENTS)
-                held.append((low <= regime.truth) & (regime.truth <= high))
-            yield np.array(held)
-
-
-def main() -> None:
-    tables = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    shares = np.mean(list(measure_coverage(tables, seed=0)), axis=0)
-    print("| figure |", " | ".join(regime.name for regime in REGIMES), "|")
-    print("|---|", "--:|" * len(REGIMES), sep="")
-    for figure, row in zip(FIGURES, shares.T, strict=True):
-        print(f"| {figure} |", " | ".join(f"{100 * share:.1f}" for share in row), "|")
-    inside = (shares >= 0.93) & (shares <= 0.98)
-    print(f"\n{inside.sum()} of {inside.size} between 93 and 98 %, {tables} tables each.")
-
-
-if __name__ == "__main__":
-    main()
+            counts = regime.draw_counts(random).reshape(DOCUMENTS, 8)
+            (sums,) = intervals.resample_sums([counts], "documents")
+            low, high = intervals.percentile_ends(compute_figures(sums.reshape(-1, 2, 4)), DOCUMENTS)
+            held.append((low <= regime.truth) & (regime.truth <= high))
+    return dict(zip(FIGURES, np.array(held).T, strict=True))

@@ -1,6 +1,4 @@
-"""How often do the 95 % intervals of `compute_verdict_stability` hold the truth? A row per simulated evaluator.
-
-    python tests/validity/repeats.py [replicates, default 1000]
+"""How often do the 95 % intervals of `compute_verdict_stability` hold the truth?
 
 A claim's probability of a verdict of 1 is drawn from a beta distribution; claims of one document share theirs with a
 probability. All replicates are data sets of one audit.
@@ -8,8 +6,6 @@ probability. All replicates are data sets of one audit.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,17 +80,3 @@ def coverage(regime: Repeated, replicates: int, seed: int = 11) -> dict[str, flo
         inside = [row[f"{key}_low"] <= truth <= row[f"{key}_high"] for row in rows if row[f"{key}_low"] is not None]
         found[key] = float(np.mean(inside))
     return found
-
-
-def lines(replicates: int) -> Iterator[str]:
-    yield "| documents x claims, probabilities, shared in a document | flip rate | κ |"
-    yield "|---|--:|--:|"
-    for regime in REGIMES:
-        found = coverage(regime, replicates)
-        cells = (f"{100 * held:.1f}" if 0.93 <= held <= 0.98 else f"**{100 * held:.1f}**" for held in found.values())
-        yield f"| {regime.name} | " + " | ".join(cells) + " |"
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
-        print(line)

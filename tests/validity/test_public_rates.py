@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from public_rates import (
-    SystemsWorld,
-    least_reach_of_low_ends,
-    system_figures,
-)
+from public_rates import WORLDS, SystemsWorld, least_reach_of_low_ends, system_figures
 from test_estimation import least
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "world",
-    [
-        SystemsWorld("alike", 11, 100, 0.0),
-        SystemsWorld("apart", 11, 100, 0.8),
-        SystemsWorld("one far", 20, 400, 0.0, 0.5, 0.05),
-    ],
-    ids=lambda world: world.name,
-)
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_the_best_system_and_few_wrong_pairs(world: SystemsWorld) -> None:
     found = system_figures(world, 30)
     assert found["no wider"] == 1
