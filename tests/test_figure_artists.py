@@ -105,6 +105,10 @@ def test_every_row_of_a_plot_is_drawn_or_named_as_undefined(results: Results) ->
         found = count_rounded([x for x, _ in drawn.read_markers()])
         assert found == count_rounded(expected), (drawn.audit.name, drawn.figures[0].stem)
         looked_at += len(expected)
+        if drawn.plot.reference:
+            lines = count_rounded([x for one in drawn.read_segments(REFERENCE_WIDTH) for x in one[:, 0]])
+            key = drawn.plot.reference
+            assert {round(row[key] * drawn.scale(key), 4) for row in marked if row.get(key) is not None} <= set(lines)
         if any(row.get(key, 0) is None for key in keys for row in marked):
             assert "Undefined figures are not drawn" in drawn.caption, (drawn.audit.name, drawn.caption)
         if not any(row.get(key, 0) is None for row in rows for key in keys):

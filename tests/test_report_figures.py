@@ -28,7 +28,6 @@ from factaudit.report.plots import figure_files, figure_style
 from factaudit.report.plots.drawing import draw_audit_plot
 from factaudit.report.plots.figure_style import use_report_style
 from factaudit.report.plots.plot_data import DrawnAuditFigure
-from factaudit.report.report_figures import list_report_figures
 from factaudit.results import Results
 
 Rows = list[dict[str, Any]]
@@ -63,7 +62,7 @@ def _results(size: str) -> dict[str, Any]:
     """Made once for all figures; drawing changes no row."""
     if size == "awkward names":
         return make_results(3, 4, 3, datasets=NAMES[:3], evaluators=NAMES[1:5], systems=NAMES[5:])
-    return make_results(*{"least": (1, 1, 1), "small": (4, 4, 6), "greatest": (14, 8, 10)}[size])
+    return make_results(*{"least": (1, 1, 1), "greatest": (14, 8, 10)}[size])
 
 
 def _texts(figure: Figure) -> Iterator[Text]:
@@ -93,7 +92,7 @@ def _draw(figure: Figure) -> FigureCanvasAgg:
     [
         pytest.param(kind, size, marks=[pytest.mark.slow] if size == "greatest" else [])
         for kind in FIGURES
-        for size in ("least", "small", "greatest", "awkward names")
+        for size in ("least", "greatest", "awkward names")
         # One evaluator, and one system, make no pairs.
         if size != "least" or kind not in ("consistency", "ranking_pairs", "chunking", "chunking_rates")
     ],
@@ -150,25 +149,6 @@ def _cells(ax: Axes) -> dict[tuple[float, float], str]:
 
 def _names(ax: Axes) -> tuple[list[str], list[str]]:
     return [t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]
-
-
-def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
-    rows = make_results(3, 4)["audits"]["rates"]
-    drawn = sorted(x for x, _ in _marks(draw("rates", rows)))
-    wanted = sorted(round(100 * row[key], 6) for row in rows for key in ("tpr", "tnr", "bacc") if row[key] is not None)
-    assert len(wanted) == 3 * len(rows) - 2
-    assert drawn == wanted
-
-
-def test_predicted_error_rates_stand_beside_labelled_ones() -> None:
-    rows = [row for row in _claim(make_results(2, 2, 3)["audits"]["quantification"]) if row["system"] != "__all__"]
-    figure = draw("quantification", rows)
-    predicted, bias = figure.axes
-    wanted = sorted(round(100 * row["predicted_error_rate"], 6) for row in rows)
-    assert sorted(round(x, 6) for x, _ in _marks_of(predicted)) == wanted
-    assert sorted(round(x, 6) for x, _ in _marks_of(bias)) == sorted(round(100 * row["bias"], 6) for row in rows)
-    lines = {round(ends[0][0], 6) for ends in _segments(predicted) if ends[0][0] == ends[1][0]}
-    assert {round(100 * row["labelled_error_rate"], 6) for row in rows} <= lines
 
 
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
@@ -264,43 +244,6 @@ def test_plots_without_a_line_for_floors_leave_them_out() -> None:
     assert {x for x, _ in _marks(drawn)} == {30.0}
 
 
-@pytest.mark.parametrize("audit", [name for name, (audit, _) in FIGURES.items() if name == audit])
-def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
-    """No point is dropped: what the artists hold is what the rows say."""
-    results = make_results(3, 3, 4)
-    rows = _claim(results["audits"][audit])
-    plot = list_computable_audits()[audit].plot
-    assert plot is not None
-    columns = list_computable_audits()[audit].columns
-    drawn = draw_audit_plot(plot, rows, columns).figure
-    keys = plot.keys
-    scale = {key: 100 if columns[key].unit in ("percent", "points") else 1 for key in keys}
-    wanted = [round(scale[key] * row[key], 6) for key in keys for row in rows if row[key] is not None]
-    assert sorted(x for x, _ in _marks(drawn)) == sorted(wanted)
-    places = {(row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"])) for row in rows}
-    if len(places) == len(rows):
-        intervals = [
-            tuple(round(scale[key] * row[f"{key}_{end}"], 6) for end in ("low", "high"))
-            for key in keys
-            for row in rows
-            if row.get(f"{key}_low") is not None
-        ]
-        segments = {tuple(round(x, 6) for x, _ in ends) for ax in drawn.axes for ends in _segments(ax)}
-        assert set(intervals) <= segments
-
-
-def test_each_system_has_a_line_of_its_own() -> None:
-    rows = [
-        {"dataset": "d", "evaluator": "e", "method": "none", "system": system, "calibration_system": "z"}
-        | {"bias": bias, "bias_low": bias - 0.1, "bias_high": bias + 0.1}
-        for system, bias in zip("abcdef", (-0.3, -0.1, 0.0, 0.1, 0.2, 0.4), strict=True)
-    ]
-    drawn = draw("adjusted_bias", rows)
-    assert [x for x, _ in _marks(drawn)] == [-30, -10, 0, 10, 20, 40]
-    assert _names(drawn.axes[0])[1] == list("abcdef")
-    assert len(_segments(drawn.axes[0])) == 6
-
-
 def test_points_that_share_a_place_have_no_intervals() -> None:
     row = {"dataset": "d", "evaluator": "e", "n": 9} | {
         f"{key}{end}": 0.5 for key in ("tpr", "tnr", "bacc") for end in ("", "_low", "_high")
@@ -384,22 +327,3 @@ def test_users_bring_axes_and_styles(results: Results) -> None:
     assert figure.axes[0].title.get_fontsize() == 12
     assert list(_named(figure).values()) == ["#ff0000", "#0000ff", "#008000"]
     assert next(iter(_named(results.figure("rates")).values())) == "#0072b2", "the style has ended"
-
-
-def test_captions_say_what_is_drawn() -> None:
-    row = {"dataset": "d", "evaluator": "e", "n": 10, "n_attributable": 7, "n_unattributable": 3, "n_unscored": 0}
-    rates = {"tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
-    ends = {f"{key}_{end}": value for key, value in rates.items() for end in ("low", "high", "min", "max")}
-
-    def caption(audit: str, *rows: dict[str, Any]) -> str:
-        (figure, *_) = list_report_figures(list_computable_audits()[audit], rows, ["e"], {"confidence": 0.95})
-        return figure.caption
-
-    whole = caption("rates", row | rates | ends)
-    assert "Thin lines: 95 % intervals" in whole
-    assert "Pale bars" not in whole, "nothing is unscored"
-    wide = {key: value + (0.1 if key.endswith("_max") else 0) for key, value in ends.items()}
-    assert "Pale bars" in caption("rates", row | rates | wide | {"n_unscored": 1})
-    undefined = row | rates | ends, row | dict.fromkeys(rates) | wide | {"evaluator": "f", "n_unscored": 1}
-    assert "Pale bars" not in caption("rates", *undefined), "a point that is not drawn has no bar"
-    assert "Thin lines" not in caption("rates", row | rates), "no line is drawn"
