@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,14 @@ from hypothesis import strategies as st
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
+from factaudit.audit.chunking import compute_chunking_flips
 from factaudit.audit.consistency import compute_evaluator_consistency
+from factaudit.audit.covariates import compute_covariates
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.audit.surface_bias import compute_surface_bias
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -297,23 +300,62 @@ _BOUNDED = (
 )
 
 
+def check_bounds(compute: Callable[..., list[Row]], table: Judgements, **options: Any) -> None:
+    """Bounds are the least and the greatest value over all ways to complete what is missing, and have the figure."""
+    finished = [compute(each, **options) for each in completions(table)]
+    for at, row in enumerate(compute(table, **options)):
+        for key in [key[:-4] for key in row if key.endswith("_min")]:
+            values = [others[at][key] for others in finished if others[at][key] is not None]
+            if not values:
+                assert row[f"{key}_min"] is row[f"{key}_max"] is None, (compute, key, row)
+                continue
+            values += [] if row[key] is None else [row[key]]
+            assert row[f"{key}_min"] == pytest.approx(min(values), abs=1e-12), (compute, key, row)
+            assert row[f"{key}_max"] == pytest.approx(max(values), abs=1e-12), (compute, key, row)
+
+
 @settings(QUICK, max_examples=25)
 @given(FEW)
 def test_bounds_hold_every_completion_and_are_reached(rows):
     table = judged(rows, "e", "f")
-    complete = list(completions(table))
     for audit in _BOUNDED:
         options = {"levels": ["claim"]} if audit in (compute_quantification_bias, compute_headroom) else {}
-        found = audit(table, **options)
-        finished = [audit(each, **options) for each in complete]
-        for at, row in enumerate(found):
-            for key in [key[:-4] for key in row if key.endswith("_min")]:
-                values = [others[at][key] for others in finished if others[at][key] is not None]
-                if not values:
-                    assert row[f"{key}_min"] is row[f"{key}_max"] is None, (audit, key, row)
-                    continue
-                assert row[f"{key}_min"] == pytest.approx(min(values), abs=1e-12), (audit.__name__, key, row)
-                assert row[f"{key}_max"] == pytest.approx(max(values), abs=1e-12), (audit.__name__, key, row)
+        check_bounds(audit, table, **options)
+
+
+_WORDS = [f"w{at}" for at in range(11)]
+#: Claims that share 0 to 9 of ten bigrams with the document; four have no verdict.
+_BY_OVERLAP = [
+    {"label": 1, "e": said, "doc": " ".join(_WORDS), "claim": " ".join([*_WORDS[: shared + 1], *"abcdefghij"[shared:]])}
+    for shared, said in zip(
+        (0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1), (0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1), strict=True
+    )
+]
+_BY_KIND = [
+    {"label": int(at % 3 > 0), "e": None if at in (0, 10, 21) else int(at * 7 % 5 > 1), "kind": "ab"[at % 2]}
+    | {"number": at % 7}
+    for at in range(60)
+]
+#: All claims need both chunks of their document.
+_OF_CHUNKS = [
+    {"label": 1, "doc": "The cat sat. A dog ran.", "claim": "cat sat a dog", "e": plain, "chunked-e": chunked}
+    for plain, chunked in ((1, 0), (1, None), (None, 0), (None, None), (0, None), (None, 1), (1, 1))
+]
+
+
+@pytest.mark.parametrize(
+    ("compute", "rows", "options"),
+    [
+        (compute_surface_bias, _BY_OVERLAP, {"bins": 2}),
+        (compute_covariates, _BY_OVERLAP, {}),
+        (compute_covariates, _BY_KIND, {"columns": ["kind", "number"], "min_labels": 2}),
+        (compute_chunking_flips, _OF_CHUNKS, {"size": 3}),
+    ],
+)
+def test_bounds_hold_every_completion_on_tables_that_an_audit_needs(compute, rows, options):
+    table = judged(rows, *(name for name in ("e", "chunked-e") if name in rows[0]))
+    assert any(row[key] is not None for row in compute(table, **options) for key in row if key.endswith("_min"))
+    check_bounds(compute, table, **options)
 
 
 def of(n: int = 12, **columns: Any) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,24 +60,6 @@ def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
         assert (row["n"], row["right"]) == (inside.sum(), right[inside].mean())
         assert row["difference"] == pytest.approx(right[inside].mean() - right[~inside].mean())
         assert row["difference_low"] < row["difference"] < row["difference_high"]
-
-
-def test_bounds_are_what_the_missing_predictions_could_make() -> None:
-    rows = draw_rows(3, 0.4, 60)
-    for at in (0, 10, 21):
-        rows[at]["e"] = None
-    found = compute_covariates(judged(rows, "e"), columns=["kind", "number"], min_labels=2)
-    every = []
-    for filled in product((0, 1), repeat=3):
-        rest = iter(filled)
-        whole = [row | {"e": next(rest) if row["e"] is None else row["e"]} for row in rows]
-        every.append(compute_covariates(judged(whole, "e"), columns=["kind", "number"], min_labels=2))
-    for at, row in enumerate(found):
-        for key in ("right", "difference"):
-            if row[key] is not None:
-                values = [one[at][key] for one in every]
-                ends = (min(*values, row[key]), max(*values, row[key]))
-                assert (row[f"{key}_min"], row[f"{key}_max"]) == pytest.approx(ends)
 
 
 @pytest.mark.parametrize(

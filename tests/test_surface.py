@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from audit_tables import judged as judge_rows
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.covariates import compute_covariates
 from factaudit.audit.surface_bias import compute_surface_bias
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 
 WORDS = [f"w{n}" for n in range(11)]
 DOC = " ".join(WORDS)
@@ -25,40 +23,18 @@ def claim_of(shared: int) -> str:
     return " ".join([*WORDS[: shared + 1], *(f"x{n}" for n in range(10 - shared))])
 
 
-def judged(rows: list[dict[str, Any]], order: np.ndarray | None = None) -> Judgements:
-    """Rows of claims; what each evaluator predicts is in the key of its name (None = unscored)."""
-    table = pd.DataFrame([{"dataset": "d", "doc": DOC, **row} for row in rows])
-    table["claim_id"] = [f"c{n}" for n in range(len(rows))]
-    evaluators = [column for column in table if str(column).startswith("e")]
-    verdicts = []
-    for name in evaluators:
-        part = pd.DataFrame({"claim_id": table["claim_id"], "evaluator": name, "prediction": table[name]})
-        part["status"] = np.where(part["prediction"].isna(), "error", "ok")
-        verdicts.append(part)
-    claims = validate_claims(table.drop(columns=evaluators).iloc[order if order is not None else slice(None)])
-    return Judgements.join(claims, validate_verdicts(pd.concat(verdicts)))
+def judged(rows: list[dict[str, Any]]) -> Judgements:
+    return judge_rows([{"doc": DOC, **row} for row in rows], "e")
 
 
-def random_rows(seed: int, n: int = 300, unscored: float = 0.0) -> list[dict[str, Any]]:
+def random_rows(n: int = 300) -> list[dict[str, Any]]:
     """Predictions that lean on overlap, in clusters of about five claims, over two datasets and tasks."""
-    random = np.random.default_rng(seed)
-    rows = []
+    random, rows = np.random.default_rng(4), []
     for _ in range(n):
-        shared, label = int(random.integers(0, 11)), int(random.random() < 0.6)
-        says: int | None = int(random.random() < 0.2 + 0.05 * shared + 0.2 * label)
-        if random.random() < unscored:
-            says = None
-        group = int(random.integers(0, n // 5))
-        rows.append(
-            {
-                "claim": claim_of(shared),
-                "label": label,
-                "e": says,
-                "dataset": f"d{group % 2}",
-                "task": f"t{group % 2}",
-                "doc_id": str(group),
-            }
-        )
+        shared, label, group = random.integers(0, 11), int(random.random() < 0.6), int(random.integers(0, n // 5))
+        row = {"claim": claim_of(shared), "label": label, "doc_id": str(group)}
+        row |= {"dataset": f"d{group % 2}", "task": f"t{group % 2}"}
+        rows.append(row | {"e": int(random.random() < 0.2 + 0.05 * shared + 0.2 * label)})
     return rows
 
 
@@ -138,27 +114,8 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
     assert find_slopes(data) == []
 
 
-def test_bounds_are_what_the_missing_predictions_could_make() -> None:
-    overlaps = [0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1]
-    says = [0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1]
-    rows = [{"claim": claim_of(s), "label": 1, "e": e} for s, e in zip(overlaps, says, strict=True)]
-    (row,) = [row for row in find_slopes(judged(rows)) if row["rate"] == "tpr"]
-    bins = compute_surface_bias(judged(rows), bins=2)
-    assert (row["n"], row["n_unscored"]) == (11, 3)
-    slopes, rates = [], []
-    for filled in product((0, 1), repeat=3):
-        rest = iter(filled)
-        whole = [r | {"e": next(rest) if r["e"] is None else r["e"]} for r in rows]
-        slopes.append(next(r["difference"] for r in find_slopes(judged(whole)) if r["rate"] == "tpr"))
-        rates.append([r["tpr"] for r in compute_surface_bias(judged(whole), bins=2)])
-    assert (row["difference_min"], row["difference_max"]) == pytest.approx((min(slopes), max(slopes)))
-    assert [r["tpr_min"] for r in bins] == pytest.approx(np.min(rates, axis=0))
-    assert [r["tpr_max"] for r in bins] == pytest.approx(np.max(rates, axis=0))
-    assert sum(r["n_unscored"] for r in bins) == 3
-
-
 def test_an_unscored_claim_changes_no_rate() -> None:
-    rows = random_rows(2, n=100)
+    rows = random_rows(n=100)
     whole = find_slopes(judged(rows))
     more = find_slopes(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
     assert [row["difference"] for row in whole] == [row["difference"] for row in more]
@@ -170,19 +127,8 @@ def test_an_unscored_claim_changes_no_rate() -> None:
     assert all(row["tpr_min"] == 0 and row["tpr_max"] == 1 for row in nobody if row["reason"].startswith("tpr"))
 
 
-def test_the_order_of_rows_does_not_matter() -> None:
-    rows = random_rows(3, n=120, unscored=0.1)
-    order = np.random.default_rng(0).permutation(len(rows))
-    one, other = judged(rows), judged(rows, order)
-    intervals = ClusterBootstrap(replicates=50, seed=1)
-    assert compute_surface_bias(one, intervals=intervals) == compute_surface_bias(other, intervals=intervals)
-    pd.testing.assert_frame_equal(
-        *(pd.DataFrame(compute_covariates(each, intervals=intervals)) for each in (one, other))
-    )
-
-
 def test_intervals_hold_the_rate_and_are_reproducible() -> None:
-    data = judged(random_rows(4))
+    data = judged(random_rows())
     first = compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
     assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
     assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=3, seed=6)), "nothing is drawn"
