@@ -242,7 +242,7 @@ def test_nothing_is_said_of_facts_that_are_those_of_the_text() -> None:
 FACT = st.tuples(st.sampled_from([*OWN, *INVENTED, "Ada Fenn was a person."]), st.sampled_from([0, 1, None]))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(st.lists(FACT, min_size=1, max_size=5), min_size=1, max_size=5))
 def test_every_row_is_flat_and_finite_and_its_figures_lie_in_their_ends(responses: list[list[tuple[str, Any]]]) -> None:
     judged, intervals = make_judgements(responses), ClusterBootstrap(20)

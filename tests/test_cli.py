@@ -163,15 +163,11 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
             assert not {each for each in (word, key) if each.encode() in path.read_bytes()}, path
 
 
-def test_a_traceback_only_with_debug(claims, tmp_path):
-    command = [sys.executable, "-m", "factaudit"]
-    arguments = ["inspect", "--strict", str(tmp_path / "absent.csv")]
-    plain = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-    assert plain.returncode == 1
-    assert "Traceback" not in plain.stderr
-    debug = subprocess.run([*command, "--debug", *arguments], capture_output=True, text=True, check=False)
-    assert debug.returncode == 1
-    assert "Traceback" in debug.stderr
+def test_a_traceback_only_with_debug(call, tmp_path):
+    arguments = ["inspect", "--strict", tmp_path / "absent.csv"]
+    for debug in ([], ["--debug"]):
+        code, _, err = call(*debug, *arguments)
+        assert (code, "Traceback" in err) == (1, bool(debug))
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

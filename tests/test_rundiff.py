@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,15 @@ def make_run(
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> tuple[Path, Path]:
+def runs(made_runs: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Copies of `made_runs` that a test may change."""
+    for name in ("one", "two"):
+        shutil.copytree(made_runs / name, tmp_path / name)
+    return tmp_path / "one" / "run", tmp_path / "two" / "run"
+
+
+@pytest.fixture(scope="module")
+def made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judge that was right on all, and an update that is wrong on the first ten attributable claims."""
     label = np.arange(N) % 3 > 0
     claims = validate_claims(
@@ -71,7 +80,10 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     before = label.astype(int)
     after = before.copy()
     after[np.flatnonzero(label)[:10]] = 0
-    return make_run(tmp_path / "one", before, claims), make_run(tmp_path / "two", after[: N - 6], claims.iloc[: N - 6])
+    made = tmp_path_factory.mktemp("runs")
+    make_run(made / "one", before, claims)
+    make_run(made / "two", after[: N - 6], claims.iloc[: N - 6])
+    return made
 
 
 def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, Path]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gates
 import pytest
 
-REPLICATES = 500
+REPLICATES = 300
 #: 2.5 %, and three standard errors more.
 MOST = 0.025 + 3 * (0.025 * 0.975 / REPLICATES) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", gates.SAME, ids=lambda judge: judge.name)
 def test_the_same_judge_rarely_fails(judge):
     found = gates.share_of_failures(judge, REPLICATES)
