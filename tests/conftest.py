@@ -90,8 +90,8 @@ def shared() -> Path:
 def figures_drawn_once() -> Iterator[None]:
     """A figure is drawn once in a process: of a small run's time figures take four fifths.
 
-    Tests of reports get a figure of the same content, which gives the same bytes (`test_report_figures.py`). Others look
-    at no figure, and get the first one of the same name.
+    Tests of reports get a figure of the same content, which gives the same bytes (`test_report_figures.py`). Others
+    look at no figure, and get the first one of the same name.
     """
     from factaudit.files import replace_file_atomically
     from factaudit.report import rendering
