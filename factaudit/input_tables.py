@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,14 @@ from factaudit.datasets.format_detection import (
     detect_json_format_of_table,
     is_annotated_responses_file,
 )
+from factaudit.datasets.logs import read_log
+from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.tables import merge_claim_tables, merge_verdict_tables
 from factaudit.tables.annotations import read_annotations
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
-from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.header_rows import ALL_SHEETS
-from factaudit.tables.list_columns import ask_about_parallel_lists
-from factaudit.tables.log_joins import join_tables_to_log_claims, map_ids_of_log
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_pandas_frame
 from factaudit.tables.questions import (
@@ -43,7 +41,6 @@ from factaudit.tables.table_loading import LoadedTables, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    is_name_of_doubtful_direction,
     is_reversed_column_name,
     normalise_vocabulary_words,
 )
@@ -82,8 +79,6 @@ def _ask_about_columns_beside_a_format(
         return
     listed = ", ".join(names)
     text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
-    if len(sources) == 1 and (claims := _find_lists_of_claims_beside(sources[0], names)):
-        _ask_about_a_format(sources, given, OpenQuestion(text, [*claims, ignore_columns(names)]), n_claims)
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
     for name, words in columns.items():
         ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
@@ -95,38 +90,6 @@ def _ask_about_columns_beside_a_format(
         offers += turned + plain if is_reversed_column_name(name) else plain + turned
     offers += [read_columns_as_evaluators(names), ignore_columns(names)]
     _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
-
-
-def _find_lists_of_claims_beside(source: Any, names: Sequence[str]) -> list[PossibleReading]:
-    """The readings by which each text of a list is a claim, where columns of judgements have a value for each."""
-    rows = read_foreign_file(source)
-    if not all(name in rows and any(isinstance(cell, list) for cell in rows[name]) for name in names):
-        return []
-    lists = {str(name): [cell for cell in rows[name] if isinstance(cell, list)] for name in rows.columns}
-    found = [ask_about_parallel_lists(rows, name, its) for name, its in lists.items() if its]
-    return [reading for question in found if question is not None for reading in question.readings]
-
-
-def _ask_about_directions_in_a_format(
-    sources: Sequence[Any], given: ColumnMapping, claims: pd.DataFrame, verdicts: pd.DataFrame
-) -> None:
-    """Raise `AmbiguousReadingError` where metrics of a framework's log say the opposite of the labels, or have names of
-    which nobody knows what a high score means."""
-    doubtful = [name for name in map(str, verdicts["evaluator"].unique()) if is_name_of_doubtful_direction(name)]
-    doubtful = [name for name in doubtful if name not in (*given.scale, *given.high_is_error)]
-    if doubtful:
-        ways = [
-            PossibleReading(f"{', '.join(doubtful)}: high scores mean {said}", {"scale": dict.fromkeys(doubtful, ends)})
-            for said, ends in (("an error", [1.0, 0.0]), ("support", [0.0, 1.0]))
-        ]
-        text = f"{', '.join(doubtful)}: whether a high score means an error is not said"
-        _ask_about_a_format(sources, given, OpenQuestion(text, ways), len(claims))
-    evaluators = {
-        str(name): EvaluatorColumnMapping(score=name, scale=(1.0, 0.0) if is_reversed_column_name(name) else None)
-        for name in verdicts["evaluator"].unique()
-    }
-    for question in ask_about_directions(claims, verdicts, ColumnMapping(evaluators=evaluators), given)[0]:
-        _ask_about_a_format(sources, given, question, len(claims))
 
 
 def _ask_about_a_format(sources: Sequence[Any], given: ColumnMapping, question: OpenQuestion, n_claims: int) -> None:
@@ -175,48 +138,58 @@ def _load_collected_input_tables(
     for source, name in zip(sources, formats, strict=True):
         by_format.setdefault(name or "", []).append(source)
     tables = by_format.pop("", [])
-    options = {name: _convert_mapping_to_format_options(name, given) for name in by_format}
-    if any(one is None for one in options.values()):
-        report_line(f"format    {', '.join(by_format)} by its keys, but read as a table: the mapping says how")
+    published = [name for name in by_format if not FORMATS[name].is_log]
+    if published and given.model_dump(exclude_defaults=True).keys() - {"ignore", "evaluator"}:
+        report_line(f"format    {', '.join(published)} by its keys, but read as a table: the mapping says how")
         return load_tables(sources, mapping, report_line)
-    claims, verdicts, annotations, unread = [], [], [], dict[str, tuple[str, ...]]()
+    opened: list[Any] = []
+    renamed: dict[str, str] = {}
     for name, paths in by_format.items():
         report_line(f"format    {name}: {FORMATS[name].summary}")
-        converted = convert(name, paths, **options[name] or {})
-        for note in converted.notes:
-            report_line(f"          {note}")
-        claims.append((name, converted.claims))
-        judged = converted.verdicts
-        if given.evaluator:
-            known = [] if judged is None else [*map(str, judged["evaluator"].unique())]
-            chosen = match_column_patterns(known, given.evaluator)
-            if not all(match_column_patterns(chosen, [one]) for one in given.evaluator):
-                report_line("          read as a table: it has not all the evaluators that you named")
-                return load_tables(sources, mapping, report_line)
-            judged = None if judged is None else judged[judged["evaluator"].isin(chosen)]
-        if judged is not None and given.ignore:
-            judged = judged[~judged["evaluator"].isin(given.ignore)]
-        if judged is not None and "scales" in FORMATS[name].options:
-            _ask_about_directions_in_a_format(sources, given, converted.claims, judged)
-        verdicts += [] if judged is None or judged.empty else [(name, judged)]
-        annotations += [] if converted.annotations is None else [converted.annotations]
-        unread |= {name: one for name, one in converted.unread_judgements.items() if not _is_tools_own_name(name)}
-    _ask_about_columns_beside_a_format(sources, given, unread, sum(len(table) for _, table in claims))
-    if tables:
-        of_logs = merge_claim_tables([table for _, table in claims], [name for name, _ in claims])
-        opened = [one for at, each in enumerate(tables, 1) for one in OpenedTable.open(each, at, ColumnMapping())]
-        loaded = load_tables(opened, map_ids_of_log(opened, of_logs), report_line)
-        of_logs, loaded = join_tables_to_log_claims(of_logs, loaded, name_input_sources(tables), report_line)
-        claims = [(", ".join(by_format), of_logs)]
-        claims += [] if loaded.claims is None else [("tables", loaded.claims)]
-        verdicts += [] if loaded.verdicts is None else [("tables", loaded.verdicts)]
-        annotations += [] if loaded.annotations is None else [loaded.annotations]
-    return LoadedTables(
-        merge_claim_tables([table for _, table in claims], [name for name, _ in claims]),
-        merge_verdict_tables([table for _, table in verdicts], [name for name, _ in verdicts]) if verdicts else None,
-        given if given != ColumnMapping() else None,
-        pd.concat(annotations, ignore_index=True) if annotations else None,
-    )
+        if FORMATS[name].is_log:
+            opened.append(read_log(name, paths, given))
+            renamed |= opened[-1].renamed
+            continue
+        converted = _convert_published_data(sources, name, paths, given, report_line)
+        if converted is None:
+            report_line("          read as a table: it has not all the evaluators that you named")
+            return load_tables(sources, mapping, report_line)
+        if len(sources) == len(paths):
+            return LoadedTables(
+                converted.claims, converted.verdicts, given if given != ColumnMapping() else None, converted.annotations
+            )
+        parts = {"claims": converted.claims, "verdicts": converted.verdicts, "annotations": converted.annotations}
+        opened += [
+            OpenedTable(f"{name}: {what}", [*map(str, table.columns)], None, table)
+            for what, table in parts.items()
+            if table is not None and len(table)
+        ]
+    for at, source in enumerate(tables, start=1):
+        opened += [one.rename(renamed) for one in OpenedTable.open(source, at, given)]
+    return load_tables(opened, given, report_line)
+
+
+def _convert_published_data(
+    sources: Sequence[Any],
+    name: str,
+    paths: Sequence[Any],
+    given: ColumnMapping,
+    report_line: Callable[[str], None],
+) -> Conversion | None:
+    """Files of a published data set converted, with the evaluators that the user wants; None where it lacks one."""
+    converted = convert(name, paths)
+    for note in converted.notes:
+        report_line(f"          {note}")
+    unread = {column: words for column, words in converted.unread_judgements.items() if not _is_tools_own_name(column)}
+    _ask_about_columns_beside_a_format(sources, given, unread, len(converted.claims))
+    judged = converted.verdicts
+    known = [] if judged is None else [*map(str, judged["evaluator"].unique())]
+    chosen = match_column_patterns(known, given.evaluator or ["*"])
+    if not all(match_column_patterns(chosen, [one]) for one in given.evaluator):
+        return None
+    if judged is not None:
+        judged = judged[judged["evaluator"].isin([one for one in chosen if one not in given.ignore])]
+    return replace(converted, verdicts=None if judged is None or judged.empty else judged)
 
 
 def load_input_claims(source: str | Path, mapping: Any, report_line: Callable[[str], None]) -> pd.DataFrame:
@@ -296,19 +269,3 @@ def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bo
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks which sheet
         return is_counts_table(read_foreign_file(path, given.sheet))
     return False
-
-
-def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping) -> dict[str, Any] | None:
-    """The mapping as options of a format; None where it says what the format has no options for."""
-    said = mapping.model_dump(exclude_defaults=True)
-    columns: dict[str, Any] = said.pop("columns", {})
-    scales = said.pop("scale", {}) | dict.fromkeys(said.pop("high_is_error", ()), (1.0, 0.0))
-    if any(isinstance(scale, str) for scale in scales.values()):
-        return None  # logits
-    columns |= {"scales": scales} if scales else {}
-    columns |= {"labels": said.pop("labels")} if "labels" in said else {}
-    for name in ("ignore", "evaluator"):  # of what the format's converter has found
-        said.pop(name, None)
-    if said:
-        return None
-    return columns if columns.keys() <= FORMATS[format_name].options.keys() else None

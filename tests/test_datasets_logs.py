@@ -15,6 +15,7 @@ from factaudit.cli import main
 from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import read_claims
+from factaudit.tables.questions import AmbiguousReadingError
 
 LOGS = Path(__file__).parent / "logs"
 DOCS = ["The mill by the river closed in 1902.", "The bridge was built of stone.", "Two foxes live in the park."]
@@ -167,7 +168,7 @@ def test_unknown_labels_of_a_log_are_listed_and_can_be_told(tmp_path: Path) -> N
         sample["metadata"]["human"] = grade
     path = tmp_path / "log.json"
     path.write_text(json.dumps(log))
-    with pytest.raises(InputError, match=r'column .metadata.human.: .* found .fine., .bad.: say .*labels="WORD=1'):
+    with pytest.raises(AmbiguousReadingError, match="label has 'fine', 'bad': supported, not supported"):
         convert("inspect", [path])
     claims = convert("inspect", [path], labels="fine=1,bad=0").claims
     assert [None if pd.isna(label) else label for label in claims["label"]] == [1, 0, None]
@@ -233,7 +234,7 @@ def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
         del result["vars"]["human"]
     (tmp_path / "log.json").write_text(json.dumps(log))
     notes = convert("promptfoo", [tmp_path / "log.json"]).notes
-    assert any(note.startswith("labels  none: no field was taken for people's labels") for note in notes)
+    assert any(note.startswith("labels  none: no column holds people's labels") for note in notes)
 
 
 def test_a_check_without_a_value_said_nothing(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_a_check_without_a_value_said_nothing(tmp_path: Path) -> None:
     verdicts = convert("inspect", [tmp_path / "log.json"]).verdicts
     assert verdicts is not None
     first = verdicts[verdicts["evaluator"] == "grounded"].iloc[0]
-    assert first["status"] == "unparsed"
+    assert first["status"] == "skipped"
     assert pd.isna(first["raw"])
 
 
@@ -275,7 +276,7 @@ def test_columns_beside_ragas_metrics_that_judge_nothing_are_no_evaluators(tmp_p
     assert named.claims["label"].tolist() == [1, 1, 1]
 
 
-def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> None:
+def test_judgements_beside_ragas_metrics_are_read_or_asked_about(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (LOGS / "ragas.jsonl").read_text().splitlines()]
 
     def convert_with(**columns: list[Any]) -> Any:
@@ -284,30 +285,24 @@ def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> No
         path.write_text("".join(json.dumps(row | more) + "\n" for row, more in zip(rows, cells, strict=True)))
         return convert("ragas", [path])
 
-    assert convert_with(human_label=[1, 0, 1]).claims["label"].tolist() == [1, 0, 1]
-    for name in ("gt_label", "hallucination_label", "anna"):  # people's, or a metric of one's own: asked
-        assert [*convert_with(**{name: [1, 0, 1]}).unread_judgements] == [name]
-    assert convert_with(conciseness=[1, 0, 1]).unread_judgements == {}
-    assert "ignored  MK: " in " ".join(convert_with(MK=["yes", "no", "yes"]).notes)
-    turned = convert_with(has_hallucination=["yes", "no", "yes"])
-    assert [*turned.unread_judgements] == ["has_hallucination"]
-    said = convert("ragas", [tmp_path / "ragas.jsonl"], label="has_hallucination", labels="1=0,0=1").claims["label"]
-    assert said.tolist() == [0, 1, 0]
-    assert convert_with(reviewer_verdict=["pass", "fail", "pass"]).claims["label"].tolist() == [1, 0, 1]
+    for name, values in {"human_label": [1, 0, 1], "reviewer_verdict": ["pass", "fail", "pass"]}.items():
+        assert convert_with(**{name: values}).claims["label"].tolist() == [1, 0, 1]
     said = convert_with(gpt4_verdict=["yes", "no", "yes"]).verdicts
-    assert said[said["evaluator"] == "gpt4_verdict"]["prediction"].tolist() == [1, 0, 1]
-    for unread in (
-        {"human_is_hallucinated": [1, 0, 1]},  # 1 is an error: no label as it is
+    assert said[said["evaluator"] == "gpt4"]["prediction"].tolist() == [1, 0, 1]
+    turned = convert_with(has_hallucination=["yes", "no", "yes"])
+    assert turned.claims["label"].tolist() == [0, 1, 0]
+    for asked in (
+        {"gt_label": [1, 0, 1]},
+        {"anna": [1, 0, 1]},
+        {"MK": ["yes", "no", "yes"]},
+        {"annotator": [1, 0, 1]},
         {"human_reviewed": [True, False, True]},  # whether somebody looked, perhaps
         {"human_rating": [5, 2, 4]},
-        {"annotator_1": [1, 0, 1], "annotator_2": [1, 1, 1], "annotator_3": [0, 0, 1]},
-        {"gpt4_hallucinated": ["yes", "no", "yes"]},
     ):
-        found = convert_with(**unread)
-        assert found.claims["label"].isna().all()
-        varying = [name for name, values in unread.items() if len({*values}) > 1]
-        assert any(note.startswith(f"ignored  {', '.join(varying)}: ") for note in found.notes), found.notes
-    assert not any("ignored" in note for note in convert_with(annotator=[1, 2, 1], latency=[0.1, 0.4, 0.2]).notes)
+        with pytest.raises(AmbiguousReadingError, match=next(iter(asked))) as question:
+            convert_with(**asked)
+        named = [one.mapping["evaluator"] for one in question.value.readings if "evaluator" in one.mapping]
+        assert all("faithfulness" in one for one in named)  # the log's own metric stays one
 
 
 @pytest.mark.parametrize("file", ["phoenix.csv", "phoenix.jsonl"])

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from factaudit.datasets import convert
 from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
 from factaudit.input_tables import load_input_tables
+from factaudit.tables.questions import AmbiguousReadingError
 
 LOGS = Path(__file__).parent / "logs"
 DOCS = ["The mill by the river closed in 1902.", "The bridge was built of stone.", "Two foxes live in the park."]
@@ -69,18 +69,18 @@ def test_a_score_of_people_is_the_label_and_no_evaluator(tmp_path: Path) -> None
     assert found.verdicts["status"].value_counts().to_dict() == {"ok": 5, "skipped": 1}
 
 
-def test_numbers_beyond_one_are_no_shares(tmp_path: Path) -> None:
+def test_numbers_beyond_one_are_grades_of_their_scale(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (LOGS / "braintrust.jsonl").read_text().splitlines()]
-    for row, grade in zip(rows, [5, 1, 4], strict=True):
-        row["scores"]["overlap"] = grade
     path = tmp_path / "experiment.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = convert("braintrust", [path])
-    assert pd.isna(
-        list_by_claim(found, "overlap", "score")
-    ).all()  # the 1 too: it is the worst grade, not the best share
-    assert any(note.startswith("not all numbers of overlap are between 0 and 1") for note in found.notes)
-    assert list_by_claim(found, "grounded", "prediction") == [1, 0, 1]
+    for grades, scores in (([5, 1, 4], [1.0, 0.0, 0.75]), ([3, 1, 2], None)):
+        for row, grade in zip(rows, grades, strict=True):
+            row["scores"]["overlap"] = grade
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if scores is not None:
+            assert list_by_claim(convert("braintrust", [path]), "overlap", "score") == scores
+            continue
+        with pytest.raises(AmbiguousReadingError, match="overlap holds numbers from 1 to 3: on which scale"):
+            convert("braintrust", [path])
 
 
 def test_two_tasks_of_one_harness_keep_their_samples_apart(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from factaudit.datasets.log_recipes import LOG_RECIPES
+
 if TYPE_CHECKING:
     from factaudit.datasets.source_files import Conversion
 
@@ -20,6 +22,7 @@ class DatasetFormat:
 
     options: what each option means, by name. module: by default the format's name with underscores.
     marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
+    is_log: it is read by a recipe (`factaudit.datasets.logs`).
     """
 
     name: str
@@ -29,9 +32,14 @@ class DatasetFormat:
     module: str = ""
     marks: tuple[str, ...] = ()
     is_json: bool = False
+    is_log: bool = False
 
     @property
     def converter(self) -> Callable[..., Conversion]:
+        if self.is_log:
+            from factaudit.datasets.logs import make_log_converter
+
+            return make_log_converter(self.name)
         module = self.module or self.name.replace("-", "_")
         return getattr(import_module(f"factaudit.datasets.{module}"), f"convert_{module}")
 
@@ -67,7 +75,11 @@ LOG_OPTIONS = {
     "system": "the field that holds the system's name",
     "dataset": "the dataset's name (default: the log's)",
     "metrics": "only these metrics are evaluators",
+    "evaluator": "lm-eval: the model's name (default: the folder's)",
+    "attributable": "lm-eval: the choice (text, number) or answer that means attributable (default: by words, or 1)",
 }
+
+
 FORMATS: dict[str, DatasetFormat] = {
     entry.name: entry
     for entry in (
@@ -243,73 +255,9 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert expertqa data/r2_compiled_anon.jsonl --out claims.parquet",
             marks=("question answers.*.claims[].claim_string",),
         ),
-        DatasetFormat(
-            "inspect",
-            "logs of Inspect (inspect_ai), .eval or .json: a scorer is an evaluator",
-            "factaudit convert inspect log.eval --option doc=metadata.context --out claims.parquet --verdicts v.csv",
-            LOG_OPTIONS,
-            module="inspect_log",
-            marks=("header.json", "_journal/start.json", "eval.task samples[].scores"),
-        ),
-        DatasetFormat(
-            "lm-eval",
-            "samples of lm-evaluation-harness (--log_samples): the model is the evaluator, the target the label",
-            "factaudit convert lm-eval samples_task.jsonl --option evaluator=llama --out claims.csv --verdicts v.csv",
-            LOG_OPTIONS
-            | {
-                "evaluator": "the model's name (default: the folder's)",
-                "attributable": "the choice (text, number) or answer that means attributable (default: by words, or 1)",
-            },
-            module="lm_eval_log",
-            marks=("doc_id doc target arguments filtered_resps",),
-        ),
-        DatasetFormat(
-            "deepeval",
-            "test runs of DeepEval (JSON): a metric is an evaluator",
-            "factaudit convert deepeval test_run.json --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="deepeval_log",
-            marks=("testCases[].metricsData", "test_results[].metrics_data"),
-        ),
-        DatasetFormat(
-            "promptfoo",
-            "results of promptfoo (JSON): an assertion with a metric is an evaluator, the provider the system",
-            "factaudit convert promptfoo results.json --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="promptfoo_log",
-            marks=("results.results[].testIdx", "results.results[].gradingResult results.results[].vars"),
-        ),
-        DatasetFormat(
-            "ragas",
-            "results of ragas (to_pandas() as CSV, JSONL or Parquet): a metric is an evaluator",
-            "factaudit convert ragas results.csv --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="ragas_log",
-            marks=("user_input response retrieved_contexts",),
-        ),
-        DatasetFormat(
-            "phoenix",
-            "evaluations of Arize Phoenix (evaluate_dataframe as CSV, JSONL or Parquet): a score is an evaluator's",
-            "factaudit convert phoenix evaluated.jsonl --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="phoenix_log",
-            marks=("*_score *_execution_details",),
-        ),
-        DatasetFormat(
-            "trulens",
-            "records of TruLens (get_records_and_feedback as JSONL, CSV or Parquet): a feedback is an evaluator",
-            "factaudit convert trulens records.jsonl --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="trulens_log",
-            marks=("record_id *_calls", "app_id *_calls"),
-        ),
-        DatasetFormat(
-            "braintrust",
-            "Braintrust: an experiment's export: a score is an evaluator",
-            "factaudit convert braintrust experiment.jsonl --out claims.parquet --verdicts v.parquet",
-            LOG_OPTIONS,
-            module="braintrust_log",
-            marks=("scores output root_span_id", "scores output experiment_id"),
-        ),
     )
+}
+FORMATS |= {
+    name: DatasetFormat(name, one.summary, one.example, LOG_OPTIONS, marks=tuple(one.marks), is_log=True)
+    for name, one in LOG_RECIPES.items()
 }

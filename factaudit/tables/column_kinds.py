@@ -11,7 +11,6 @@ from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_m
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     find_vocabulary_words_in_column_name,
-    has_name_of_error,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
@@ -256,21 +255,3 @@ def find_judged_columns(
         if kind in kinds or (kind == "unknown" and column.has_opposite_verdicts):
             found[name] = column
     return found
-
-
-def is_surely_label(column: ColumnProfile) -> bool:
-    """Whether a column of judgements is people's label, 1 or a word such as "supported" for what is supported."""
-    name = normalise_vocabulary_words(column.name.rpartition(".")[2])
-    is_named = has_vocabulary_word_in_column_name("labels", column.name) or bool(split_evaluator_name(column.name)[1])
-    words = {word for word in name.split() if not word.isdigit()}
-    known = find_vocabulary_words_in_column_name("people", name) - {"reviewed", "annotated"}
-    is_named = is_named or words <= known | SUPPORT_WORDS
-    is_people = classify_column(column) == "people" and column.kind == "binary"
-    is_people = is_people and name not in COLUMN_NAMES["annotator"]  # who it was
-    return is_people and is_named and not has_name_of_error(column.name)
-
-
-def is_surely_evaluator_verdict(column: ColumnProfile) -> bool:
-    """Whether a column holds an evaluator's words for what is supported and what is not."""
-    is_worded = column.kind == "binary" and not {*column.words} <= {"0", "1", "0.0", "1.0"}
-    return classify_column(column) == "judge" and is_worded and not has_name_of_error(column.name)

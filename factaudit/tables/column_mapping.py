@@ -41,7 +41,8 @@ class EvaluatorColumnMapping(BaseModel):
 
     ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``; ``[1, 0]`` where the
     column tells of hallucination), or one of `SCORE_TRANSFORM_NAMES`. ``threshold``: on that scale; support
-    strictly beyond it is prediction 1; by default the middle.
+    strictly beyond it is prediction 1; by default the middle. ``raw``, ``status``, ``repeat``: of verdicts, as in
+    `factaudit.tables.VERDICT_COLUMNS`; a cell without a status is ``ok``, or has no value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -50,6 +51,14 @@ class EvaluatorColumnMapping(BaseModel):
     prediction: str | None = None
     scale: tuple[float, float] | ScoreTransform | None = None
     threshold: float | None = None
+    raw: str | None = None
+    status: str | None = None
+    repeat: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that hold its judgements."""
+        return [one for one in (self.score, self.prediction) if one is not None]
 
 
 class ColumnMapping(BaseModel):

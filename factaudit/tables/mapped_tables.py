@@ -216,7 +216,8 @@ class _MappedTable:
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
         """The row in which each claim stands first, and for each row which of these claims it is about."""
-        if not self.has_annotator_rows and (not self.has_verdicts or self.evaluators):
+        is_repeated = any(one.repeat is not None for one in self.evaluators.values())
+        if not self.has_annotator_rows and not is_repeated and (not self.has_verdicts or self.evaluators):
             rows = np.arange(len(self.rows))
             return rows, rows
         keys = ["claim_id"] if "claim_id" in self.source_columns else list_claim_key_columns(self.source_columns)
@@ -248,6 +249,7 @@ class _MappedTable:
                 made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
+        said |= {column for one in self.evaluators.values() for column in (one.raw, one.status, one.repeat) if column}
         read = {*self.source_columns.values(), *said, *made}
         made |= {column: table[column] for column in table.columns if column not in read}
         return validate_claims(pd.DataFrame(made), source=self.name, has_own_dataset=self.names_dataset())
@@ -276,7 +278,9 @@ class _MappedTable:
         """The verdicts of the rows' claims, a table per evaluator (or one, in the long form)."""
         if self.evaluators:
             made = [
-                self._make_verdict_rows(claim_ids, name, one.score, one.prediction, one.scale, one.threshold)
+                self._add_what_a_log_says(
+                    self._make_verdict_rows(claim_ids, name, one.score, one.prediction, one.scale, one.threshold), one
+                )
                 for name, one in self.evaluators.items()
             ]
             return [self._take_verdicts_once(rows) for rows in made] if self.has_annotator_rows else made
@@ -299,6 +303,17 @@ class _MappedTable:
         rows[further] = self.rows[further].to_numpy()  # one may tell runs of an evaluator apart
         is_skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.ignore)
         return [rows[~is_skipped.to_numpy()]]
+
+    def _add_what_a_log_says(self, rows: pd.DataFrame, evaluator: EvaluatorColumnMapping) -> pd.DataFrame:
+        """One evaluator's verdicts with its words, why it failed, and which repeat of a claim's verdicts each is."""
+        if evaluator.raw is not None:
+            said = self.rows[evaluator.raw].map(lambda cell: None if has_no_value(cell) else str(cell))
+            rows["raw"] = said.where(said.notna(), rows.get("raw"))
+            rows["status"] = rows["status"].mask(rows["prediction"].isna() & rows["raw"].notna(), "unparsed")
+        if evaluator.status is not None:
+            said = self.rows[evaluator.status]
+            rows["status"] = said.where(said.notna(), rows["status"])
+        return rows if evaluator.repeat is None else rows.assign(repeat=self.rows[evaluator.repeat].to_numpy())
 
     def _take_verdicts_once(self, verdicts: pd.DataFrame) -> pd.DataFrame:
         """A verdict for each claim, of a row for each of its annotators. Raises `InputError` where two differ."""

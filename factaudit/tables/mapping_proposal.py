@@ -82,7 +82,12 @@ def propose_column_mapping(
         placed.append(table)
     check_named_evaluators(placed, given.evaluator)
     columns = _list_role_columns(placed, given)
-    certain = [name for one in placed for pair in one.evaluators.values() for name in pair.values()]
+    certain = [
+        column
+        for one in placed
+        for name, pair in one.evaluators.items()
+        for column in ([name] if name in one.declared else pair.values())
+    ]
     questions = [_name_certain_evaluators(question, certain) for one in placed for question in one.questions]
     scales: dict[str, Scale] = {}
     if not questions:
@@ -165,7 +170,9 @@ def _find_scales(placed: Sequence[TableRoles], given: ColumnMapping) -> tuple[di
     found: dict[str, Scale] = {}
     questions: list[OpenQuestion] = []
     for table in placed:
-        columns = {name: table.profiles[pair["score"]] for name, pair in table.evaluators.items() if "score" in pair}
+        scored = {name: pair["score"] for name, pair in table.evaluators.items() if "score" in pair}
+        said = {name for name, one in table.declared.items() if one.scale is not None}
+        columns = {name: table.profiles[column] for name, column in scored.items() if name not in said}
         if "score" in table.roles:
             columns |= _profile_scores_of_each_evaluator(table, table.roles["score"])
         for name, pair in given.evaluators.items():
@@ -204,7 +211,8 @@ def _build_evaluators(
     for table in placed:
         for name, pair in table.evaluators.items():
             threshold = given.threshold.get(name, given.threshold.get(pair.get("score", "")))
-            found[name] = EvaluatorColumnMapping(**pair, scale=scales.get(name), threshold=threshold)
+            own = table.declared.get(name) or EvaluatorColumnMapping.model_validate(pair)
+            found[name] = own.model_copy(update={"scale": scales.get(name, own.scale), "threshold": threshold})
     return found
 
 

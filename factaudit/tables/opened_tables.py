@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,7 +36,8 @@ from factaudit.tables.unreadable_rows import collect_unreadable_rows
 class OpenedTable:
     """One table of a call: what messages call it, its columns, and its rows once they are needed.
 
-    path: only where the file is in a form that we write, and can be read without a mapping.
+    path: only where the file is in a form that we write, and can be read without a mapping. is_log: of a tool's log,
+    whose claims' columns have our names; renamed: their own names.
     """
 
     name: str
@@ -43,6 +45,8 @@ class OpenedTable:
     path: str | Path | None = None
     _rows: pd.DataFrame | None = None
     note: str | None = None
+    is_log: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, source: Any, number: int, mapping: ColumnMapping) -> list[OpenedTable]:
@@ -57,6 +61,15 @@ class OpenedTable:
             return [cls(str(source), columns, source)]
         tables = read_foreign_tables(source, mapping.sheet)
         return [cls(name, [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE)) for name, rows in tables]
+
+    def rename(self, names: Mapping[str, str]) -> OpenedTable:
+        """The table with a log's columns called as in the log's own table, where it has none of that name."""
+        known = {theirs: ours for theirs, ours in names.items() if theirs in self.columns and ours not in self.columns}
+        if not known:
+            return self
+        return OpenedTable(
+            self.name, [known.get(one, one) for one in self.columns], None, self.rows.rename(columns=known)
+        )
 
     @property
     def rows(self) -> pd.DataFrame:

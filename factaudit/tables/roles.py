@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.tables import CLAIM_COLUMNS
 from factaudit.tables.column_kinds import (
     REASONS,
     can_hold_labels,
@@ -24,7 +25,7 @@ from factaudit.tables.column_kinds import (
     looks_judged,
     split_evaluator_name,
 )
-from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.questions import OpenQuestion, PossibleReading
 from factaudit.tables.role_questions import (
@@ -36,6 +37,7 @@ from factaudit.tables.role_questions import (
     ask_which_is_the_label,
     states_verdicts,
 )
+from factaudit.tables.schema import EVALUATORS_KEY
 from factaudit.tables.standard_columns import OWN_COLUMNS, WANTED_CLAIM_COLUMNS, list_missing_standard_columns
 from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
@@ -85,12 +87,20 @@ def place_columns(
 
     has_others: it is one of several tables. has_labels: another table has people's labels for certain.
     """
-    table = TableRoles(
-        name, rows, {str(column): profile_column_for_mapping(str(column), rows[column]) for column in rows.columns}
-    )
+    declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
+    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
+    columns = [str(column) for column in rows.columns if column not in hidden]
+    table = TableRoles(name, rows, {column: profile_column_for_mapping(column, rows[column]) for column in columns})
     fixed = _place_what_the_user_named(table, given)
+    if EVALUATORS_KEY in rows.attrs:  # a log, whose claims have our names
+        own = [ours for ours in CLAIM_COLUMNS if ours in columns and table.is_free(ours)]
+        table.roles |= {ours: table.profiles[ours] for ours in own if ours not in fixed}
+    table.declared = _choose_declared_evaluators(table, declared, given)
     named = _find_named_evaluators(table, given.evaluator)
-    table.evaluators = _pair_scores_with_predictions(named)
+    table.evaluators = {
+        name: {kind: column for kind in ("score", "prediction") if (column := getattr(one, kind))}
+        for name, one in table.declared.items()
+    } | _pair_scores_with_predictions(named)
     _place_texts_and_names(table, fixed)
     kinds = {one.name: classify_column(one) for one in table.list_free_columns()}
     table.ignored |= {column: REASONS[kind] for column, kind in kinds.items() if kind in REASONS}
@@ -110,6 +120,25 @@ def place_columns(
         if "annotator" not in table.roles and (table.evaluators or not has_others):
             _take_repeated_ids_for_those_of_documents(table)
     return table
+
+
+def _choose_declared_evaluators(
+    table: TableRoles, declared: Mapping[str, EvaluatorColumnMapping], given: ColumnMapping
+) -> dict[str, EvaluatorColumnMapping]:
+    """The evaluators of a log that the user wants; the columns of the others are ignored, or have the role that the
+    user said."""
+    taken = {*table.ignored, *table.people, *(one.name for one in table.roles.values())}
+    chosen = {
+        name: one
+        for name, one in declared.items()
+        if (not given.evaluator or match_column_patterns([name], given.evaluator))
+        and not match_column_patterns([name], given.ignore)
+        and not taken & {*one.columns}
+    }
+    others = [column for name, one in declared.items() if name not in chosen for column in one.columns]
+    why = "not among the evaluators that you named" if given.evaluator else "as you said"
+    table.ignored |= dict.fromkeys((column for column in others if column not in taken), why)
+    return chosen
 
 
 def _place_what_the_user_named(table: TableRoles, given: ColumnMapping) -> dict[str, str]:
@@ -294,14 +323,16 @@ def _place_long_form(
 
 def _place_labels(table: TableRoles, kinds: Mapping[str, str], has_labels: bool) -> None:
     """Find the column of labels, or those of single annotators."""
-    free = [one for one in table.list_free_columns() if can_hold_labels(one)]
-    free = [one for one in free if looks_judged(one) or has_words_of_labels(one)] or free
-    numbered = [one for one in free if kinds.get(one.name) in ("people", "label", "unknown") and _is_annotator(one)]
+    possible = [one for one in table.list_free_columns() if can_hold_labels(one)]
+    free = [one for one in possible if looks_judged(one) or has_words_of_labels(one)] or possible
+    numbered = [one for one in possible if kinds.get(one.name) in ("people", "label", "unknown") and _is_annotator(one)]
+    numbered = numbered if any(one in free for one in numbered) else []  # one of them may always say the same
     named = [one for one in free if kinds.get(one.name) == "label" and find_known_form(one.name, COLUMN_NAMES["label"])]
     exact = [one for one in named if normalise_vocabulary_words(one.name) == "label"]
     people = [
         one for one in free if kinds.get(one.name) == "people" and one not in numbered and _varies_or_is_named(one)
     ]
+    people = [one for one in people if not _may_say_who_judged(one)]
     settled = [one for one in free if kinds.get(one.name) in ("people", "label") and one not in numbered]
     settled = [one for one in settled if has_vocabulary_word_in_column_name("settled", one.name)]
     if len(numbered) > 1:
@@ -329,6 +360,13 @@ def _place_labels(table: TableRoles, kinds: Mapping[str, str], has_labels: bool)
         ]
         text = f"{name} stands beside the labels of annotators: labels, or what an evaluator said"
         table.questions.append(OpenQuestion(text, ways))
+
+
+def _may_say_who_judged(column: ColumnProfile) -> bool:
+    """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody did ("reviewed")."""
+    name = normalise_vocabulary_words(column.name)
+    is_coded = {*column.words} <= {"0", "1"} and name in COLUMN_NAMES["annotator"]
+    return is_coded or bool({*name.split()[-1:]} & {"reviewed", "annotated"})
 
 
 def _varies_or_is_named(column: ColumnProfile) -> bool:
@@ -360,7 +398,7 @@ def _place_evaluators(table: TableRoles, given: ColumnMapping, kinds: Mapping[st
     ]
     constant = [one for one in judges if one.n_different == 1 and len(table.rows) > 1]
     table.ignored |= {one.name: REASONS["constant"] for one in constant}
-    table.evaluators = _pair_scores_with_predictions([one for one in judges if one not in constant])
+    table.evaluators |= _pair_scores_with_predictions([one for one in judges if one not in constant])
     taken = {name for pair in table.evaluators.values() for name in pair.values()}
     doubled = [one.name for one in judges if one.name not in taken and one not in constant]
     table.ignored |= dict.fromkeys(doubled, "the same evaluator's word is read")
@@ -379,7 +417,8 @@ def _place_evaluators(table: TableRoles, given: ColumnMapping, kinds: Mapping[st
 def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[ColumnProfile]:
     """The columns that the user names as evaluators: by their own names, by patterns, or by the evaluators' names."""
     found: list[ColumnProfile] = []
-    free = table.list_free_columns()
+    said = {column for one in table.declared.values() for column in one.columns}
+    free = [one for one in table.list_free_columns() if one.name not in said]
     for name in names:
         own = match_column_patterns([one.name for one in free], [name])
         own = own or [one.name for one in free if split_evaluator_name(one.name)[0] == name]
@@ -390,7 +429,7 @@ def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[Colu
 def check_named_evaluators(tables: Sequence[TableRoles], names: Sequence[str]) -> None:
     """Raise `UsageError` for an evaluator that the user names and no table has."""
     columns = [column for table in tables for column in table.profiles]
-    known = [*columns, *(split_evaluator_name(one)[0] for one in columns)]
+    known = [*columns, *(split_evaluator_name(one)[0] for one in columns), *(n for one in tables for n in one.declared)]
     for table in tables:
         if "evaluator" in table.profiles or "evaluator" in table.roles:
             known += table.list_values(table.roles.get("evaluator") or table.profiles["evaluator"])

@@ -48,6 +48,8 @@ NAME_COLUMNS = ("dataset", "task", "system", "group", "evaluator")
 TABLE_SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 #: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
 POSITIONS_KEY = "positions"
+#: Where a table of a tool's log says which columns are evaluators': their `EvaluatorColumnMapping` by name.
+EVALUATORS_KEY = "evaluators"
 
 
 def parse_table_suffix(path: str | Path) -> str:

@@ -87,7 +87,8 @@ def load_tables(
         raise _offer_sheets(error, sources, given, needs_verdicts) from None
     kinds = classify_standard_tables([one.columns for one in inputs])
     kinds = [
-        None if kind == "annotations" and _names_models(one) else kind for one, kind in zip(inputs, kinds, strict=True)
+        None if one.is_log or (kind == "annotations" and _names_models(one)) else kind
+        for one, kind in zip(inputs, kinds, strict=True)
     ]
     if needs_verdicts and {*kinds} == {"claims"}:
         kinds = [None] * len(inputs)  # what the evaluators say stands beside the claims, if anywhere

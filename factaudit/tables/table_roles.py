@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from factaudit.tables.column_mapping import EvaluatorColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion
@@ -16,9 +17,9 @@ class TableRoles:
     """What one table is taken for, column by column.
 
     ``roles``: column of ours to theirs. ``people``: columns of one annotator each. ``evaluators``: by name their
-    columns (``score``, ``prediction``). ``ignored``: columns that are not read, and why. ``people_evaluators``: the
-    evaluators of the long form that are people; ``left_out``: those that are not read, and why. ``kind``: of a table
-    with our own columns, what it is.
+    columns (``score``, ``prediction``). ``declared``: those of a tool's log, which says what they are. ``ignored``:
+    columns that are not read, and why. ``people_evaluators``: the evaluators of the long form that are people;
+    ``left_out``: those that are not read, and why. ``kind``: of a table with our own columns, what it is.
     """
 
     name: str
@@ -28,6 +29,7 @@ class TableRoles:
     roles: dict[str, ColumnProfile] = field(default_factory=dict)
     people: list[str] = field(default_factory=list)
     evaluators: dict[str, dict[str, str]] = field(default_factory=dict)
+    declared: dict[str, EvaluatorColumnMapping] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)
     people_evaluators: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
