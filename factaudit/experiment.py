@@ -50,7 +50,6 @@ from factaudit.run_folder import (
     RunSettings,
     check_run_spares_inputs,
     count_run_llm_calls,
-    describe_run_audit_rows,
     digest_run_inputs,
     list_file_checksums,
 )
@@ -238,7 +237,6 @@ def _judge_and_audit_tables(
     if experiment.estimate is not None and estimates is not None:
         results = _add_estimates(results, experiment.estimate, estimates)
     results.calls.extend(calls)
-    folder.say(describe_run_audit_rows(results))
     shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
     return folder.finish(experiment, results, claim_browser=shown, provenance=provenance, key=key)
 
@@ -264,7 +262,6 @@ def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: R
         results = _add_estimates(results, estimator, estimates)
     text = "DuckDB loaded these tables without the texts of claims and documents. Audits that read them were left out."
     results.sections.append({"title": "What was left out", "text": text})
-    folder.say(describe_run_audit_rows(results))
     return results
 
 
@@ -275,7 +272,6 @@ def _audit_counts(experiment: Experiment, counts_path: str, folder: RunFolder) -
     inputs = list_file_checksums([Path(counts_path)])
     results = compare_counts(counts, **experiment.compare_arguments, inputs=inputs)
     write_table(counts, folder.path / "counts.parquet")
-    folder.say(describe_run_audit_rows(results))
     return results
 
 

@@ -23,7 +23,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import find_audit_declaration, list_computable_audits
+from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.core.audit_declaration import Audit
 from factaudit.errors import UsageError
@@ -40,7 +40,6 @@ from factaudit.report.rendering import render_report
 from factaudit.report.results_json import write_results_json
 from factaudit.results import Results, Row, compare
 from factaudit.signature import compute_file_checksum, hash_texts, make_signature
-from factaudit.text.display_text import format_count
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -349,22 +348,6 @@ def sum_run_call_costs(calls: Sequence[Row]) -> float | None:
     if any(row.get("cost") is None for row in calls):
         return None
     return sum(row["cost"] for row in calls)
-
-
-def describe_run_audit_rows(results: Results) -> str:
-    """The line of progress once all audits are computed: an audit without rows had nothing to compute.
-
-    Tables that a command or an engine writes beside them (estimates) are no audits.
-    """
-    sizes: dict[bool, list[int]] = {True: [], False: []}
-    for name, rows in results.audits.items():
-        sizes[find_audit_declaration(name).compute is not None].append(len(rows))
-    audits, others = sizes[True], sizes[False]
-    computed, tables = format_count(sum(map(bool, audits)), "audit"), format_count(len(others), "table")
-    if others and not audits:
-        return f"tables    {sum(others):>9,} rows in {tables}"
-    beside = f", {sum(others):,} in {tables} beside them" if others else ""
-    return f"audits    {sum(audits):>9,} rows in {computed}{beside}"
 
 
 def compare_run_tables(

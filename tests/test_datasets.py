@@ -455,9 +455,7 @@ def test_ragtruth_scores_turn_round(write: Write) -> None:
         ["ragtruth:2", "a", pytest.approx(0.1), 0],
     ]
     assert converted.notes == [
-        "2 claims, 2 evaluators",
         "1 score missing: those claims are unscored",
-        "2 claims with scores but without text; the option text adds the texts",
     ]
 
 

@@ -159,7 +159,7 @@ def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
     assert len(both) == 600
     for column in ("label", "claim", "doc", "system", "doc_id", "dataset", "response_id"):
         assert (both[column] == both[f"{column}_scored"]).all(), column
-    assert any(note.startswith("1,200 claims with scores but without text") for note in scored.notes)
+    assert any(note.startswith("1,200 claims with scores but without a text") for note in scored.notes)
 
 
 def test_ragtruth_sentences_add_up_to_their_response(shared: Path) -> None:

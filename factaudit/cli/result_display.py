@@ -99,6 +99,7 @@ def display_run_results(results: Results, out: Path) -> None:
     counts = Counter(finding["severity"] for finding in results.finding_rows)
     problems, warnings = format_count(counts["fail"], "problem"), format_count(counts["warn"], "warning")
     print_line(f"\nchecks    {problems}, {warnings}, {counts['ok']} passed: see the report")
+    print_line(f"\nnext      open {out / 'report.html'}, or look at single claims: factaudit view {out}")
     display_cached_calls(results.calls)
     display_run_json(results, out)
     check_displayed_run_has_predictions(results)

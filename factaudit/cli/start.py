@@ -32,7 +32,7 @@ def demo_command(out: Path) -> None:
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
         display_run_results(run(folder / "ragtruth.yaml", out, progress=True, say=print_line), out)
-    print_line(f"\nnext      open {out / 'report.html'}; then your own file: factaudit audit FILE --out runs/mine")
+    print_line("          audit your own file: factaudit audit FILE --label COLUMN --evaluator COLUMN --out runs/mine")
 
 
 COMMANDS = (demo_command,)

@@ -103,11 +103,12 @@ def convert_ragtruth_scores(sources: Sequence[Path], *, text: PathsOption = ()) 
         if score is not None
     ]
     detectors = {name for row in rows for name in row.scores}
-    notes = [f"{format_count(len(claims), 'claim')}, {format_count(len(detectors), 'evaluator')}"]
+    notes = []
     if missing := len(rows) * len(detectors) - len(verdicts):
         notes.append(f"{format_count(missing, 'score')} missing: those claims are unscored")
-    if without := sum(row.response_id not in texts for row in rows):
-        notes.append(f"{format_count(without, 'claim')} with scores but without text; the option text adds the texts")
+    without = sum(row.response_id not in texts for row in rows)
+    if texts and without:
+        notes.append(f"{format_count(without, 'claim')} with scores but without a text")
     return Conversion.from_rows(claims, verdicts, source="ragtruth-scores", notes=notes)
 
 

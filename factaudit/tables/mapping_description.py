@@ -45,7 +45,7 @@ def _describe_evaluator_mapping(name: str, evaluator: EvaluatorColumnMapping, ma
     limit = evaluator.threshold
     told = [columns, *([] if scale is None else [_describe_scale(scale)])]
     told += [] if limit is None or evaluator.score is None else [f"support beyond {limit:g}"]
-    return f"{name} ({', '.join(told)})"
+    return name if told == [name] else f"{name} ({', '.join(told)})"
 
 
 def _describe_scale(scale: tuple[float, float] | str) -> str:

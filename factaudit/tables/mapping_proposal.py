@@ -269,8 +269,9 @@ def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
 def _describe_what_is_missing(
     placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]], several: bool
 ) -> list[str]:
-    """Lines about roles that no column has, and columns that have none."""
-    notes = []
+    """Lines about columns that are read by their own names, roles that no column has, and columns that have none."""
+    own_names = [ours for ours, names in columns.items() if names == [ours]]
+    notes = [f"columns  {', '.join(own_names)}: read by their own names"] if own_names else []
     has_people = any(one.people or one.people_evaluators for one in placed)
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
         notes.append("labels  none found: name their column with --label")
