@@ -32,17 +32,17 @@ check: $(VENV)/.installed-$(DEV)
 	$(BIN)/mypy --num-workers 2
 
 # The tests of one file share what they make, so one process runs them all.
+# The tests run in as many processes as there are cores; more threads would only wait for each other.
+test test-all: export OMP_NUM_THREADS := 1
+test test-all: export OPENBLAS_NUM_THREADS := 1
+test test-all: export MKL_NUM_THREADS := 1
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: check
 	$(PYTEST) -m "not slow"
 	@echo "All checks and fast tests passed. 'make test-all' runs the slow tests and those of the extras, too."
 
-# What CI runs. The tests run in as many processes as there are cores; more threads would only wait for each other.
-# The label page is tested in a browser; where none can be had, its tests skip and say so.
-test-all: export OMP_NUM_THREADS := 1
-test-all: export OPENBLAS_NUM_THREADS := 1
-test-all: export MKL_NUM_THREADS := 1
+# What CI runs. The label page is tested in a browser; where none can be had, its tests skip and say so.
 test-all: export FACTAUDIT_REQUIRE_EXTRAS := 1
 test-all:
 	command -v chromium >/dev/null || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ] \
