@@ -14,7 +14,6 @@ from factaudit.arrays.resampled_counts import resample_counts
 from factaudit.audit import list_computable_audits
 from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.ranking import compute_ranking_agreement
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.errors import UsageError
@@ -280,10 +279,7 @@ def test_impossible_settings_are_refused(arguments, message):
 
 
 def clustered(random: np.random.Generator, n_docs: int = 120) -> Judgements:
-    """Claims of two systems on documents, some hard and some easy: labels and predictions agree within a document.
-
-    True values: error rate 0.3 of system a and 0.5 of b; TPR 0.8, TNR 0.6.
-    """
+    """Claims of two systems on documents, some hard and some easy: labels and predictions agree within a document."""
     rows = []
     for doc in range(n_docs):
         shift = random.choice([-0.15, 0.15])
@@ -294,40 +290,6 @@ def clustered(random: np.random.Generator, n_docs: int = 120) -> Judgements:
                 right = random.random() < good + shift * (-1 if label else 1)
                 rows.append({"doc_id": str(doc), "system": system, "label": label, "e": label if right else 1 - label})
     return judged(rows, "e")
-
-
-def truth() -> dict[str, float]:
-    """The population values of `clustered`, by summing over the two kinds of document (equally many claims)."""
-    cells = {(system, label, right): 0.0 for system in "ab" for label in (0, 1) for right in (0, 1)}
-    for shift in (-0.15, 0.15):
-        for system, errors in (("a", 0.3), ("b", 0.5)):
-            for label, share in ((0, errors + shift), (1, 1 - errors - shift)):
-                right = (0.8 - shift) if label else (0.6 + shift)
-                cells[system, label, 1] += share * right / 2
-                cells[system, label, 0] += share * (1 - right) / 2
-    tpr = sum(cells[s, 1, 1] for s in "ab") / sum(cells[s, 1, r] for s in "ab" for r in (0, 1))
-    tnr = sum(cells[s, 0, 1] for s in "ab") / sum(cells[s, 0, r] for s in "ab" for r in (0, 1))
-    bias = cells["a", 1, 0] - cells["a", 0, 0]  # rejected attributable - passed unattributable
-    return {"tpr": tpr, "tnr": tnr, "bacc": (tpr + tnr) / 2, "bias": bias, "labelled_error_rate": 0.3}
-
-
-@pytest.mark.slow
-def test_95_percent_intervals_cover_in_92_to_98_percent_of_400_data_sets():
-    expected = truth()
-    covered = dict.fromkeys(expected, 0)
-    naive = 0
-    for seed in range(400):
-        joined = clustered(np.random.default_rng([11, seed]))
-        intervals = ClusterBootstrap(replicates=400, seed=seed)
-        row = find(compute_evaluator_rates(joined, intervals=intervals), dataset="d")
-        row |= find(compute_quantification_bias(joined, levels=["claim"], intervals=intervals), system="a")
-        for key, value in expected.items():
-            covered[key] += row[f"{key}_low"] <= value <= row[f"{key}_high"]
-        n, p = row["n"], row["labelled_error_rate"]
-        naive += abs(p - 0.3) <= 1.96 * np.sqrt(p * (1 - p) / n)
-    shares = {key: count / 400 for key, count in covered.items()}
-    assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
-    assert naive / 400 < 0.92, "the data are meant to be clustered enough for intervals over claims to fail"
 
 
 def test_intervals_of_differences_and_correlations_hold_the_estimate():

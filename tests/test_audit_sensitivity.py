@@ -112,18 +112,3 @@ def test_findings_are_said_of_what_moves_and_of_nothing_else() -> None:
     assert run_checks(draw({"base": base, "low": {"a": 0.6, "b": 0.4, "c": 0.2}}, 60)) == {("moved_score", "low")}
     assert run_checks(draw({"base": base, "same": base, "again": base}, 60, seed=1)) == set()
     assert run_checks(draw({"base": base, "low": {"a": 0.75, "b": 0.55, "c": 0.35}}, 4, seed=2)) == set()
-
-
-def test_a_table_in_any_order_gives_the_same_rows() -> None:
-    table = draw({"base": {"a": 0.8, "b": 0.6, None: 0.5}, "v": {"a": 0.7, "b": 0.7, None: 0.6}}, 6)  # type: ignore[dict-item]
-    expected = compute_score_sensitivity(table, intervals=INTERVALS)
-    order = np.random.default_rng(3).permutation(len(table.claims))
-    shuffled = Judgements(
-        table.claims.iloc[order].reset_index(drop=True),
-        table.evaluators,
-        table.label[order],
-        table.prediction[:, order],
-        table.score[:, order],
-        table.status[:, order],
-    )
-    assert compute_score_sensitivity(shuffled, intervals=INTERVALS) == expected
