@@ -65,11 +65,8 @@ from factaudit.yaml_paths import YamlPaths
 
 #: Audits of nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
-#: The block of a YAML that an engine runs, and the engine's module, which has ``load_experiment``.
-_ENGINES = {
-    "factscore": "factaudit.engines.factscore.experiment",
-    "dfactscore": "factaudit.engines.dfactscore.experiment",
-}
+#: The blocks of a YAML that an engine runs, and the engines' module, which has ``load_experiment``.
+_ENGINES = dict.fromkeys(("factscore", "dfactscore"), "factaudit.engines.runs")
 
 
 class Experiment(ExperimentTablePaths):

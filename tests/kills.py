@@ -27,14 +27,13 @@ from scripted_llm import find_facts_to_group
 #: of the one that was started first out.
 FORKS = """
 import json, os, resource, sys
-import factaudit.experiment, factaudit.engines.dfactscore.experiment, factaudit.engines.factscore.experiment
+import factaudit.experiment, factaudit.engines.runs
 import factaudit.report.plots.plot_data, factaudit.report.report_document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
-from factaudit.llm import batch_api, client, batch_client
+from factaudit.llm import batch_api, client
 client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
 batch_api.ask_through_batch_api.__kwdefaults__["poll_seconds"] = 0.02
-batch_client.BatchClient.quiet, batch_client.BatchClient.poll = 0.1, 0.02
 children = []
 print("ready", flush=True)
 for line in iter(sys.stdin.readline, ""):

@@ -12,7 +12,7 @@ import pytest
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.citations import compute_citation_audit
-from factaudit.engines.citation_judging import judge_citations, parse_cited_sentences
+from factaudit.engines.citations import judge_citations, parse_cited_sentences
 from factaudit.engines.responses import Response
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator

@@ -13,14 +13,13 @@ from llm_server import FaultServer, Plan
 from report_results import read_report_text
 from scripted_llm import Killed, ScriptedLLM, find_facts_to_group
 
-from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.experiment import score_dfactscore_files
-from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE, FACTSCORE
-from factaudit.engines.dfactscore.report_sections import build_dfactscore_paragraphs_section
-from factaudit.engines.engine_settings import open_engine_knowledge_source
-from factaudit.engines.records import ScoredResponseRecords
+from factaudit.audit.core.result_rows import Row
+from factaudit.engines.dfactscore import DFactScorer
+from factaudit.engines.dfactscore_report import DFACTSCORE, FACTSCORE, build_merged_paragraphs_section
+from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.responses import AtomicFact, Response
-from factaudit.engines.scoring_engine import Row
+from factaudit.engines.runs import score_dfactscore_files
+from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment import read_experiment
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -41,7 +40,7 @@ TOLD_APART = "Ann Lee was a painter. Another Ann Lee is a diver."
 def knowledge(tmp_path: Path) -> TopicLookup:
     source = tmp_path / "pages.jsonl"
     source.write_text("".join(json.dumps({"title": t, "text": x}) + "\n" for t, x in PAGES.items()))
-    return open_engine_knowledge_source(source, out=tmp_path)
+    return open_knowledge_source(source, out=tmp_path)
 
 
 def answer(prompt: str) -> str:
@@ -54,9 +53,7 @@ def answer(prompt: str) -> str:
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
 
-def score(
-    knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any
-) -> ScoredResponseRecords:
+def score(knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any) -> ScoredResponses:
     return DFactScorer(knowledge, llm, **settings).score_responses(given)
 
 
@@ -113,8 +110,8 @@ def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(k
     (row,) = scored.responses
     for key in ("init_factscore", "init_dfactscore"):
         assert row[f"{key}_min"] <= whole[key] <= row[f"{key}_max"]
-    assert "put to the 1 candidates" in " ".join(scorer.sections(scored)[0]["text"])
-    with pytest.raises(UsageError, match="prefilter is at least 1"):
+    assert "put to the 1 candidates" in " ".join(scored.sections[0]["text"])
+    with pytest.raises(UsageError, match="prefilter: expected greater than or equal to 1"):
         DFactScorer(knowledge, ScriptedLLM(answer), prefilter=0)
 
 
@@ -267,7 +264,7 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     )
     unscored = silent.score_responses(bios(MERGED))
     nothing = unscored.summary
-    assert silent.format_summary_lines(unscored) == ["s: FActScore no score, D-FActScore no score"]
+    assert unscored.lines == ["s: FActScore no score, D-FActScore no score"]
     assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 
@@ -337,10 +334,13 @@ def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
         ({}, "the verifier 'retrieval' needs an LLM"),
         ({"verifiers": ["llm"]}, "the verifier 'llm' needs an LLM"),
         ({"verifiers": "unigram"}, "the grouper 'llm' needs an LLM"),
-        ({"verifiers": "unigram", "groupers": ("gven",)}, "did you mean 'given'"),
+        ({"verifiers": "unigram", "groupers": ("gven",)}, "groupers: expected 'llm', 'given' or 'one-group'"),
         ({"verifiers": "unigran", "groupers": ("one-group",)}, "unigram"),
-        ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
-        ({"verifiers": "unigram", "groupers": ("one-group",), "max_candidates": 0}, "at least 1 candidate, found"),
+        ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "rule: expected 'argmax'"),
+        (
+            {"verifiers": "unigram", "groupers": ("one-group",), "max_candidates": 0},
+            "max_candidates: expected greater than",
+        ),
     ],
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
@@ -381,7 +381,7 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
 
 
 def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
-    knowledge = open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out)
+    knowledge = open_knowledge_source(root / "data/people/pages.jsonl", out=out)
     scorer = DFactScorer(
         knowledge, verifiers="unigram:threshold=0.9", groupers=("given", "one-group"), gamma=0, **options
     )
@@ -438,7 +438,7 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
 
 def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLookup) -> None:
     scored = score(knowledge, ScriptedLLM(answer), bios(MERGED))
-    section = build_dfactscore_paragraphs_section(scored.responses)
+    section = build_merged_paragraphs_section(scored.responses)
     assert section is not None
     (item,) = section["merged"]
     assert [(one["title"], one["n"], one["linked"]) for one in item["people"]] == [
@@ -447,7 +447,7 @@ def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLook
     ]
     assert [one["person"] for one in item["sentences"]] == [0, 0, 1]
     assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
-    assert build_dfactscore_paragraphs_section([{"merged": False}]) is None
+    assert build_merged_paragraphs_section([{"merged": False}]) is None
 
 
 def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:
@@ -555,9 +555,7 @@ def test_the_local_model_runs_the_whole_pipeline(
     demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
     told = ["Jo is tall.", "Another Jo is kind."]
     group_demos.write_text(json.dumps({" ".join(told): [told, [told[0], "===", told[1]]]}))
-    monkeypatch.setattr(
-        "factaudit.engines.dfactscore.fact_grouping.MIN_GROUPING_TOKENS", 48
-    )  # it would go on for as long as it may
+    monkeypatch.setattr("factaudit.engines.grouping.MIN_GROUPING_TOKENS", 48)  # it would go on for as long as it may
     client = LLMClient("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
     scorer = DFactScorer(
         knowledge,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -11,16 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.fact_grouping import (
-    FactGroupingDemonstrations,
+from factaudit.engines.grouping import (
+    FactGrouping,
+    GroupingPrompt,
     ask_for_fact_groups,
     assign_facts_to_reply_groups,
     compare_fact_groupings,
-    make_single_group,
     number_fact_groups,
     read_fact_group_reply,
 )
-from factaudit.engines.records import FactGroupingRecord
 from factaudit.errors import InputError
 from factaudit.llm.chat_types import ChatReply
 
@@ -30,7 +28,7 @@ FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "S
 # ---------------------------------------------------------------------------------------------- reading a reply
 
 
-def read(facts: list[str], reply: str) -> FactGroupingRecord:
+def read(facts: list[str], reply: str) -> FactGrouping:
     return assign_facts_to_reply_groups(facts, read_fact_group_reply(reply) or [])
 
 
@@ -124,27 +122,26 @@ def test_comparing_groupings() -> None:
     assert compare_fact_groupings((0, 0, 1), (0, 0, 0)) == (False, pytest.approx(2 / 3))
     assert compare_fact_groupings((0, 1, 2), (0, 1, 1)) == (False, pytest.approx(2 / 3))
     assert compare_fact_groupings((), ()) == (True, 1.0)
-    assert make_single_group(3).groups == (0, 0, 0)
 
 
 # ---------------------------------------------------------------------------------------------------- the model
 
 
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
-    shown = FactGroupingDemonstrations.load()
+    shown = GroupingPrompt.load()
     assert [len(groups) for _, _, groups in shown.examples] == [1, 3, 1, 3]
     assert [text[:13] for text, *_ in shown.examples[:2]] == ["Park Chan-woo", "Gavin Hamilto"]  # as Table 8 prints
 
 
 def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
-    shown = FactGroupingDemonstrations((("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),))))
+    shown = GroupingPrompt((("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),))))
     task = (
         "Next, refer to the paragraph again and see if it explicitly states that it contains the biographies of "
         "multiple individuals. If there are multiple biographies, split the independent facts from different biography "
         'using "====". If the paragraph does not contain multiple biographies from different individuals, repeat the '
         "independent facts.\n"
     )
-    assert shown.make_prompt("He was born.", ["He was.", "Born."]) == (
+    assert shown.make_text("He was born.", ["He was.", "Born."]) == (
         "Please breakdown the following sentence into independent facts: A. B.\n- A1.\n- B1.\n"
         f"{task}- A1.\n- =====\n- B1.\n\n"
         f"Please breakdown the following sentence into independent facts: C.\n- C1.\n{task}- C1.\n\n"
@@ -156,20 +153,20 @@ def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
 def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "demos.json"
     file.write_text(json.dumps({"A.": [["a", "b"], ["a", "- ===", "b"]]}))
-    assert FactGroupingDemonstrations.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
+    assert GroupingPrompt.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
     for wrong in ('{"A.": [["a", "b"], ["a"]]}', "[]", "{", "{}", '{"A.": ["a"]}'):
         file.write_text(wrong)
         with pytest.raises(InputError, match=r"demos\.json"):
-            FactGroupingDemonstrations.load(file)
+            GroupingPrompt.load(file)
 
 
 TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
 
 
-def group(*replies: str | ChatReply) -> tuple[FactGroupingRecord, ScriptedLLM]:
+def group(*replies: str | ChatReply) -> tuple[FactGrouping, ScriptedLLM]:
     left = list(replies)
     llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
-    return asyncio.run(ask_for_fact_groups(llm.ask, FactGroupingDemonstrations.load(), "P.", FACTS)), llm
+    return ask_for_fact_groups(llm, GroupingPrompt.load(), [("P.", FACTS)])[0], llm
 
 
 @pytest.mark.parametrize(

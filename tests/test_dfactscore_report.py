@@ -7,9 +7,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.experiment import score_dfactscore_files
-from factaudit.engines.engine_settings import open_engine_knowledge_source
+from factaudit.engines.dfactscore import DFactScorer
+from factaudit.engines.runs import score_dfactscore_files
+from factaudit.engines.settings import open_knowledge_source
 from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
 from factaudit.report.html import render_html_report
 from factaudit.report.report_document import ReportDocument, build_report_document
@@ -23,7 +23,7 @@ PEOPLE = Path(__file__).parents[1] / "data" / "people"
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results, ReportDocument]:
     folder = tmp_path_factory.mktemp("people")
     scorer = DFactScorer(
-        open_engine_knowledge_source(PEOPLE / "pages.jsonl", out=folder),
+        open_knowledge_source(PEOPLE / "pages.jsonl", out=folder),
         verifiers="unigram:threshold=0.9",
         groupers=("given", "one-group"),
         gamma=0,

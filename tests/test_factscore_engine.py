@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_llm import Killed, ScriptedLLM, answer_two_facts
+from llm_server import FaultServer, Plan
+from scripted_llm import ScriptedLLM, answer_two_facts
 
-from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.records import ScoredResponseRecords
+from factaudit.engines.factscore import FactScorer
+from factaudit.engines.factscore_report import ScoredResponses
+from factaudit.engines.nonparametric import NonparametricModel
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+from factaudit.llm.client import LLMClient
 from factaudit.tables import validate_claims, validate_verdicts
 
 PAGES = {
@@ -96,15 +98,12 @@ def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
     assert result["init_score"] == 1
 
 
-def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: TopicLookup) -> None:
+def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer_two_facts, together=36)
     topics = ["Ada Fenn"] * 12
     outputs = [f"It is {i}. It was {i}. It will be {i}." for i in range(12)]
     scorer(knowledge, llm).score(topics, outputs)
     assert llm.most_under_way >= 36
-    few = ScriptedLLM(answer_two_facts)
-    scorer(knowledge, few, window=1).score(topics, outputs)
-    assert few.most_under_way <= 6
 
 
 # -------------------------------------------------------------------------------- what comes of it
@@ -143,7 +142,6 @@ def test_the_tables_rows_and_summary_fit_together(knowledge: TopicLookup) -> Non
     assert (summary["n_facts"], summary["n_supported"], summary["n_unparsed"]) == (6, 4, 0)
     assert summary["num_facts_per_response"] == 3
     assert [(one["system"], one["score"]) for one in summary["systems"]] == [("one", 0.5), ("two", 1.0)]
-    assert summary["calls"] == 3 + 6
     assert [row["abstained"] for row in scored.responses] == [False, True, False]
     json.dumps([scored.responses, summary], allow_nan=False)
 
@@ -186,7 +184,7 @@ def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored
     )
     assert not [prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]]
     row = scored.responses[0]
-    assert (row["n_facts"], row["n_failed_sentences"], row["calls"], row["score"]) == (2, 2, 0, None)
+    assert (row["n_facts"], row["n_failed_sentences"], row["score"]) == (2, 2, None)
     assert row["reason"] == "no page for the topic 'Nobody' in the knowledge source"
     assert {one["error"] for one in row["sentences"]} == {row["reason"]}
     summary = scored.summary
@@ -347,11 +345,8 @@ def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: TopicLo
     assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 2)
 
 
-class Gate:
+class Gate(NonparametricModel):
     """Stands in for the masked language model."""
-
-    threshold = 0.3
-    signature = "npm|test"
 
     def compute_fact_probability(self, page: object, topic: str, fact: str) -> float | None:
         return None if "burned" in fact else 0.2 if "indeed" in fact else 0.4
@@ -372,13 +367,13 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
     ("options", "said"),
     [
         ({"llm": None}, "the verifier 'retrieval' needs an LLM"),
-        ({"parser": "orginal"}, "did you mean 'original'"),
-        ({"abstain": "originl"}, "did you mean 'original'"),
+        ({"parser": "orginal"}, "parser: expected 'strict' or 'original', found 'orginal'"),
+        ({"abstain": "originl"}, "abstain: expected 'declines'"),
         ({"verifiers": ["rouge22"]}, "unknown evaluator 'rouge22'"),
         ({"verifiers": []}, "needs a verifier"),
         ({"verifiers": ["rouge2", "rouge2"]}, "rouge2"),
-        ({"gamma": -1}, "gamma is at least 0"),
-        ({"max_facts": 0}, "max_facts is at least 1"),
+        ({"gamma": -1}, "gamma: expected greater than or equal to 0"),
+        ({"max_fact": 9}, "unknown key 'max_fact'"),
         ({"verifiers": ["rouge2"], "npm": Gate()}, "nonparametric probability is combined with"),
     ],
 )
@@ -435,75 +430,38 @@ def test_every_turn_of_the_assistant_is_scored(knowledge: TopicLookup) -> None:
 # -------------------------------------------------------------------------------- killed and resumed
 
 
-def same(one: ScoredResponseRecords, other: ScoredResponseRecords) -> bool:
-    return (
-        one.claims.equals(other.claims)
-        and one.verdicts.equals(other.verdicts)
-        and one.responses == other.responses
-        and one.summary == other.summary
-    )
+def test_a_run_that_died_goes_on_and_what_failed_is_asked_again(knowledge: TopicLookup, tmp_path: Path) -> None:
+    made = [make_response("Ada Fenn", f"It rained {i}. It was wrong {i}. It burned {i}.", "s") for i in range(4)]
+    left, failing = 0, "nothing"
 
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        nonlocal left
+        prompt = body["messages"][-1]["content"]
+        left -= 1
+        if left < 0:
+            return Plan("unauthorized")  # nothing more can be asked: the run ends
+        return Plan("content-filter-400") if failing in prompt else Plan(text=answer_two_facts(prompt))
 
-def many() -> list[Response]:
-    return [
-        make_response("Ada Fenn", f"It rained {i}. It was wrong {i}. It burned {i}.", f"s{i % 2}") for i in range(12)
-    ]
+    with FaultServer(plan=plan) as server:
 
+        def score() -> ScoredResponses:
+            client = LLMClient("m", base_url=server.url, api_key="k", concurrency=1, cache=tmp_path / "cache.db")
+            return scorer(knowledge, client).score_responses(made, journal=tmp_path / "journal")
 
-def test_a_run_that_died_ten_times_ends_the_same_and_repeats_no_finished_response(
-    knowledge: TopicLookup, tmp_path: Path
-) -> None:
-    whole = scorer(knowledge).score_responses(many())
-    asked: Counter[str] = Counter()
-
-    def dying(after: int) -> Callable[[str], str]:
-        left = [after]
-
-        def reply(prompt: str) -> str:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            asked[prompt] += 1
-            return answer_two_facts(prompt)
-
-        return reply
-
-    for run in range(10):
-        with pytest.raises(Killed):
-            scorer(knowledge, ScriptedLLM(dying(9 + run)), window=1).score_responses(many(), journal=tmp_path / "j")
-    resumed = scorer(knowledge, window=1).score_responses(many(), journal=tmp_path / "j")
-    assert same(resumed, whole)
-    last = ScriptedLLM(answer_two_facts)
-    assert same(scorer(knowledge, last).score_responses(many(), journal=tmp_path / "j"), whole)
-    assert last.prompts == []
-    # One response was in work at each death: nine calls a response, so at most that many are repeated.
-    assert sum(n - 1 for n in asked.values()) <= 10 * 9
-
-
-def test_a_torn_journal_is_mended_and_other_settings_have_their_own(knowledge: TopicLookup, tmp_path: Path) -> None:
-    whole = scorer(knowledge).score_responses(many(), journal=tmp_path)
-    (path,) = tmp_path.glob("factscore-*.jsonl")
-    path.write_bytes(path.read_bytes()[:-20])
-    llm = ScriptedLLM(answer_two_facts)
-    assert same(scorer(knowledge, llm).score_responses(many(), journal=tmp_path), whole)
-    assert len(llm.prompts) == 9
-    other = ScriptedLLM(answer_two_facts)
-    scorer(knowledge, other, parser="original").score_responses(many(), journal=tmp_path)
-    assert len(other.prompts) == 12 * 9
-    again = ScriptedLLM(answer_two_facts)
-    scorer(knowledge, again, gamma=0).score_responses(many(), journal=tmp_path)  # arithmetic only: nothing is asked
-    assert again.prompts == []
-
-
-def test_responses_with_failed_calls_are_tried_again(knowledge: TopicLookup, tmp_path: Path) -> None:
-    down = ScriptedLLM(lambda p: ChatReply("error", error="down") if "wrong 3" in p else answer_two_facts(p))
-    first = scorer(knowledge, down).score_responses(many(), journal=tmp_path)
-    assert first.summary["n_failed_sentences"] == 1
-    up = ScriptedLLM(answer_two_facts)
-    assert same(
-        scorer(knowledge, up).score_responses(many(), journal=tmp_path), scorer(knowledge).score_responses(many())
-    )
-    assert len(up.prompts) == 9
+        for left in (2, 8, 14):  # noqa: B007
+            with pytest.raises(FactauditError):
+                score()
+        left, failing = 100, "It burned 3 indeed. True or False?"
+        assert score().summary["n_unscored"] == 1
+        failing = "nothing"
+        whole = score()
+        left = 0
+        assert score().verdicts.equals(whole.verdicts)
+        assert whole.summary["n_unscored"] <= 1  # a refusal is an answer, and kept
+        assert set(server.paid.values()) == {1}
+    expected = scorer(knowledge).score_responses(made)
+    assert whole.verdicts["prediction"].fillna(1).tolist() == expected.verdicts["prediction"].tolist()
+    assert whole.claims.equals(expected.claims)
 
 
 def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:

@@ -11,7 +11,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import response_length_penalty
 from factaudit.audit.discrimination import compute_score_discrimination
 from factaudit.audit.factscore_agreement import compute_factscore_agreement
-from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import read_response_file
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap

@@ -11,18 +11,18 @@ import pytest
 import yaml
 
 from factaudit.engines.abstention import is_abstaining_response
-from factaudit.engines.fact_decomposition import (
-    DecompositionDemonstrations,
-    remove_repeated_decomposed_facts,
+from factaudit.engines.decompose import (
+    DecompositionPrompt,
+    remove_repeated_facts,
     split_response_sentences,
     split_sentences_for_decomposition,
 )
-from factaudit.engines.fact_verification import (
+from factaudit.engines.factscore import (
     compute_true_token_probability,
-    make_fact_verification_prompt,
     make_no_context_prompt,
+    make_retrieval_prompt,
     make_verification_request,
-    parse_true_or_false_verification,
+    parse_as_original,
     parse_verification_reply,
 )
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
@@ -60,7 +60,7 @@ def test_initials_are_kept_together(sentence: str) -> None:
 
 
 def test_a_split_between_initials_is_mended() -> None:
-    from factaudit.engines.fact_decomposition import _merge_wrongly_split_sentences
+    from factaudit.engines.decompose import _merge_wrongly_split_sentences
 
     assert _merge_wrongly_split_sentences(["He read J.", "R. Oldkirk.", "It rained there."]) == [
         "He read J. R. Oldkirk.",
@@ -74,7 +74,7 @@ def test_a_split_between_initials_is_mended() -> None:
 
 
 def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
-    from factaudit.engines.fact_decomposition import _merge_wrongly_split_sentences
+    from factaudit.engines.decompose import _merge_wrongly_split_sentences
 
     assert _merge_wrongly_split_sentences(["Well.", "She won it."]) == ["Well. She won it."]
     assert _merge_wrongly_split_sentences(["She won it.", "Twice.", "He lost it."]) == [
@@ -123,54 +123,49 @@ def block(letter: str) -> str:
 
 
 def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence() -> None:
-    assert DecompositionDemonstrations(TEN).make_prompt("About i today") == (
+    assert DecompositionPrompt(TEN).make_text("About i today") == (
         "".join(map(block, "abcdefgi"))
         + "Please breakdown the following sentence into independent facts: About i today\n"
     )
 
 
 def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
-    assert DecompositionDemonstrations(TEN).make_prompt("About b today").startswith("".join(map(block, "abcdefgb")))
+    assert DecompositionPrompt(TEN).make_text("About b today").startswith("".join(map(block, "abcdefgb")))
 
 
 def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
-    demonstrations = DecompositionDemonstrations.load()
-    assert demonstrations.find_nearest("He died of pneumonia in 1950.") == [
-        "He died of pneumonia on 17 November 1948 at the age of 71."
-    ]
+    demonstrations = DecompositionPrompt.load()
+    nearest = demonstrations.find_nearest("He died of pneumonia in 1950.")
+    assert nearest == "He died of pneumonia on 17 November 1948 at the age of 71."
     # "here." and "here" are two words; nothing fits, and the last of equals is taken.
-    assert DecompositionDemonstrations(TEN).find_nearest("here") == ["Sentence j here."]
-    assert DecompositionDemonstrations(TEN).find_nearest("Sentence here.", k=2) == [
-        "Sentence j here.",
-        "Sentence i here.",
-    ]
+    assert DecompositionPrompt(TEN).find_nearest("here") == "Sentence j here."
 
 
 def test_fewer_demonstrations_than_seven_are_all_shown() -> None:
     two = dict(list(TEN.items())[:2])
-    assert DecompositionDemonstrations(two).make_prompt("x").count("Please breakdown") == 2 + 1 + 1
+    assert DecompositionPrompt(two).make_text("x").count("Please breakdown") == 2 + 1 + 1
 
 
 def test_our_demonstrations_are_in_the_originals_format(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("FACTSCORE_DEMONS_PATH", raising=False)
-    ours = DecompositionDemonstrations.load()
+    ours = DecompositionPrompt.load()
     assert len(ours.facts) >= 12
     assert all(len(facts) >= 2 for facts in ours.facts.values())
     own = tmp_path / "demons.json"
     own.write_text(json.dumps(TEN))
     monkeypatch.setenv("FACTSCORE_DEMONS_PATH", str(own))
-    assert DecompositionDemonstrations.load().facts == TEN
+    assert DecompositionPrompt.load().facts == TEN
     own.write_text(json.dumps({"A sentence.": "a fact"}))
     with pytest.raises(InputError, match="expected an object of sentences, each with a list of facts"):
-        DecompositionDemonstrations.load()
+        DecompositionPrompt.load()
     with pytest.raises(InputError, match="not a readable file of demonstrations"):
-        DecompositionDemonstrations.load(tmp_path / "absent.json")
+        DecompositionPrompt.load(tmp_path / "absent.json")
 
 
 @pytest.mark.parametrize(("name", "n"), [("demons.json", 21), ("demons_complex.json", 8)])
 def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
     path = shared / "factscore/demos" / name
-    demonstrations = DecompositionDemonstrations.load(path)
+    demonstrations = DecompositionPrompt.load(path)
     assert len(demonstrations.facts) == n
     # The prompt as the original's code puts it together.
     facts = json.loads(path.read_text(encoding="utf-8"))
@@ -182,7 +177,7 @@ def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
             expected += f"- {fact}\n"
         expected += "\n"
     expected += f"Please breakdown the following sentence into independent facts: {sentence}\n"
-    assert demonstrations.make_prompt(sentence) == expected
+    assert demonstrations.make_text(sentence) == expected
     asked = demonstrations.make_request(sentence)
     assert asked.messages == ({"role": "user", "content": expected},)
     assert asked.params["temperature"] == 0
@@ -232,22 +227,20 @@ def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
 
 
 def test_duplicates_are_removed_over_the_response_and_facts_beyond_the_cap_cut() -> None:
-    assert remove_repeated_decomposed_facts([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
+    assert remove_repeated_facts([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
     many = [[f"fact {i}" for i in range(40)], ["fact 3", *(f"more {i}" for i in range(40))]]
-    kept, n_duplicates, n_cut = remove_repeated_decomposed_facts(many)
+    kept, n_duplicates, n_cut = remove_repeated_facts(many)
     assert [len(one) for one in kept] == [40, 10]
     assert (n_duplicates, n_cut) == (1, 30)
     assert kept[1] == [f"more {i}" for i in range(10)]
-    assert remove_repeated_decomposed_facts([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
+    assert remove_repeated_facts([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
 
 
 # ---------------------------------------------------------------------------------------------------- verification
 
 
 def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
-    assert make_fact_verification_prompt(
-        "Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. "
-    ) == (
+    assert make_retrieval_prompt("Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. ") == (
         "Answer the question about Ada Fenn based on the given context.\n\n"
         "Title: Ada Fenn\nText: Second one\n\nTitle: Ada Fenn\nText: Best one.\n\n"
         "Input: She was a miller. True or False?\nOutput:"
@@ -258,7 +251,7 @@ def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
     ("passage", "end"), [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')]
 )
 def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage: str, end: str) -> None:
-    assert f"Text: {end}\n\nInput:" in make_fact_verification_prompt("T", "T", [passage, "other"], "fact")
+    assert f"Text: {end}\n\nInput:" in make_retrieval_prompt("T", "T", [passage, "other"], "fact")
 
 
 def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> None:
@@ -279,9 +272,7 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
                 definition += "."
             expected = f"{definition.strip()}\n\nInput: {fact.strip()} True or False?\nOutput:"
             assert (
-                make_fact_verification_prompt(
-                    topic, topic, [remove_special_tokens(text) for text in row["passages"][:5]], fact
-                )
+                make_retrieval_prompt(topic, topic, [remove_special_tokens(text) for text in row["passages"][:5]], fact)
                 == expected
             )
 
@@ -295,26 +286,26 @@ def test_the_request_is_deterministic_and_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "supported", "parsed", "stated"),
+    ("reply", "supported", "stated"),
     [
-        ("True", 1, True, 1),
-        ("TRUE.", 1, True, 1),
-        ("The statement is untrue", 1, True, None),  # as published: the letters are there
-        ("False", 0, True, 0),
-        ("It is false, not true", 1, True, 0),
-        ("True, not false", 0, True, 1),
-        ("true false true", 0, True, None),  # the first occurrences count
-        ("False. It is not true that this happened.", 1, True, 0),
-        ("I do not know", 0, False, None),
-        ("It cannot be said", 0, False, None),
-        ("Unknown.", 0, False, None),
-        ("There is no information.", 0, False, None),
-        ("Notable indeed", 1, False, None),  # "not" must be a word
-        ("Yes", 1, False, None),
+        ("True", 1, 1),
+        ("TRUE.", 1, 1),
+        ("The statement is untrue", 1, None),  # as published: the letters are there
+        ("False", 0, 0),
+        ("It is false, not true", 1, 0),
+        ("True, not false", 0, 1),
+        ("true false true", 0, None),  # the first occurrences count
+        ("False. It is not true that this happened.", 1, 0),
+        ("I do not know", 0, None),
+        ("It cannot be said", 0, None),
+        ("Unknown.", 0, None),
+        ("There is no information.", 0, None),
+        ("Notable indeed", 1, None),  # "not" must be a word
+        ("Yes", 1, None),
     ],
 )
-def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool, stated: int | None) -> None:
-    assert parse_true_or_false_verification(reply) == (supported, parsed)
+def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None) -> None:
+    assert parse_as_original(reply) == supported
     original, strict = (parse_verification_reply(ChatReply("ok", reply), name) for name in ("original", "strict"))
     # What the original reads otherwise than the strict parser is a guess.
     assert (original.prediction, original.status) == (supported, "ok" if supported == stated else "unparsed")
@@ -326,8 +317,6 @@ def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool, state
 def test_a_reply_that_is_none_leaves_the_fact_unscored(status: str) -> None:
     support = parse_verification_reply(ChatReply(status, error="why"))
     assert (support.prediction, support.score, support.status, support.raw) == (None, None, status, "why")
-    with pytest.raises(UsageError, match="did you mean 'strict'"):
-        parse_verification_reply(ChatReply("ok", "True"), "strickt")
 
 
 def test_token_probabilities_become_the_score() -> None:

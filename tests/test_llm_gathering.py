@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -19,10 +18,7 @@ from llm_server import FaultServer, Plan
 from scripted_llm import find_facts_to_group
 
 from factaudit.cli import main
-from factaudit.errors import FactauditError
-from factaudit.llm.batch_client import BatchClient, make_llm_client
-from factaudit.llm.chat_types import ChatRequest
-from factaudit.llm.settings import LLMSettings
+from factaudit.llm import batch_api
 
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
@@ -35,8 +31,7 @@ TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "score --
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setattr(BatchClient, "quiet", 0.2)
-    monkeypatch.setattr(BatchClient, "poll", 0.01)
+    monkeypatch.setitem(batch_api.ask_through_batch_api.__kwdefaults__, "poll_seconds", 0.01)
 
 
 def answer(body: dict[str, Any], attempt: int = 0) -> Plan:
@@ -96,24 +91,10 @@ def test_the_limit_of_money_holds(tmp_path: Path) -> None:
     assert {row["score"] for row in rows} == {None}
 
 
-def test_what_befalls_every_call_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FaultServer(plan=answer) as server:
-        monkeypatch.setattr(server, "endpoint", lambda *_: server.respond(Plan("unauthorized"), {}))
-        client = make_llm_client(
-            LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True)
-        )
-
-        async def ask() -> None:
-            async with client:
-                await client.ask(ChatRequest(({"role": "user", "content": "x"},)))
-
-        with pytest.raises(FactauditError, match="401"):
-            asyncio.run(ask())
-
-
 @pytest.mark.slow
 def test_a_run_that_is_stopped_leaves_its_batches_to_the_next(tmp_path: Path) -> None:
-    code = "from factaudit.llm.batch_client import BatchClient\nBatchClient.quiet, BatchClient.poll = 0.2, 0.2\n"
+    code = "from factaudit.llm import batch_api\n"
+    code += "batch_api.ask_through_batch_api.__kwdefaults__['poll_seconds'] = 0.2\n"
     code += "import sys\nfrom factaudit.cli import main\nmain(sys.argv[1:])"
     with FaultServer(plan=answer, batch_polls=10**9) as server:
         model = llm(server, tmp_path / "c.sqlite", batch=True)

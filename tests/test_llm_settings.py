@@ -10,13 +10,12 @@ import pytest
 from llm_server import FaultServer
 from pydantic import BaseModel
 
-from factaudit.engines import fact_decomposition, fact_verification
+from factaudit.engines import decompose, factscore
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.experiment import read_experiment
-from factaudit.llm.batch_client import make_llm_client
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 from factaudit.llm.settings import LLMField, LLMSettings
@@ -84,14 +83,14 @@ def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What decomposing, verifying and judging each send, without the messages."""
     requests = [
-        fact_decomposition.DecompositionDemonstrations.load().make_request("One."),
-        fact_verification.make_verification_request("Two?"),
+        decompose.DecompositionPrompt.load().make_request("One."),
+        factscore.make_verification_request("Two?"),
     ]
     with FaultServer() as server:
 
         async def ask() -> None:
             options = {"model": model, "base_url": server.url, "params": params, "cache": "none"}
-            async with make_llm_client(LLMSettings.from_value(options)) as client:
+            async with LLMClient(LLMSettings.from_value(options)) as client:
                 for request in requests:
                     await client.ask(request)
 

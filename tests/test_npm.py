@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import operator
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny_models
 
-from factaudit.engines.fact_verification import FactVerifierSet
-from factaudit.engines.nonparametric_probability import NonparametricModel
+from factaudit.engines.factscore import FactScorer
+from factaudit.engines.nonparametric import NonparametricModel
+from factaudit.engines.responses import AtomicFact, Response
 from factaudit.knowledge.docdb import KnowledgePage
+from factaudit.knowledge.topic_lookup import TopicLookup
 
 pytestmark = pytest.mark.hf
 
@@ -27,6 +29,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page() -> KnowledgePage:
     rng = random.Random(2)
     return KnowledgePage("The mill", tuple(" ".join(rng.choices(tiny_models.WORDS, k=30)) for _ in range(6)))
+
+
+class Pages(TopicLookup):
+    """A knowledge source of one page."""
+
+    def __init__(self, page: KnowledgePage) -> None:
+        super().__init__(SimpleNamespace(find=lambda topic: page, signature="one page", is_empty=False))
 
 
 def by_hand(folder: Path, passages: list[str], fact: str, skipped: frozenset[int]) -> float:
@@ -90,10 +99,10 @@ def test_a_fact_without_a_word_to_ask_for_has_none(folder, page):
 
 def test_it_verifies_alone_without_an_llm(folder, page):
     npm = NonparametricModel(str(folder), threshold=0.1)
-    verifiers = FactVerifierSet(["npm", "unigram"], npm=npm)
-    assert (verifiers.names[0], verifiers.need_passages, verifiers.reads_pages("npm")) == ("npm", True, True)
-    assert verifiers.signatures["npm"] == npm.signature
     fact = "the river took the bridge away"
-    said = asyncio.run(verifiers.verify_fact("npm", "The mill", page, page.passages, fact, None))
+    scorer = FactScorer(verifiers=["npm", "always-no"], npm=npm, knowledge=Pages(page))
+    scored = scorer.score_responses([Response("r", "The mill", fact, "s", facts=(AtomicFact(fact),))])
+    (row,) = scored.verdicts[scored.verdicts["evaluator"] == "npm"].to_dict("records")
     probability = npm.compute_fact_probability(page, "The mill", fact)
-    assert (said.score, said.prediction, said.status) == (probability, int(probability > 0.1), "ok")
+    assert (row["score"], row["prediction"], row["status"]) == (probability, int(probability > 0.1), "ok")
+    assert scorer.signatures["npm"].startswith(npm.signature)

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, biography_category
-from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE
-from factaudit.engines.engine_settings import open_engine_knowledge_source
-from factaudit.engines.records import ScoredResponseRecords
+from factaudit.engines.dfactscore import DFactScorer
+from factaudit.engines.dfactscore_report import DFACTSCORE
+from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
+from factaudit.engines.settings import open_knowledge_source
 from factaudit.experiment import run as run_experiment
 from factaudit.knowledge.person_names import (
     find_titles_of_same_name,
@@ -30,10 +30,10 @@ def biographies(root: Path) -> list[Response]:
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredResponseRecords:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredResponses:
     out = tmp_path_factory.mktemp("people")
     scorer = DFactScorer(
-        open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out),
+        open_knowledge_source(root / "data/people/pages.jsonl", out=out),
         verifiers="unigram:threshold=0.9",
         groupers=("given", "one-group"),
         gamma=0,
@@ -122,13 +122,13 @@ def test_numbers_of_facts_are_in_their_biographies(biographies: list[Response]) 
             assert set(numbers.findall(fact.text)) <= set(numbers.findall(one.output)), fact.text
 
 
-def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredResponseRecords) -> None:
+def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredResponses) -> None:
     facts = [fact for row in scored.responses for fact in row["facts"]]
     assert len(facts) == 164
     assert all(fact["supported_by"] == ([fact["given_entity"]] if fact["given_entity"] else []) for fact in facts)
 
 
-def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredResponseRecords) -> None:
+def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredResponses) -> None:
     assert scored.summary["category_accuracy"] == 1.0
     merged = {row["response_id"] for row in scored.responses if row["merged"]}
     assert merged == {
@@ -139,7 +139,7 @@ def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredRespon
 
 
 def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is_linked_to(
-    root: Path, scored: ScoredResponseRecords
+    root: Path, scored: ScoredResponses
 ) -> None:
     # In whatever order a biography names its candidates.
     assert any(row["candidates"] != sorted(row["candidates"]) for row in scored.responses)
@@ -154,12 +154,12 @@ def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is
             assert set(claim["doc"].split()) <= texts[fact["entity"]]
 
 
-def test_one_group_is_right_for_14_of_20(scored: ScoredResponseRecords) -> None:
+def test_one_group_is_right_for_14_of_20(scored: ScoredResponses) -> None:
     grouping = {row["grouper"]: row for row in scored.summary["grouping"]}
     assert grouping["one-group"]["same_as_given"] == 14 / 20
 
 
-def test_hungarian_and_argmax_agree_here(scored: ScoredResponseRecords) -> None:
+def test_hungarian_and_argmax_agree_here(scored: ScoredResponses) -> None:
     # Nobody's facts are in two groups of one paragraph, so no two groups want the same entity.
     by_rule = {
         row["link"]: row["dfactscore"]
@@ -169,7 +169,7 @@ def test_hungarian_and_argmax_agree_here(scored: ScoredResponseRecords) -> None:
     assert by_rule["argmax"] == by_rule["hungarian"] == by_rule["given"]
 
 
-def test_the_ranking_of_the_systems_turns_round(scored: ScoredResponseRecords) -> None:
+def test_the_ranking_of_the_systems_turns_round(scored: ScoredResponses) -> None:
     heron, lark = scored.summary["systems"]
     assert heron["factscore"] == 1.0
     assert heron["factscore"] > lark["factscore"]

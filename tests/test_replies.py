@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines import fact_verification
-from factaudit.engines.dfactscore.fact_grouping import FactGroupingDemonstrations as GroupDemonstrations
-from factaudit.engines.dfactscore.fact_grouping import ask_for_fact_groups
-from factaudit.engines.fact_decomposition import (
-    DecompositionDemonstrations,
-    decompose_into_facts,
+from factaudit.engines import factscore
+from factaudit.engines.decompose import (
+    DecompositionPrompt,
+    decompose_texts,
     split_sentences_for_decomposition,
 )
+from factaudit.engines.grouping import GroupingPrompt as GroupDemonstrations
+from factaudit.engines.grouping import ask_for_fact_groups
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
@@ -52,9 +51,7 @@ def reply_of(row: dict[str, Any]) -> ChatReply:
 
 
 def decomposed(reply: ChatReply) -> tuple[list[str], str]:
-    found = asyncio.run(
-        decompose_into_facts("She lived.", ScriptedLLM(lambda prompt: reply).ask, DecompositionDemonstrations.load())
-    )
+    (found,) = decompose_texts(["She lived."], ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
     status = found.sentences[0].status
     # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and none made up.
     stands_in = [] if status == "ok" else [("She lived.", status)]
@@ -70,7 +67,7 @@ def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
 @shapes("verify")
 def test_verdicts_of_factscores_prompt(row: dict[str, Any]) -> None:
     reply = reply_of(row)
-    original, strict = (fact_verification.parse_verification_reply(reply, name) for name in ("original", "strict"))
+    original, strict = (factscore.parse_verification_reply(reply, name) for name in ("original", "strict"))
     assert (original.prediction, original.status) == (row["prediction"], row["status"])
     stated = row.get("strict", row["prediction"])
     assert (strict.prediction, strict.status) == (stated, row["status"] if stated is None else "ok")
@@ -100,7 +97,7 @@ def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, t
         assert (None if words is None else parse_label_word(words)) == verdict
         return
     if how == "verifier":
-        read = fact_verification.parse_verification_reply(ChatReply("ok", text))
+        read = factscore.parse_verification_reply(ChatReply("ok", text))
         assert (read.prediction, read.status) == (verdict, "unparsed" if verdict is None else "ok")
         return
     template = how
@@ -139,10 +136,8 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
 def test_twenty_replies_that_were_cut_off_are_twenty_unscored_facts() -> None:
     # A server whose model reasons past its 50 tokens: nothing in its replies may count for or against a fact.
     for text in ("", "<think>Let me see whether it is true", "The statement is"):
-        for parser in fact_verification.REPLY_PARSERS:
-            read = fact_verification.parse_verification_reply(
-                ChatReply("ok", text, "length", completion_tokens=50), parser
-            )
+        for parser in ("strict", "original"):
+            read = factscore.parse_verification_reply(ChatReply("ok", text, "length", completion_tokens=50), parser)
             assert (read.prediction, read.score, read.status) == (None, None, "unparsed")
             assert (read.raw or "").startswith(
                 f"{CUT_OFF_PREFIX} after 50 tokens (finish_reason: length): raise max_tokens"
@@ -151,11 +146,8 @@ def test_twenty_replies_that_were_cut_off_are_twenty_unscored_facts() -> None:
 
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
-    found = asyncio.run(
-        decompose_into_facts(
-            "<think>\nShe is a baker.\n</think>\nShe is old.", llm.ask, DecompositionDemonstrations.load()
-        )
-    )
+    text = "<think>\nShe is a baker.\n</think>\nShe is old."
+    (found,) = decompose_texts([text], llm, DecompositionPrompt.load())
     assert [one.text for one in found.sentences] == ["She is old."]
     assert len(llm.prompts) == 1
 
@@ -167,12 +159,11 @@ def test_tokens_of_thoughts_are_no_score() -> None:
         return ChatReplyToken(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
 
     tokens = (ChatReplyToken("<think>", 0.0), token("True", 0.99), ChatReplyToken("</think>", 0.0), token("False", 0.2))
-    read = fact_verification.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens))
+    read = factscore.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens))
     assert (read.prediction, read.score) == (0, pytest.approx(0.2))
     # Where the tokens are not the text's, nobody can tell which are thoughts.
     assert (
-        fact_verification.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score
-        is None
+        factscore.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
     )
 
 
@@ -232,8 +223,8 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
     assert answer.status in ("ok", "unparsed", "refused")
     assert answer.status != "ok" or answer.text.strip()
     assert answer.status == "ok" or answer.error or answer.text
-    for parser in fact_verification.REPLY_PARSERS:
-        read = fact_verification.parse_verification_reply(reply, parser)
+    for parser in ("strict", "original"):
+        read = factscore.parse_verification_reply(reply, parser)
         assert read.status == "ok" or read.score is None
         assert (read.prediction is None) <= (read.status != "ok")
         if finish == "length" or not text.strip():
@@ -245,7 +236,7 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
     assert all(len(fact) > 3 and "\n" not in fact for fact in facts.facts)
     assert not (facts.facts and facts.says_no_facts)
     llm = ScriptedLLM(lambda prompt: reply)
-    grouping = asyncio.run(ask_for_fact_groups(llm.ask, GroupDemonstrations.load(), "P.", ["One fact.", "Two facts."]))
+    (grouping,) = ask_for_fact_groups(llm, GroupDemonstrations.load(), [("P.", ["One fact.", "Two facts."])])
     assert (grouping.groups is None) == (grouping.status != "ok")
 
 

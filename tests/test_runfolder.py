@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore import FactScorer
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget

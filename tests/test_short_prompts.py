@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import make_response
 from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
@@ -40,7 +40,7 @@ def make_scorer(knowledge: TopicLookup, llm: Any, **options: Any) -> FactScorer:
 
 
 def test_an_unknown_style_is_said_at_once(knowledge: TopicLookup) -> None:
-    with pytest.raises(UsageError, match=r"unknown prompts 'jason' \(did you mean 'json'\?\)"):
+    with pytest.raises(UsageError, match="prompts: expected 'original', 'short' or 'json', found 'jason'"):
         make_scorer(knowledge, None, verifiers=["unigram"], prompts="jason")
 
 

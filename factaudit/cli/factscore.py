@@ -132,7 +132,7 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
     a verifier says whether they support it. The score is the share of supported facts, with a penalty for responses
     with fewer than ten.
     """
-    from factaudit.engines.factscore.experiment import FactScoreExperiment
+    from factaudit.engines.runs import FactScoreExperiment
     from factaudit.experiment import run
 
     experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
@@ -173,7 +173,7 @@ def score_people_command(
     The facts of each text are grouped by the person that they seem to be about. Each group is linked to the page that
     supports most of its facts, and each fact is checked against that page.
     """
-    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
+    from factaudit.engines.runs import DFactScoreExperiment
     from factaudit.experiment import run
 
     experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
@@ -181,8 +181,7 @@ def score_people_command(
 
 
 def _display_scoring_calls(max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
-    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
-    from factaudit.engines.factscore.experiment import FactScoreExperiment
+    from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
     from factaudit.engines.scoring_calls import count_scoring_calls
 
     del options["out"], options["overwrite"]

@@ -134,7 +134,7 @@ def _list_published_data_for_listing_command() -> list[dict[str, Any]]:
 
 
 def _list_groupers_for_listing_command() -> list[dict[str, Any]]:
-    from factaudit.engines.dfactscore.fact_grouping import GROUPERS
+    from factaudit.engines.grouping import GROUPERS
 
     for name, summary in GROUPERS.items():
         print_titled_terminal_line(name, summary)

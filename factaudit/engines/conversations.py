@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from factaudit.engines.responses import Response, read_response_lines, validate_response_file_rows
-from factaudit.errors import InputError, Problem
+from factaudit.errors import InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
+from factaudit.llm.answer_extraction import extract_llm_answer
+from factaudit.llm.ask_all import ask_all
+from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 
@@ -79,6 +83,47 @@ def list_assistant_turn_responses(
             )
         )
     return made, short
+
+
+def read_conversation_turns(
+    turns: Sequence[Mapping[str, Any]], topic: str | None = None
+) -> tuple[list[Response], list[int]]:
+    """`list_assistant_turn_responses` of plain turns. Raises `UsageError` where there is none to score."""
+    try:
+        talk = Conversation.model_validate({"turns": list(turns)})
+    except ValidationError as error:
+        raise UsageError(f"not a conversation of {{role, content}} turns: {error.errors()[0]['msg']}") from None
+    responses, left_out = list_assistant_turn_responses(talk, "turn", topic)
+    if not responses:
+        raise UsageError(f"the conversation has no assistant turn of at least {MIN_TURN_WORDS} words")
+    return responses, left_out
+
+
+def ask_for_topics(responses: Sequence[Response], llm: ChatModelProtocol | None) -> list[Response]:
+    """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
+    if llm is None:
+        raise UsageError("give the topic, or an LLM to ask for it")
+    task = (
+        "Which one person, place, work or thing is the last answer of this conversation about? "
+        "Reply with the title of its encyclopedia article and nothing else."
+    )
+    params = {"temperature": 0.0, "max_tokens": 30}
+    requests = [
+        (at, ChatRequest(({"role": "user", "content": f"{task}\n\n{one.conversation_so_far}\n\nTitle:"},), params))
+        for at, one in enumerate(responses)
+        if one.conversation_so_far is not None
+    ]
+    found, reasons = list(responses), []
+    for at, reply in ask_all(llm, requests):
+        answer = extract_llm_answer(reply)
+        first = answer.text.strip().partition("\n")[0]
+        title = first.strip().strip("\"'*.").removeprefix("Title:").strip() if answer.status == "ok" else ""
+        if not title:
+            reasons.append(answer.error or answer.status)
+        found[at] = replace(responses[at], topic=title, conversation_so_far=None)
+    if len(reasons) == len(requests):
+        raise UsageError(f"the LLM named no topic ({reasons[0]}); give it")
+    return found
 
 
 def read_conversations(

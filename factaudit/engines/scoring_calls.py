@@ -7,12 +7,12 @@ from pathlib import Path
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.abstention import does_response_abstain
 from factaudit.engines.conversations import read_conversations
-from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, DFactScoreSettings
-from factaudit.engines.fact_decomposition import split_response_sentences
-from factaudit.engines.fact_verification import NONPARAMETRIC, is_builtin_verifier
-from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings
-from factaudit.engines.factscore.score_variants import list_score_variants
+from factaudit.engines.decompose import split_response_sentences
+from factaudit.engines.factscore import NONPARAMETRIC, is_own_verifier
 from factaudit.engines.responses import Response, read_response_files
+from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
+from factaudit.engines.settings import DFactScoreSettings, FactScoreSettings
+from factaudit.engines.variants import list_score_variants
 from factaudit.run_folder import RunSettings
 
 _REASON = "the cost is not known before the facts are; max_cost limits it"
@@ -32,7 +32,7 @@ def count_scoring_calls(experiment: RunSettings) -> list[Row]:
         return []
     responses = [one for one in _read_responses(block) if not does_response_abstain(one, block.abstain)]
     texts = [one.output for one in responses if one.facts is None]
-    asking = [one for one in block.verifiers if is_builtin_verifier(one) and one != NONPARAMETRIC]
+    asking = [one for one in block.verifiers if is_own_verifier(one) and one != NONPARAMETRIC]
     calls: dict[str, int | None] = {}
     if texts:
         calls["decompose"] = sum(not one.is_left_out for text in texts for one in split_response_sentences(text))

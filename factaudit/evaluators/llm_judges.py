@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,11 +14,10 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.llm.answer_extraction import extract_llm_answer
-from factaudit.llm.batch_api import ask_through_batch_api
+from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
-from factaudit.llm.event_loop_thread import stream_from_event_loop
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.signature import make_signature
@@ -28,13 +26,6 @@ from factaudit.yaml_paths import NameOrPath
 #: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
 BESPOKE_MODEL = "bespokelabs/Bespoke-MiniCheck-7B"
 _NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
-
-
-@dataclass(frozen=True)
-class _JudgeJob:
-    serial: int
-    claim_id: str
-    request: ChatRequest | None
 
 
 def _split_template_names(value: Any) -> Any:
@@ -106,18 +97,18 @@ class _BaseLLMJudge(LLMSettings):
 
     def requests(self, claims: Iterable[Claim]) -> Iterator[ChatRequest]:
         """All requests that judging ``claims`` takes, in order."""
-        return (job.request for job in self._make_jobs(claims) if job.request is not None)
+        return (request for _, request in self._make_jobs(claims) if request is not None)
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """Yield verdicts as the replies come. Raises `FactauditError` where no claim can be judged."""
-        client = self._make_client()
         samples: dict[int, list[ChatReply]] = {}
-        with client.cache or nullcontext():
-            for job, reply in self._ask_jobs(client, self._make_jobs(claims)):
-                so_far = samples.setdefault(job.serial, [])
-                so_far.append(reply)
-                if len(so_far) == self.n:
-                    yield self._make_verdict(job.claim_id, samples.pop(job.serial))
+        for (serial, claim_id), reply in ask_all(
+            self._make_client(), self._make_jobs(claims), reply_without_request=_NO_DOCUMENT_REPLY
+        ):
+            so_far = samples.setdefault(serial, [])
+            so_far.append(reply)
+            if len(so_far) == self.n:
+                yield self._make_verdict(claim_id, samples.pop(serial))
 
     def _make_client(self) -> LLMClient:
         own = {one.name: getattr(self, one.name) for one in fields(LLMSettings)}
@@ -125,36 +116,17 @@ class _BaseLLMJudge(LLMSettings):
         own["params"] = {key: value for key, value in self.params.items() if key != "seed"}
         return LLMClient(LLMSettings(**own), cache=self.cache_path(), budget=self.budget, usage=self.usage)
 
-    def _ask_jobs(self, client: LLMClient, jobs: Iterable[_JudgeJob]) -> Iterator[tuple[_JudgeJob, ChatReply]]:
-        if self.batch:
-            # A job without its request is small: of those that wait for a batch, no prompt stays in memory.
-            pairs = ((_JudgeJob(job.serial, job.claim_id, None), job.request) for job in jobs)
-            yield from ask_through_batch_api(client, pairs, reply_without_request=_NO_DOCUMENT_REPLY)
-            return
-
-        async def ask(job: _JudgeJob) -> ChatReply:
-            assert job.request is not None
-            return await client.ask(job.request)
-
-        # Twice as many as may be sent at a time: those that wait to be retried hold no place.
-        yield from stream_from_event_loop(
-            ask,
-            jobs,
-            in_flight=2 * client.concurrency,
-            answer_at_once=lambda batch: _find_judge_replies_without_a_call(client, batch),
-            session=client,
-        )
-
-    def _make_jobs(self, claims: Iterable[Claim]) -> Iterator[_JudgeJob]:
+    def _make_jobs(self, claims: Iterable[Claim]) -> Iterator[tuple[tuple[int, str], ChatRequest | None]]:
+        """The claim's number and id, with its request; None for one that has no document to be judged by."""
         params = self._make_request_params()
         for serial, claim in enumerate(claims):
             if claim.doc is None and self._prompt.needs_doc:
-                yield from [_JudgeJob(serial, claim.claim_id, None)] * self.n
+                yield from [((serial, claim.claim_id), None)] * self.n
                 continue
             messages = self._prompt.messages(claim.claim, claim.doc)
             for sample in range(self.n):
                 own = params if self.n == 1 else {**params, "seed": params.get("seed", 0) + sample}
-                yield _JudgeJob(serial, claim.claim_id, ChatRequest(messages, own))
+                yield (serial, claim.claim_id), ChatRequest(messages, own)
 
     def _make_request_params(self) -> dict[str, Any]:
         wanted: dict[str, Any] = {} if self.temperature is None else {"temperature": self.temperature}
@@ -182,13 +154,6 @@ class _BaseLLMJudge(LLMSettings):
 
     def _has_whole_answer(self, text: str) -> bool:
         return self._prompt.has_whole_answer(text, find_reply_token_limit(self._make_request_params()))
-
-
-def _find_judge_replies_without_a_call(client: LLMClient, jobs: Sequence[_JudgeJob]) -> list[ChatReply | None]:
-    """What needs no waiting: replies that are cached, and claims that have no document to be judged by."""
-    asked = [job.request for job in jobs if job.request is not None]
-    cached = iter(client.find_cached_replies(asked))
-    return [_NO_DOCUMENT_REPLY if job.request is None else next(cached) for job in jobs]
 
 
 @dataclass(kw_only=True)

@@ -9,15 +9,32 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from rank_bm25 import BM25Okapi
 
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
-from factaudit.knowledge.bm25 import Bm25Index
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.signature import make_signature
 
 RETRIEVAL_METHODS = ("bm25", "dense", "all")
 #: Passages per fact, as published.
 PASSAGES_PER_FACT = 5
+
+
+class Bm25Index(BM25Okapi):
+    """BM25Okapi (k1 1.5, b 0.75, ε 0.25) of texts cut into words.
+
+    rank_bm25 fails on texts without any word; here all their scores are 0.
+    """
+
+    def __init__(self, corpus: Sequence[Sequence[str]]) -> None:
+        self._has_words = any(corpus)
+        self._n_texts = len(corpus)
+        if self._has_words:
+            super().__init__(corpus)
+
+    def get_scores(self, query: Sequence[str]) -> np.ndarray:
+        """The score of each text: float64 (n,)."""
+        return super().get_scores(query) if self._has_words else np.zeros(self._n_texts)
 
 
 def remove_special_tokens(passage: str) -> str:
@@ -30,7 +47,7 @@ class PassageRetriever:
     """Ranks the passages of a page for a fact. Safe to use from several threads.
 
     Args:
-        method: ``bm25`` (`factaudit.knowledge.bm25` over words between white space), ``dense`` (cosine of a
+        method: ``bm25`` (`Bm25Index` over words between white space), ``dense`` (cosine of a
             sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators that chunk).
         k: how many passages; ``all`` ignores it.
         model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the original.
@@ -72,16 +89,16 @@ class PassageRetriever:
         query = f"{topic} {fact.strip()}"
         index = self._get_page_index(page)
         if self.method == "dense":
-            best = np.argsort(-(index @ self._compute_embeddings([query])[0]), kind="stable")[: self.k]
+            scores = index @ self._compute_embeddings([query])[0]
         else:
-            best = index.rank_texts(query.split(), self.k)
-        return [remove_special_tokens(page.passages[i]) for i in best]
+            scores = index.get_scores(query.split())
+        return [remove_special_tokens(page.passages[i]) for i in np.argsort(-scores, kind="stable")[: self.k]]
 
     def _make_page_index(self, page: KnowledgePage) -> Any:
         passages = map(remove_special_tokens, page.passages)
         if self.method == "dense":
             return self._compute_embeddings([f"{page.title} {passage}" for passage in passages])
-        return Bm25Index(passage.split() for passage in passages)
+        return Bm25Index([passage.split() for passage in passages])
 
     def _compute_embeddings(self, texts: Sequence[str]) -> np.ndarray:
         with self._lock:

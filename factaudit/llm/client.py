@@ -67,9 +67,6 @@ class LLMClient:
     account without credit, no server at the address.
     """
 
-    #: Whether what is asked at the same time is sent together (`factaudit.llm.batch_client`).
-    gathers = False
-
     def __init__(
         self,
         settings: LLMSettings | str,

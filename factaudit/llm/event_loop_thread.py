@@ -141,7 +141,9 @@ class _EventLoopThread(Generic[_Item, _Result]):
     async def _ask_item(self, item: _Item) -> None:
         try:
             self._done.put((item, await self._ask(item)))
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
             self._done.put((item, error))
 
     def take_results(self) -> list[tuple[_Item, _Result]]:

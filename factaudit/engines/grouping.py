@@ -1,4 +1,8 @@
-"""Which facts of a paragraph are about one person? (MF §5.1, App. C, Table 8)"""
+"""Which facts of a paragraph are about one person? (MF §5.1, App. C, Table 8)
+
+A model is shown four paragraphs with their facts and repeats the facts of this one, with a line of "=" between the
+facts of two people. Its reply is reconciled with the facts, so that each fact is in exactly one group.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from importlib.resources import files
@@ -16,11 +20,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from factaudit.engines.records import FactGroupingRecord
+from factaudit.engines.decompose import show_progress
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
 from factaudit.llm.answer_extraction import extract_llm_answer
-from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.ask_all import ask_all
+from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
 from factaudit.signature import hash_texts
 
 #: Who may group the facts, and what to know of each.
@@ -30,15 +35,28 @@ GROUPERS: Mapping[str, str] = {
     "one-group": "All facts are about one person: what FActScore supposes.",
 }
 #: No fact list is repeated in fewer tokens than this; a long one needs more
-#: (`FactGroupingDemonstrations.make_request`).
+#: (`GroupingPrompt.make_request`).
 MIN_GROUPING_TOKENS = 512
 #: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
 MIN_FACT_SIMILARITY = 0.75
 
 
-def make_single_group(n_facts: int) -> FactGroupingRecord:
-    """All facts in one group: the paragraph is read as one biography."""
-    return FactGroupingRecord((0,) * n_facts)
+@dataclass(frozen=True)
+class FactGrouping:
+    """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
+
+    groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
+    n_changed: facts that the reply has in other words. n_dropped: facts that it lacks. n_invented: lines that are no
+    fact. n_repeated: facts that it has more than once.
+    """
+
+    groups: tuple[int, ...] | None
+    n_changed: int = 0
+    n_dropped: int = 0
+    n_invented: int = 0
+    n_repeated: int = 0
+    status: str = "ok"
+    raw: str | None = None
 
 
 def number_fact_groups(groups: Sequence[Any]) -> tuple[int, ...]:
@@ -51,7 +69,7 @@ def number_fact_groups(groups: Sequence[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(group, len(numbers)) for group in groups)
 
 
-def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[str]]) -> FactGroupingRecord:
+def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[str]]) -> FactGrouping:
     """Put each fact into exactly one group, whatever a model replied.
 
     Lines are matched with facts one to one: first where the texts are equal (white space, case and closing punctuation
@@ -85,7 +103,7 @@ def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Se
     for group_or_none in found:
         last = last if group_or_none is None else group_or_none
         placed.append(last)
-    return FactGroupingRecord(
+    return FactGrouping(
         number_fact_groups(placed),
         n_changed=len(matched),
         n_dropped=len(dropped),
@@ -118,18 +136,18 @@ def compare_fact_groupings(true_groups: Sequence[int], found_groups: Sequence[in
 
 
 @dataclass(frozen=True)
-class FactGroupingDemonstrations:
+class GroupingPrompt:
     """Paragraphs with their facts, in order, and the same facts in groups."""
 
     examples: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
 
     @classmethod
-    def load(cls, path: str | Path | None = None) -> FactGroupingDemonstrations:
+    def load(cls, path: str | Path | None = None) -> GroupingPrompt:
         """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form; by default our own.
 
         Raises `InputError` where the file is missing or of another form.
         """
-        source = Path(path) if path else files("factaudit.engines.dfactscore") / "group_demos.json"
+        source = Path(path) if path else files("factaudit.engines") / "group_demos.json"
         check_no_pipe(str(source))
         try:
             found = parse_json_file_text(source.read_text(encoding="utf-8"))
@@ -148,7 +166,7 @@ class FactGroupingDemonstrations:
         """A hash of the demonstrations, in order."""
         return hash_texts(json.dumps(self.examples, ensure_ascii=False))
 
-    def make_prompt(self, paragraph: str, facts: Sequence[str]) -> str:
+    def make_text(self, paragraph: str, facts: Sequence[str]) -> str:
         """MF's prompt (Table 8): the demonstrations, then the paragraph with its facts."""
         blocks = [
             _format_ungrouped_facts(text, given)
@@ -161,7 +179,7 @@ class FactGroupingDemonstrations:
         """The prompt as one user message, with room for all facts in the reply."""
         # A token is at least two characters of an English text, nearly always more.
         room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
-        content = self.make_prompt(paragraph, facts)
+        content = self.make_text(paragraph, facts)
         return ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room})
 
 
@@ -225,28 +243,35 @@ def read_fact_group_reply(reply: str) -> list[list[str]] | None:
     return [group for group in groups if group] or None
 
 
-async def ask_for_fact_groups(
-    ask: Callable[[ChatRequest], Awaitable[ChatReply]],
-    demonstrations: FactGroupingDemonstrations,
-    paragraph: str,
-    facts: Sequence[str],
-) -> FactGroupingRecord:
-    """Group facts with one call, or with a second one where the reply to the first cannot be read.
+def ask_for_fact_groups(
+    llm: ChatModelProtocol,
+    prompt: GroupingPrompt,
+    paragraphs: Sequence[tuple[str, Sequence[str]]],
+    progress: bool = False,
+) -> list[FactGrouping]:
+    """Group the facts of each paragraph with one call, or a second one where the reply to the first cannot be read.
 
     A reply is ``unparsed`` where it is in another layout, lacks more than half of the facts, broke off before some of
     them, or has lines besides the facts and no separator: these may be headings that tell people apart. What cannot be
     read twice, or whose call fails, leaves the facts without groups, with the reason: one group would be a claim about
-    the text that nobody made.
+    the text that nobody made. Where there is no fact, nobody is asked.
     """
-    request = demonstrations.make_request(paragraph, facts)
-    found = _reconcile_group_reply(reply := await ask(request), facts)
-    if found.groups is None and reply.status == "ok":
-        said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})
-        found = _reconcile_group_reply(await ask(ChatRequest((*request.messages, *said), request.params)), facts)
+    found = [FactGrouping(()) for _ in paragraphs]
+    requests = {at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts}
+    for _ in range(2):
+        again = {}
+        for at, reply in show_progress(ask_all(llm, requests.items()), len(requests), "facts grouped", progress):
+            found[at] = _reconcile_group_reply(reply, paragraphs[at][1])
+            if found[at].groups is None and reply.status == "ok":
+                said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})
+                again[at] = ChatRequest((*requests[at].messages, *said), requests[at].params)
+        if not again:
+            break
+        requests = again
     return found
 
 
-def _reconcile_group_reply(reply: ChatReply, facts: Sequence[str]) -> FactGroupingRecord:
+def _reconcile_group_reply(reply: ChatReply, facts: Sequence[str]) -> FactGrouping:
     def has_all_facts(text: str) -> bool:
         groups = read_fact_group_reply(text)
         return groups is not None and not assign_facts_to_reply_groups(facts, groups).n_dropped
@@ -254,10 +279,10 @@ def _reconcile_group_reply(reply: ChatReply, facts: Sequence[str]) -> FactGroupi
     # A reply that was cut off after the last of the facts is whole.
     reply = extract_llm_answer(reply, is_whole=has_all_facts)
     if reply.status != "ok":
-        return FactGroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
+        return FactGrouping(None, status=reply.status, raw=reply.error or reply.text or None)
     groups = read_fact_group_reply(reply.text)
     if groups is None:
-        return FactGroupingRecord(None, status="unparsed", raw=reply.text)
+        return FactGrouping(None, status="unparsed", raw=reply.text)
     found = replace(assign_facts_to_reply_groups(facts, groups), raw=reply.text)
     may_have_headings = len(groups) == 1 and found.n_invented > found.n_dropped
     if may_have_headings or 2 * found.n_dropped > len(facts):

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import string
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from factaudit.engines.passages import FactContext
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
+from factaudit.evaluators.base import Claim, Verdict
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.signature import make_signature
@@ -33,6 +36,7 @@ class NonparametricModel:
         stopwords: a file of token ids, one a line, that are not asked for, such as the original's
             ``roberta_stopwords.txt``; None: scikit-learn's English stop words, and tokens without a letter or digit.
         device: torch's; None means the GPU where there is one.
+        contexts: the pages that claims are checked against, by their ids.
     """
 
     model: str = "facebook/npm-single"
@@ -41,6 +45,7 @@ class NonparametricModel:
     stopwords: str | Path | None = None
     revision: str | None = None
     device: str | None = None
+    contexts: Mapping[str, FactContext] = field(default_factory=dict, repr=False)
     _retriever: PassageRetriever = field(init=False, repr=False)
     _loaded: tuple[Any, Any, frozenset[int]] | None = field(default=None, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -53,6 +58,17 @@ class NonparametricModel:
         """Every setting that can change a probability, on one line."""
         settings = {"model": self.model, "k": self.k, "threshold": self.threshold, "revision": self.revision}
         return make_signature("npm", settings | {"stopwords": str(self.stopwords) if self.stopwords else None})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """The verdicts of the probability alone."""
+        for claim in claims:
+            page = self.contexts[claim.claim_id].page
+            found = self.compute_fact_probability(page, claim.topic or "", claim.claim)
+            if found is None:
+                reason = "the fact has no word to ask for, or the page none to ask"
+                yield Verdict(claim.claim_id, status="skipped", raw=reason)
+            else:
+                yield Verdict(claim.claim_id, found, int(found > self.threshold))
 
     def compute_fact_probability(self, page: KnowledgePage, topic: str, fact: str) -> float | None:
         """The fact's mean probability in [0, 1]; None where it has no word to ask for, or the page has no token.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pydantic import BaseModel, ValidationError
@@ -16,14 +16,15 @@ from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_figure_range, format_percent, format_percentage_points
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.sensitivity import BASE_VARIANT
-from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.records import ScoredResponseRecords
+from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.responses import Response
-from factaudit.engines.scoring_run import ResultsExtension
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.settings import LLMSettings
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
+
+if TYPE_CHECKING:
+    from factaudit.engines.factscore import FactScorer
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
@@ -81,31 +82,30 @@ def _format_variant_setting_value(value: Any, is_path: bool) -> str:
     return Path(value).name if is_path else f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-def make_variant_scoring(
+def score_variants(
     base: FactScorer, scorers: Mapping[str, FactScorer], say: Callable[[str], None], progress: bool = False
-) -> ResultsExtension:
+) -> Callable[[Sequence[Response], ScoredResponses, Path], Callable[[Results, Path], None]]:
     """What a scoring run calls to score the variants as well, and to add the audits that compare them with the base.
 
     say: told of the figures, a line per variant.
     """
 
-    def score_variants(
-        responses: Sequence[Response], scored: ScoredResponseRecords, journal: Path
-    ) -> Callable[[Results, Path], None]:
-        records = {BASE_VARIANT: scored}
+    def score(responses: Sequence[Response], scored: ScoredResponses, journal: Path) -> Callable[[Results, Path], None]:
+        every = {BASE_VARIANT: scored}
         for name, one in scorers.items():
-            records[name] = one.score_responses(responses, journal=journal, progress=progress)
+            every[name] = one.score_responses(responses, journal=journal, progress=progress)
 
         def add_audits(results: Results, folder: Path) -> None:
             first = {name: one.names[0] for name, one in {BASE_VARIANT: base, **scorers}.items()}
-            claims, verdicts = _stack_variant_fact_tables(records, first)
+            claims, verdicts = _stack_variant_fact_tables(every, first)
             write_table(claims, folder / "variant_claims.parquet")
             write_table(verdicts, folder / "variant_verdicts.parquet")
-            gammas = {name: one.gamma for name, one in scorers.items() if one.gamma != base.gamma}
+            gamma = base.options.gamma
+            gammas = {name: one.options.gamma for name, one in scorers.items() if one.options.gamma != gamma}
             more = compare(
                 claims,
                 verdicts,
-                audits=[{"sensitivity": {"gamma": base.gamma, **({"gammas": gammas} if gammas else {})}}, "retrieval"],
+                audits=[{"sensitivity": {"gamma": gamma, **({"gammas": gammas} if gammas else {})}}, "retrieval"],
                 replicates=base.replicates,
                 seed=base.seed,
                 confidence=base.confidence,
@@ -118,11 +118,11 @@ def make_variant_scoring(
 
         return add_audits
 
-    return score_variants
+    return score
 
 
 def _stack_variant_fact_tables(
-    records: Mapping[str, ScoredResponseRecords], evaluators: Mapping[str, str]
+    records: Mapping[str, ScoredResponses], evaluators: Mapping[str, str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All facts by variant, and what each variant's own verifier says of them."""
     claims, verdicts = [], []

@@ -1,0 +1,261 @@
+"""Which settings do `factaudit score`, `score --people` and the blocks ``factscore:`` and ``dfactscore:`` have?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from factaudit.engines.factscore import FactScorer, is_own_verifier
+from factaudit.engines.nonparametric import NonparametricModel
+from factaudit.engines.options import DFactScoreOptions, FactScoreOptions
+from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
+from factaudit.engines.variants import list_score_variants
+from factaudit.errors import FactauditError, UsageError
+from factaudit.experiment_inputs import check_audit_specs, resolve_evaluator_paths
+from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
+from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
+from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
+from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
+from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCostBudget
+from factaudit.llm.settings import LLMField, LLMSettings
+from factaudit.publications.fetching import fetch_missing_published_files, is_offline
+from factaudit.run_folder import RunFolder, RunSettings, check_run_spares_inputs
+from factaudit.signature import hash_texts
+from factaudit.yaml_file import YamlFile, check_yaml_settings
+from factaudit.yaml_paths import YamlPaths
+
+EvaluatorSpec = str | dict[str, dict[str, Any] | None]
+Say = Callable[[str], None]
+
+
+class NonparametricSettings(BaseModel):
+    """The nonparametric model; see `NonparametricModel`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = "facebook/npm-single"
+    k: int = Field(default=3, ge=1)
+    threshold: float = 0.3
+    stopwords: str | None = None
+    revision: str | None = None
+    device: str | None = None
+
+
+class EngineSettings(FactScoreOptions):
+    """What both engines are given besides their options.
+
+    knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built from in the run folder. facts:
+    whose facts to take (`factaudit.engines.responses.read_response_file`). ``verifier`` stands for ``verifiers``.
+    passage_tokens: of the passages that a file of pages is cut into. wikipedia_tokenizer: a RoBERTa tokenizer that cuts
+    the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
+    """
+
+    knowledge: str | None = None
+    missing: Literal["error", "skip", "wikipedia"] = "skip"
+    wikipedia_api: str = WIKIPEDIA_API
+    wikipedia_tokenizer: str | None = None
+    facts: str | None = None
+    system: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    llm: LLMField | None = None
+    decomposer: LLMField | None = None
+    verifiers: list[EvaluatorSpec] = Field(default=["retrieval"], min_length=1)
+    demos: str | None = None
+    retrieval: Literal["bm25", "dense", "all"] = "bm25"
+    retrieval_model: str | None = None
+    k: int = Field(default=PASSAGES_PER_FACT, ge=1)
+    passage_tokens: int | None = Field(default=None, ge=1)
+    npm: bool | NonparametricSettings = False
+    #: Keys whose values are paths; the first holds the responses.
+    PATHS: ClassVar[tuple[str, ...]] = ("knowledge", "demos", "facts")
+
+    def list_inputs(self) -> list[str]:
+        """The files that it names."""
+        named = [getattr(self, key) or [] for key in self.PATHS]
+        return [path for value in named for path in ([value] if isinstance(value, str) else value)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_single_verifier(cls, raw_settings: Any) -> Any:
+        if isinstance(raw_settings, dict) and "verifier" in raw_settings and "verifiers" not in raw_settings:
+            others = {key: value for key, value in raw_settings.items() if key != "verifier"}
+            return {"verifiers": [raw_settings["verifier"]], **others}
+        return raw_settings
+
+
+class FactScoreSettings(EngineSettings):
+    """Everything that `factaudit score` takes, by the names of its options.
+
+    conversation: the files hold conversations, of which each turn of the assistant is scored
+    (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
+    variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], parser: [original]}``).
+    """
+
+    responses: list[str] = Field(min_length=1)
+    conversation: bool = False
+    topic: str | None = Field(default=None, pattern=r"\S")
+    variants: dict[str, list[Any]] = Field(default_factory=dict)
+    PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
+
+    @model_validator(mode="after")
+    def _check_variants(self) -> FactScoreSettings:
+        try:
+            list_score_variants(self)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        if self.variants and self.conversation and self.topic is None:
+            raise ValueError("variants: of conversations, expected a topic for all")
+        return self
+
+
+class DFactScoreSettings(DFactScoreOptions, EngineSettings):
+    """Everything that `factaudit score --people` takes, by the names of its options.
+
+    Without ``knowledge`` the biographies' own documents are used. citation_judge: an evaluator that judges the
+    citations of biographies with documents. annotations: people's annotations to compare with.
+    """
+
+    biographies: list[str] = Field(min_length=1)
+    group_demos: str | None = None
+    citation_judge: EvaluatorSpec | None = None
+    annotations: str | None = None
+    PATHS: ClassVar[tuple[str, ...]] = ("biographies", "group_demos", "annotations", *EngineSettings.PATHS)
+
+
+class PublishedBiographySettings(BaseModel):
+    """MF's published outputs: evaluation files and ALCE's citation judgements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    published: list[str] = Field(min_length=1)
+    citations: list[str] = Field(default_factory=list)
+    PATHS: ClassVar[tuple[str, ...]] = ("published", "citations")
+
+
+_Experiment = TypeVar("_Experiment", bound=RunSettings)
+
+
+def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile) -> _Experiment:
+    """The experiment of a YAML with the block of an engine, all paths absolute.
+
+    Raises `InputError` naming the line of everything that is wrong.
+    """
+    own = file.data.get(name) if isinstance(file.data, dict) else None
+    file.wrap_in_lists(own, "responses", "biographies", "groupers", "published", "citations", "verifiers")
+    experiment = check_yaml_settings(model, file.data, file)
+    paths = YamlPaths(file, experiment.data)
+    block = getattr(experiment, name)
+    changed: dict[str, Any] = {}
+    for key in block.PATHS:
+        value = getattr(block, key)
+        if isinstance(value, list):
+            changed[key] = [paths.resolve_path(*one) for one in paths.expand_patterns(value, name, key)]
+        elif value is not None and value not in ANNOTATED_FACT_SOURCES:
+            changed[key] = paths.resolve_path(value, (name, key))
+
+    def resolve_verifier(spec: Any, *place: str | int) -> Any:
+        return spec if is_own_verifier(spec) else resolve_evaluator_paths(paths, spec, *place)
+
+    if isinstance(block, EngineSettings):
+        key = "verifier" if isinstance(own, dict) and "verifier" in own else "verifiers"
+        changed["verifiers"] = [resolve_verifier(one, name, key, at) for at, one in enumerate(block.verifiers)]
+    if isinstance(block, FactScoreSettings):
+        changed["variants"] = {}
+        for key, values in block.variants.items():
+            places = [(name, "variants", key, at) for at in range(len(values))]
+            if key in block.PATHS:
+                values = [paths.resolve_path(one, place) for one, place in zip(values, places, strict=True)]
+            elif key == "verifier":
+                values = [resolve_verifier(one, *place) for one, place in zip(values, places, strict=True)]
+            changed["variants"][key] = values
+    if isinstance(block, DFactScoreSettings) and block.citation_judge is not None:
+        changed["citation_judge"] = resolve_evaluator_paths(paths, block.citation_judge, name, "citation_judge")
+    check_audit_specs(paths, experiment.audits)
+    paths.check_problems()
+    return experiment.model_copy(update={name: block.model_copy(update=changed)})
+
+
+def make_scorer(
+    kind: type[FactScorer],
+    block: EngineSettings,
+    experiment: RunSettings,
+    out: str | Path,
+    say: Say = lambda text: None,
+) -> Any:
+    """The engine of a block; side files (pages of Wikipedia, a knowledge source) go under ``out``.
+
+    say: told of what is fetched, before.
+    """
+    inputs = block.list_inputs()
+    fetch_missing_published_files(inputs, say)
+    check_run_spares_inputs(Path(out), inputs)
+    retriever = PassageRetriever(block.retrieval, block.k)
+    if block.retrieval_model is not None:
+        retriever.model = block.retrieval_model
+    npm = NonparametricSettings() if block.npm is True else block.npm
+    source = None
+    if block.knowledge is not None or (kind.needs_knowledge and block.verifiers != ["no-context"]):
+        told = block.wikipedia_api, block.wikipedia_tokenizer, block.passage_tokens
+        source = open_knowledge_source(block.knowledge, block.missing, out, *told)
+        if source.wikipedia is not None and not is_offline():
+            say(
+                f"wikipedia pages that the knowledge source lacks are fetched from {source.wikipedia.api}, two requests"
+                f" a topic, text under CC BY-SA, and kept in {source.wikipedia.path}"
+            )
+    return kind(
+        source,
+        _make_client(block.llm),
+        decomposer=_make_client(block.decomposer),
+        verifiers=block.verifiers,
+        retriever=retriever,
+        npm=NonparametricModel(**npm.model_dump()) if npm else None,
+        **experiment.model_dump(include={"replicates", "seed", "confidence"}),
+        **block.model_dump(include=set(kind.OPTIONS.model_fields)),
+    )
+
+
+def _make_client(settings: LLMSettings | None) -> LLMClient | None:
+    return None if settings is None else LLMClient(settings, cache=settings.cache_path(), budget=LLMCostBudget(None))
+
+
+def open_knowledge_source(
+    path: str | Path | None = None,
+    missing: str = "skip",
+    out: str | Path = ".",
+    wikipedia_api: str = WIKIPEDIA_API,
+    wikipedia_tokenizer: str | None = None,
+    passage_tokens: int | None = None,
+) -> TopicLookup:
+    """A knowledge source with its policy. Pages in JSONL are built into one under ``out/.work``, once.
+
+    Where none is named or found, and missing pages come from Wikipedia, all of them do. passage_tokens: of the passages
+    of pages in JSONL; a knowledge source that is built keeps its own.
+    """
+    work = Path(out) / ".work"
+    try:
+        source = find_knowledge_database(path)
+    except FactauditError:
+        if missing != "wikipedia":
+            raise
+        source = create_empty_knowledge_database(work / "no-pages.db")
+    if source.name.endswith((".jsonl", ".jsonl.gz")) and source.is_file():
+        stat = source.stat()
+        told = [str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns)]
+        told += [] if passage_tokens is None else [f"{passage_tokens} tokens"]
+        made = work / f"knowledge-{hash_texts(*told)}.db"
+        if not made.is_file():
+            with RunFolder.open(out):
+                build_knowledge_source(source, made, passage_tokens=passage_tokens or PASSAGE_TOKENS)
+        source = made
+    elif passage_tokens is not None:
+        raise UsageError(f"passage_tokens: {source} keeps the passages that it was built with; name a file of pages")
+    wikipedia = None
+    if missing == "wikipedia":
+        side = "wikipedia.db" if wikipedia_tokenizer is None else f"wikipedia-{hash_texts(wikipedia_tokenizer)}.db"
+        wikipedia = WikipediaPageCache(work / side, api=wikipedia_api, tokenizer=wikipedia_tokenizer)
+    return TopicLookup(DocDB(source, can_be_empty=wikipedia is not None), missing, wikipedia)
