@@ -225,10 +225,12 @@ def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup, t
     assert [row["candidates_from"] for row in rows] == ["titles", "given", "none"]
     assert [row["candidates"] for row in rows] == [["Ann Lee (diver)"], ["Ann Lee (diver)"], []]
     assert [row["n_candidates_left_out"] for row in rows] == [1, 0, 0]
-    counted = dict(results.sections[0]["table"]["rows"])
-    assert counted["responses whose candidates are the pages of the name"] == "1"
-    assert counted["pages of a name that were left out (max_candidates)"] == "1"
-    assert counted["responses of whose name there is no page: their facts have no verdict"] == "1"
+    assert results.sections[0]["text"][1:] == [
+        "1 responses came with their candidates.",
+        "1 responses have the pages of the name as candidates.",
+        "1 responses are of a name that no page has: their facts have no verdict.",
+        "1 pages of a name were left out (max_candidates).",
+    ]
     with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
         DFactScorer(TopicLookup(knowledge.db, "error"), ScriptedLLM(answer)).score_responses(
             [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
@@ -282,8 +284,9 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
     assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
-    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague), parser="original"), tmp_path / "run")
-    assert "replies of the verifier that do not clearly state True or False" in read_report_text(tmp_path / "run")
+    scorer = DFactScorer(knowledge, ScriptedLLM(vague), parser="original")
+    results = score_dfactscore_files(file, scorer, tmp_path / "run")
+    assert results.audits["dfactscore"][0]["n_unparsed"] == 3
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(

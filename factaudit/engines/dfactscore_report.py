@@ -4,8 +4,8 @@ engine knows: candidates, what groupers did to the facts, whom a fact is true of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,19 +16,22 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.entity_linking import EntityLink, linked_entity_columns
 from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_responses
 from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_means import mean_of_defined
 from factaudit.audit.core.figure_formatting import format_percent
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
 from factaudit.engines.factscore_report import (
     DECOMPOSITION_COUNTS,
     ScoredResponses,
-    build_counts_section,
+    add_decomposition_counts,
     count_decomposition,
     list_decomposition_audits,
+    make_section,
 )
-from factaudit.engines.grouping import compare_fact_groupings, number_fact_groups
+from factaudit.engines.grouping import GROUPING_COUNTS, compare_fact_groupings, number_fact_groups
+from factaudit.engines.options import DFactScoreOptions
 from factaudit.engines.passages import FactRecord, convert_human_label
-from factaudit.tables import list_plain_rows, validate_claims, validate_verdicts
+from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.display_text import join_reasons
 
 if TYPE_CHECKING:
@@ -38,11 +41,10 @@ if TYPE_CHECKING:
 FACTSCORE, DFACTSCORE = "FActScore", "D-FActScore"
 #: Merged paragraphs that the report shows; all are in responses.jsonl, their facts in tables/dfactscore_elsewhere.csv.
 MAX_SHOWN_PARAGRAPHS = 12
-_GROUPING_COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
 _SOURCES = {
-    "given": "responses whose candidates were given",
-    "titles": "responses whose candidates are the pages of the name",
-    "none": "responses of whose name there is no page: their facts have no verdict",
+    "given": "responses came with their candidates",
+    "titles": "responses have the pages of the name as candidates",
+    "none": "responses are of a name that no page has: their facts have no verdict",
 }
 
 
@@ -61,20 +63,22 @@ def report_dfactscore(
     linked = {name: _link_biographies(records, verdicts, judged, name, scorer) for name in scorer.names}
     by_id = {one.record.response.response_id: one for one in linked[scorer.names[0]]}
     responses = [_build_response_row(one, by_id.get(one.response.response_id), scorer) for one in records]
-    columns = {"group" if not at else f"group_{name}": name for at, name in enumerate(options.groupers)}
+    link = {"link": options.rule}
     figures = {"gamma": options.gamma, "narrow": options.narrow}
     rows = [
-        _add_counts(row, claims, verdicts, responses)
-        for row in compute_dfactscore_audit(judged, link=options.rule, **figures, intervals=scorer.intervals)
+        add_decomposition_counts(_add_counts(row, claims, verdicts, responses), responses)
+        for row in compute_dfactscore_audit(judged, **link, **figures, intervals=scorer.intervals)
     ]
-    first = [row for row in rows if row["evaluator"] == scorer.names[0]] or [_NOTHING]
+    first = [row for row in rows if row["evaluator"] == scorer.names[0]]
+    first = first or [_NOTHING | dict.fromkeys(DECOMPOSITION_COUNTS, 0)]
+    columns = {"group" if not at else f"group_{name}": name for at, name in enumerate(options.groupers)}
     linking = [
         row | {"grouper": name}
         for column, name in columns.items()
         if column in claims
         for row in compute_dfactscore_audit_by_link_rule(judged, group=column, **figures, intervals=scorer.intervals)
     ]
-    grouping = _compare_groupers(records, options.groupers)
+    grouping = _compare_groupers(records, options)
     systems = [row for row in first if row["system"] != ALL_TOGETHER]
     summary = {
         **first[0],
@@ -87,7 +91,7 @@ def report_dfactscore(
         "grouping": grouping,
         "rows": rows,
     }
-    link = {"link": options.rule}
+    merged = build_merged_paragraphs_section(responses)
     return ScoredResponses(
         claims,
         verdicts,
@@ -102,7 +106,7 @@ def report_dfactscore(
         },
         _build_fact_tables(linked, scorer) if by_id else (claims, verdicts),
         {"dfactscore": rows, "dfactscore_linking": linking, "dfactscore_grouping": grouping},
-        _build_sections(responses, summary, scorer),
+        [make_section(_describe_run(responses, scorer)), *([merged] if merged else [])],
         list(map(_format_scores, systems)),
     )
 
@@ -110,10 +114,9 @@ def report_dfactscore(
 #: The figures where no response holds a fact.
 _NOTHING: Row = {
     "system": ALL_TOGETHER,
-    "n_answered": 0,
-    "respond_ratio": 0.0,
     **dict.fromkeys(("factscore", "dfactscore", "category_accuracy")),
-    **dict.fromkeys(("n_facts", "n_unscored", "n_unscored_linked", "n_narrow", "n_unparsed", *DECOMPOSITION_COUNTS), 0),
+    **dict.fromkeys(("n_answered", "n_facts", "n_unscored", "n_unscored_linked", "n_narrow", "n_unparsed"), 0),
+    "respond_ratio": 0.0,
     "reason": "no response with a fact",
 }
 
@@ -122,7 +125,8 @@ _NOTHING: Row = {
 class _LinkedBiography:
     """One biography as one verifier sees it: its matrix, its links, its figures (`score_biography`).
 
-    columns: of each fact the column of its group's entity, -1 for none. cells: the verdicts of each fact, by entity.
+    columns: of each fact the column of its group's entity, -1 for none. statuses: of each fact those of its verdicts,
+    by entity.
     """
 
     record: FactRecord
@@ -130,7 +134,7 @@ class _LinkedBiography:
     links: Sequence[EntityLink]
     figures: Row
     columns: np.ndarray
-    cells: list[dict[str | None, Row]]
+    statuses: list[dict[str | None, str]]
 
     def get_title(self, column: int | None) -> str | None:
         """The title of a column of the matrix."""
@@ -143,23 +147,21 @@ def _link_biographies(
     """The biographies that hold facts, in order, each linked by the verdicts of one verifier."""
     if verifier not in judged.evaluators:  # without any claim there is no verdict
         return []
-    own = verdicts[verdicts["evaluator"] == verifier][["claim_id", "prediction", "score", "status"]]
-    said = {row.pop("claim_id"): row for row in list_plain_rows(own)}
+    own = verdicts[verdicts["evaluator"] == verifier]
+    said = dict(zip(own["claim_id"], own["status"], strict=True))
     matrices = {
         one.key["response_id"]: one for one in collect_grouped_responses(judged, judged.evaluators.index(verifier))
     }
-    found = []
+    options, found = scorer.options, []
     for record in records:
-        if not record.decomposition.facts:
-            continue
-        matrix = matrices[record.response.response_id]
-        options = scorer.options
-        figures, links = score_biography(matrix, options.rule, gamma=options.gamma, narrow_margin=options.narrow)
-        cells: list[dict[str | None, Row]] = [{} for _ in record.decomposition.facts]
-        for claim_id, fact, candidate in record.iterate_claims():
-            cells[fact][record.candidates[candidate].title] = said[claim_id]
-        columns = linked_entity_columns(links, matrix.groups)
-        found.append(_LinkedBiography(record, matrix, links, figures, columns, cells))
+        if record.decomposition.facts:
+            matrix = matrices[record.response.response_id]
+            figures, links = score_biography(matrix, options.rule, gamma=options.gamma, narrow_margin=options.narrow)
+            statuses: list[dict[str | None, str]] = [{} for _ in record.decomposition.facts]
+            for claim_id, fact, candidate in record.iterate_claims():
+                statuses[fact][record.candidates[candidate].title] = said[claim_id]
+            columns = linked_entity_columns(links, matrix.groups)
+            found.append(_LinkedBiography(record, matrix, links, figures, columns, statuses))
     return found
 
 
@@ -179,62 +181,53 @@ def _build_response_row(record: FactRecord, linked: _LinkedBiography | None, sco
         "candidates": [one.title for one in record.candidates if one.title is not None],
         "candidates_from": record.source,
         "n_candidates_left_out": record.n_left_out,
-        "groups": [] if linked is None else _list_group_rows(linked, scorer.options.narrow),
-        "grouping": {
-            name: {"groups": None if one.groups is None else list(one.groups), "status": one.status, "raw": one.raw}
-            | {key: getattr(one, key) for key in _GROUPING_COUNTS}
-            for name, one in record.groupings.items()
-        },
+        "groups": [],
+        "grouping": {name: asdict(one) for name, one in record.groupings.items()},
         **count_decomposition(made),
         "sentences": [sentence.text for sentence in made.sentences],
-        "facts": [] if linked is None else _list_fact_rows(linked, scorer.options.irrelevant),
+        "facts": [],
     }
-    if linked is not None:
-        row.pop("categories")
-        row["n_unparsed"] = sum(cell["status"] == "unparsed" for cells in linked.cells for cell in cells.values())
-        if not linked.matrix.matrix.entities:
-            row["reason"] = record.candidates[0].reason
-    return row
-
-
-def _list_group_rows(linked: _LinkedBiography, narrow: float) -> list[Row]:
-    return [
-        {
-            "entity": linked.get_title(link.entity),
-            "share": link.share,
-            "second": linked.get_title(link.second),
-            "margin": link.margin,
-            "narrow": link.is_narrow(narrow),
-            "n_facts": int((linked.matrix.groups == number).sum()),
-        }
-        for number, link in enumerate(linked.links)
-    ]
-
-
-def _list_fact_rows(linked: _LinkedBiography, irrelevant: str) -> list[Row]:
+    if linked is None:
+        return row
+    del row["categories"]
+    row["n_unparsed"] = sum(list(one.values()).count("unparsed") for one in linked.statuses)
+    if not linked.matrix.matrix.entities:
+        row["reason"] = record.candidates[0].reason
+    for number, link in enumerate(linked.links):
+        row["groups"].append(
+            {
+                "entity": linked.get_title(link.entity),
+                "share": link.share,
+                "second": linked.get_title(link.second),
+                "margin": link.margin,
+                "narrow": link.is_narrow(scorer.options.narrow),
+                "n_facts": int((linked.matrix.groups == number).sum()),
+            }
+        )
     matrix, groups = linked.matrix.matrix, linked.matrix.groups
     by_any, about = matrix.verdict_of_any_entity(), matrix.attribute_facts()
     by_link = matrix.verdict_of_linked_entity(linked.columns)
-    return [
-        {
-            "text": fact.text,
-            "sentence": fact.sentence,
-            "group": None if groups[number] < 0 else int(groups[number]),
-            "entity": linked.get_title(linked.columns[number]),
-            "about": linked.get_title(about[number]),
-            "supported_by": [matrix.entities[at] for at in np.flatnonzero(matrix.prediction[number] == 1)],
-            "factscore": _none_if_unknown(by_any[number]),
-            "dfactscore": None if groups[number] < 0 else _none_if_unknown(by_link[number]),
-            "label": convert_human_label(fact, irrelevant),
-            "given_group": fact.group,
-            "given_entity": fact.entity,
-        }
-        for number, fact in enumerate(linked.record.decomposition.facts)
-    ]
+    for number, fact in enumerate(made.facts):
+        row["facts"].append(
+            {
+                "text": fact.text,
+                "sentence": fact.sentence,
+                "group": _none_if_negative(groups[number]),
+                "entity": linked.get_title(linked.columns[number]),
+                "about": linked.get_title(about[number]),
+                "supported_by": [matrix.entities[at] for at in np.flatnonzero(matrix.prediction[number] == 1)],
+                "factscore": _none_if_negative(by_any[number]),
+                "dfactscore": None if groups[number] < 0 else _none_if_negative(by_link[number]),
+                "label": convert_human_label(fact, scorer.options.irrelevant),
+                "given_group": fact.group,
+                "given_entity": fact.entity,
+            }
+        )
+    return row
 
 
-def _none_if_unknown(verdict: int) -> int | None:
-    return None if verdict < 0 else int(verdict)
+def _none_if_negative(value: int) -> int | None:
+    return None if value < 0 else int(value)
 
 
 def _add_counts(row: Row, claims: pd.DataFrame, verdicts: pd.DataFrame, responses: Sequence[Row]) -> Row:
@@ -246,48 +239,46 @@ def _add_counts(row: Row, claims: pd.DataFrame, verdicts: pd.DataFrame, response
     without = "" if known else "no response has a given category and one found: category_accuracy"
     return {
         **row,
-        **{key: sum(one[key] for one in members) for key in DECOMPOSITION_COUNTS},
         "n_unparsed": int(unparsed["claim_id"].isin(set(ids)).sum()),
-        "category_accuracy": _mean_or_none(known),
+        "category_accuracy": mean_of_defined(known),
         "reason": join_reasons([row["reason"] or "", without]),
     }
 
 
-def _compare_groupers(records: Sequence[FactRecord], groupers: Sequence[str]) -> list[Row]:
+def _compare_groupers(records: Sequence[FactRecord], options: DFactScoreOptions) -> list[Row]:
     """What each grouper did to the facts, and how it compares with the given groups and with the first grouper."""
     spoke = [record for record in records if record.decomposition.facts]
     marks = [[fact.group for fact in record.decomposition.facts] for record in spoke]
     truths = {
         "given": [None if None in one else number_fact_groups(one) for one in marks],
-        "first": [record.groupings[groupers[0]].groups for record in spoke],
-    }
-    lacks = {
-        "given": "no given groups to compare with",
-        "first": "no response that the first grouper has groups of as well",
+        "first": [record.groupings[options.groupers[0]].groups for record in spoke],
     }
     rows = []
-    for name in groupers:
+    for name in options.groupers:
         found = [record.groupings[name] for record in spoke]
         row: Row = {
             "grouper": name,
             "n_responses": len(spoke),
             "n_failed": sum(one.groups is None for one in found),
             "n_single": sum(one.groups is not None and max(one.groups) == 0 for one in found),
-            **{key: sum(getattr(one, key) for one in found) for key in _GROUPING_COUNTS},
         }
+        row |= {key: sum(getattr(one, key) for one in found) for key in GROUPING_COUNTS}
+        lacking = []
         for key, truth in truths.items():
             pairs = [(true, one.groups) for true, one in zip(truth, found, strict=True)]
             both = [compare_fact_groupings(one, two) for one, two in pairs if one is not None and two is not None]
             row[f"n_compared_{key}"] = len(both)
-            row[f"same_as_{key}"] = _mean_or_none([same for same, _ in both])
-            row[f"agreement_{key}"] = _mean_or_none([agreed for _, agreed in both])
-        row["reason"] = join_reasons([words for key, words in lacks.items() if not row[f"n_compared_{key}"]])
-        rows.append(row)
+            row[f"same_as_{key}"] = mean_of_defined(same for same, _ in both)
+            row[f"agreement_{key}"] = mean_of_defined(agreed for _, agreed in both)
+            lacking += [] if both else [_NOTHING_COMPARED[key]]
+        rows.append(row | {"reason": "; ".join(lacking) or None})
     return rows
 
 
-def _mean_or_none(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+_NOTHING_COMPARED = {
+    "given": "no given groups to compare with",
+    "first": "no response that the first grouper has groups of as well",
+}
 
 
 # ------------------------------------------------------------------------------- the two scores as evaluators of facts
@@ -302,82 +293,85 @@ def _build_fact_tables(
     evaluators are "FActScore" and "D-FActScore", with the verifier behind them where there are several.
     """
     claims: list[Row] = []
-    verdicts: dict[str, list[Row]] = {}
+    verdicts: list[Row] = []
     for verifier, biographies in linked.items():
+        factscore, dfactscore = name_scores(verifier, len(linked))
         for one in biographies:
-            response, by_any = one.record.response, one.matrix.matrix.verdict_of_any_entity()
-            for number, fact in enumerate(one.record.decomposition.facts):
-                fact_id, title = f"{response.response_id}.{number}", one.get_title(one.columns[number])
-                if verifier == scorer.names[0]:
-                    group = one.matrix.groups[number]
-                    contexts = zip(one.record.candidates, one.record.contexts[number], strict=True)
-                    passages = next((own.passages for who, own in contexts if own and who.title == title), None)
-                    claims.append(
-                        {
-                            "claim_id": fact_id,
-                            "dataset": scorer.options.dataset,
-                            "system": response.system,
-                            "response_id": response.response_id,
-                            "doc_id": title,
-                            "topic": response.topic,
-                            "group": str(group + 1) if group >= 0 else None,
-                            "entity": title,
-                            "claim": fact.text,
-                            "doc": None if passages is None else "\n\n".join(passages),
-                            "label": convert_human_label(fact, scorer.options.irrelevant),
-                        }
-                    )
-                said = _judge_by_any(one, number, by_any[number]), _judge_by_link(one, number, title)
-                for name, verdict in zip(name_scores(verifier, len(linked)), said, strict=True):
-                    verdicts.setdefault(name, []).append({"claim_id": fact_id, "evaluator": name, **verdict})
-    rows = [row for name in sorted(verdicts) for row in verdicts[name]]
-    return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(rows))
+            verdicts += [{"evaluator": factscore, **row} for row in _judge_facts(one, is_linked=False)]
+            verdicts += [{"evaluator": dfactscore, **row} for row in _judge_facts(one, is_linked=True)]
+            claims += _list_fact_claims(one, scorer) if verifier == scorer.names[0] else []
+    table = pd.DataFrame(verdicts).sort_values("evaluator", kind="stable")
+    return validate_claims(pd.DataFrame(claims)), validate_verdicts(table)
 
 
-def _judge_by_any(one: _LinkedBiography, number: int, prediction: int) -> Row:
-    """FActScore's verdict of a fact: any entity may support it."""
-    cells = list(one.cells[number].values())
-    scores = [cell["score"] for cell in cells if cell["score"] is not None]
-    return {"score": max(scores, default=None), **_combine_cells(_none_if_unknown(prediction), cells)}
+def _list_fact_claims(linked: _LinkedBiography, scorer: DFactScorer) -> Iterator[Row]:
+    response = linked.record.response
+    for number, fact in enumerate(linked.record.decomposition.facts):
+        group, title = linked.matrix.groups[number], linked.get_title(linked.columns[number])
+        contexts = zip(linked.record.candidates, linked.record.contexts[number], strict=True)
+        passages = next((own.passages for who, own in contexts if own and who.title == title), None)
+        yield {
+            "claim_id": f"{response.response_id}.{number}",
+            "dataset": scorer.options.dataset,
+            "system": response.system,
+            "response_id": response.response_id,
+            "doc_id": title,
+            "topic": response.topic,
+            "group": str(group + 1) if group >= 0 else None,
+            "entity": title,
+            "claim": fact.text,
+            "doc": None if passages is None else "\n\n".join(passages),
+            "label": convert_human_label(fact, scorer.options.irrelevant),
+        }
 
 
-def _judge_by_link(one: _LinkedBiography, number: int, title: str | None) -> Row:
-    """D-FActScore's verdict of a fact: the entity of its group has to support it."""
-    if one.matrix.groups[number] < 0:
-        status = next(iter(one.record.groupings.values())).status
-        return {"score": None, "prediction": None, "status": status}
-    if title is None:
-        nobody = 0 if one.matrix.matrix.entities else None
-        return {"score": None, **_combine_cells(nobody, list(one.cells[number].values()))}
-    cell = one.cells[number][title]
-    return {"score": cell["score"], **_combine_cells(cell["prediction"], [cell])}
+def _judge_facts(linked: _LinkedBiography, is_linked: bool) -> Iterator[Row]:
+    """D-FActScore's verdicts of the facts, for which the entity of the fact's group has to support it; or FActScore's,
+    for which any entity may.
 
-
-def _combine_cells(prediction: int | None, cells: Sequence[Row]) -> Row:
-    """Prediction and status of a verdict that stands on these cells; on guessed replies, ``unparsed`` as they are."""
-    if prediction is None:
-        return {"prediction": None, "status": next(one["status"] for one in cells if one["prediction"] is None)}
-    guessed = [one["status"] == "unparsed" for one in cells if one["prediction"] == prediction]
-    # One clear reply is enough to be supported; not to be supported takes them all.
-    is_guess = bool(guessed) and (all(guessed) if prediction else any(guessed))
-    return {"prediction": prediction, "status": "unparsed" if is_guess else "ok"}
+    A verdict that stands on a guessed reply is ``unparsed`` as that is: one clear reply is enough to be supported, not
+    to be supported takes them all.
+    """
+    matrix, grouping = linked.matrix.matrix, next(iter(linked.record.groupings.values()))
+    by_any, by_link = matrix.verdict_of_any_entity(), matrix.verdict_of_linked_entity(linked.columns)
+    for number, statuses in enumerate(linked.statuses):
+        column = linked.columns[number]
+        prediction = by_link[number] if is_linked else by_any[number]
+        cells = [column] if is_linked and column >= 0 else list(range(len(matrix.entities)))
+        guesses = [bool(matrix.unsure[number, at]) for at in cells if matrix.prediction[number, at] == prediction]
+        scores = [matrix.score[number, at] for at in cells if not np.isnan(matrix.score[number, at])]
+        status = "unparsed" if guesses and (all if prediction == 1 else any)(guesses) else "ok"
+        if is_linked and linked.matrix.groups[number] < 0:
+            prediction, status, scores = -1, grouping.status, []
+        elif prediction < 0:
+            missing = [statuses[linked.get_title(at)] for at in cells if matrix.prediction[number, at] < 0]
+            status = (missing or list(statuses.values()))[0]
+        elif is_linked and column < 0:
+            scores = []
+        yield {
+            "claim_id": f"{linked.record.response.response_id}.{number}",
+            "prediction": _none_if_negative(prediction),
+            "score": max(scores, default=None),
+            "status": status,
+        }
 
 
 # ------------------------------------------------------------------------------------- the report and the terminal
 
 
-def _build_sections(responses: Sequence[Row], summary: Row, scorer: DFactScorer) -> list[Row]:
+def _describe_run(responses: Sequence[Row], scorer: DFactScorer) -> list[str]:
     options = scorer.options
-    text = f"Verified by {scorer.names[0]}; groups by {options.groupers[0]!r}; linked by {options.rule!r}."
+    text = [f"Verified by {scorer.names[0]}; groups by {options.groupers[0]!r}; linked by {options.rule!r}."]
     if options.prefilter is not None:
-        text += f" Each fact was put to the {options.prefilter:,} candidates with the nearest passages only; on the "
-        text += "others it has no verdict, and the bounds say what they could change."
-    counts = dict(Counter(_SOURCES[row["candidates_from"]] for row in responses))
-    counts["pages of a name that were left out (max_candidates)"] = sum(
-        row["n_candidates_left_out"] for row in responses
-    )
-    merged = build_merged_paragraphs_section(responses)
-    return [build_counts_section(summary, text, counts), *([merged] if merged else [])]
+        text.append(
+            f"Each fact was put to the {options.prefilter:,} candidates with the nearest passages only; on the others "
+            "it has no verdict, and the bounds say what they could change."
+        )
+    counts = Counter(row["candidates_from"] for row in responses)
+    text += [f"{counts[source]:,} {words}." for source, words in _SOURCES.items() if counts[source]]
+    if n := sum(row["n_candidates_left_out"] for row in responses):
+        text.append(f"{n:,} pages of a name were left out (max_candidates).")
+    return text
 
 
 def build_merged_paragraphs_section(responses: Sequence[Row]) -> Row | None:
@@ -436,15 +430,11 @@ def _colour_paragraph(row: Row) -> Row:
 
 def _format_scores(row: Row) -> str:
     """The scores of a system. Unscored facts count as not supported: where all are, that is no score of 0."""
-    is_scored = {
-        "factscore": row["n_facts"] > row["n_unscored"],
-        "dfactscore": row["n_facts"] > row["n_unscored_linked"],
-    }
-    plain = {key: row[f"init_{key}"] if scored else None for key, scored in is_scored.items()}
-    shown = ["no score" if value is None else format_percent(value) for value in plain.values()]
-    line = f"{row['system'] or 'all'}: FActScore {shown[0]}, D-FActScore {shown[1]}"
-    penalised = {key: row[key] if scored else None for key, scored in is_scored.items()}
-    if None not in penalised.values() and plain != penalised:
-        told = [format_percent(value) for value in penalised.values() if value is not None]
-        line += f" (with the length penalty {' and '.join(told)})"
-    return line
+    unscored = {"factscore": row["n_unscored"], "dfactscore": row["n_unscored_linked"]}
+    lines = []
+    for start in ("init_", ""):
+        shown = [row[start + key] if n < row["n_facts"] else None for key, n in unscored.items()]
+        lines.append(["no score" if value is None else format_percent(value) for value in shown])
+    plain, penalised = lines
+    line = f"{row['system'] or 'all'}: FActScore {plain[0]}, D-FActScore {plain[1]}"
+    return line + (f" (with the length penalty {' and '.join(penalised)})" if plain != penalised else "")

@@ -28,6 +28,8 @@ from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
 from factaudit.signature import hash_texts
 
+#: What a reply may do to facts.
+GROUPING_COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
 #: Who may group the facts, and what to know of each.
 GROUPERS: Mapping[str, str] = {
     "llm": "The LLM is asked, as in the paper; what it replies is reconciled with the facts.",
