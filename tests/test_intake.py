@@ -390,7 +390,11 @@ WRONG: dict[str, tuple[Rows, dict[str, Any], tuple[str, ...]]] = {
         ("row 2", "'judge'", "expected a number", "'much'", "12 rows"),
     ),
     "nothing that is known": ({"x": CLAIMS, "y": LABELS}, {}, ("a.csv", "nothing in it is mapped", "'claim'")),
-    "verdicts of claims that are nowhere": ({"judge": SCORES}, {"evaluator": ["judge"]}, ("a.csv", "'claim_id'")),
+    "verdicts of claims that are nowhere": (
+        {"judge": SCORES},
+        {"evaluators": {"judge": {"score": "judge"}}},
+        ("a.csv", "'claim_id'"),
+    ),
     "two columns for one": (
         {"claim": CLAIMS, "a": DOCS, "b": DOCS},
         {"columns": {"doc": ["a", "b"]}},

@@ -38,13 +38,22 @@ def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> 
     `InputError` naming file, row and column; so does an annotator with two labels for one claim.
     """
     stems = [name_table_stem(str(path)) for path in paths]
-    tables = []
-    for path, stem in zip(paths, stems, strict=True):
-        table = read_table(path)
+    tables = [read_table(path) for path in paths]
+    for table, path, stem in zip(tables, paths, stems, strict=True):
         if "annotator" not in table and len(paths) > 1:  # a file of each annotator
             table["annotator"] = stem if stems.count(stem) == 1 else str(path)
-        tables.append(validate_annotations(table, claims, str(path), name_row_unit(path)))
-    return merge_annotation_tables(tables, [str(path) for path in paths])
+    return combine_annotations(tables, [str(path) for path in paths], claims)
+
+
+def combine_annotations(
+    tables: Sequence[pd.DataFrame], sources: Sequence[str], claims: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Validate tables of annotations and put them under each other, see `read_annotations`."""
+    validated = [
+        validate_annotations(table, claims, source, name_row_unit(source))
+        for table, source in zip(tables, sources, strict=True)
+    ]
+    return merge_annotation_tables(validated, sources)
 
 
 def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:

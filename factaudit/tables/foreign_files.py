@@ -33,9 +33,8 @@ from factaudit.tables.header_rows import (
 )
 from factaudit.tables.header_rows import READING_NOTE as READING_NOTE
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.reading import read_json_lines
 from factaudit.tables.separated_values import read_file_text, read_json_document, read_separated_values
-from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words, parse_label_word
 
 #: What a name may end in; ``.gz`` may follow the text formats.
@@ -103,10 +102,8 @@ def read_foreign_file(path: str | Path, sheet: str | None = None) -> pd.DataFram
         flat = flatten_foreign_columns(table)
         flat.attrs |= table.attrs
         return flat
-    if name.endswith((".ndjson", ".manifest")):
-        return flatten_foreign_columns(_read_foreign_json_lines(path))
-    if name.endswith((".jsonl", ".parquet")):
-        table = convert_arrays_in_cells(read_table(path))
+    if name.endswith((".jsonl", ".ndjson", ".manifest", ".parquet")):
+        table = convert_arrays_in_cells(read_table(path) if name.endswith(".parquet") else read_json_lines(path))
         if name.endswith(".parquet"):
             table = replace_class_codes_by_names(table, list_class_names_of_parquet(path))
         return flatten_foreign_columns(table)
@@ -176,7 +173,7 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
         data = read_json_document(path)
     except json.JSONDecodeError as error:
         if "\n" in read_file_text(path).strip() and error.msg == "Extra data":
-            return _read_foreign_json_lines(path)  # a line of JSON each, under another name
+            return read_json_lines(path)  # under another name
         raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
     if (page := read_huggingface_viewer_rows(data)) is not None:
         return page
@@ -194,23 +191,6 @@ def _check_has_no_code_book(document: Any, source_name: str) -> None:
         if normalise_vocabulary_words(name) in _CODE_BOOK_NAMES:
             message = f"{name!r} says what codes mean, and is not read: write the words into the rows, and delete it"
             raise InputError(source_name, [Problem(message)])
-
-
-def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
-    lines = [(at, line) for at, line in enumerate(re.split(r"\r?\n", read_file_text(path)), start=1) if line.strip()]
-    rows, problems = [], TableProblemCollector(str(path), "line", n_kept=len(lines))
-    for number, line in lines:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            problems.add(f"not JSON: {error}", number)
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-        else:
-            problems.add(f"expected a JSON object, found {type(row).__name__}", number)
-    leave_out_broken_table_rows(path, problems, len(lines))
-    return pd.DataFrame(rows, dtype="object")
 
 
 def _find_foreign_json_rows(document: Any, depth: int, source_name: str) -> list[dict[str, Any]] | None:

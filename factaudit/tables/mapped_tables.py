@@ -33,7 +33,7 @@ from factaudit.tables.claim_keys import (
     list_claim_key_columns,
     name_table_stem,
 )
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.meanings import scale_judgement_numbers
@@ -140,7 +140,9 @@ class _MappedTable:
         self.name, self.rows, self.mapping = name, rows.set_axis(rows.columns.map(str), axis=1), mapping
         self.own_kind = own_kind
         self.notes: list[str] = []
-        self.evaluators = self._find_evaluators_of_wide_table()
+        self.evaluators = {
+            name: one for name, one in mapping.evaluators.items() if any(column in self.rows for column in one.columns)
+        }
         self.annotators = {name: column for name, column in mapping.annotators.items() if column in self.rows}
         self.source_columns = self._find_source_columns()
         self.has_claims = "claim" in self.source_columns
@@ -161,18 +163,6 @@ class _MappedTable:
             return pd.Series(False, index=self.rows.index)
         return self.rows[named].astype("str").isin(self.mapping.people_evaluators)
 
-    def _find_evaluators_of_wide_table(self) -> dict[str, EvaluatorColumnMapping]:
-        """The evaluators of the wide form whose columns the table has."""
-        mapping = self.mapping
-        found = {
-            name: one
-            for name, one in mapping.evaluators.items()
-            if any(column in self.rows for column in (one.score, one.prediction) if column)
-        }
-        taken = {column for one in found.values() for column in (one.score, one.prediction)}
-        wide = [column for column in match_column_patterns(self.rows.columns, mapping.evaluator) if column not in taken]
-        return found | {column: EvaluatorColumnMapping(score=column) for column in wide}
-
     def _find_source_columns(self) -> dict[str, str]:
         """Column of ours -> the table's; one that already has our name needs no mapping."""
         found: dict[str, str] = {}
@@ -183,7 +173,7 @@ class _MappedTable:
                 raise InputError(self.name, [Problem(message)])
             if present:
                 found[ours] = present[0]
-        used = {*found.values(), *(c for one in self.evaluators.values() for c in (one.score, one.prediction))}
+        used = {*found.values(), *(column for one in self.evaluators.values() for column in one.columns)}
         used |= {*self.annotators.values()} | ({*self.mapping.ignore} if self.own_kind is None else set())
         own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator") if self.own_kind is None else OWN_COLUMNS[self.own_kind]
         for ours in dict.fromkeys(own):
@@ -247,7 +237,7 @@ class _MappedTable:
             made["label"] = self._parse_labels(made["label"], column, rows)
             if column in self.mapping.threshold and GRADE_COLUMN not in {*table.columns, *made} - {column}:
                 made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
-        said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
+        said = {column for one in self.evaluators.values() for column in one.columns}
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
         said |= {column for one in self.evaluators.values() for column in (one.raw, one.status, one.repeat) if column}
         read = {*self.source_columns.values(), *said, *made}

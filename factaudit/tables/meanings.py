@@ -158,47 +158,54 @@ def ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> list[Open
         return []
     if column.name in mapping.threshold or (words and words <= said):
         return []
-    numbers = sorted({float(word.replace(",", ".")) for word in column.words if is_number_text(word.replace(",", "."))})
+    points = [word.replace(",", ".") for word in column.words]
+    numbers = sorted({float(word) for word in points if is_number_text(word)})
     codes = [f"{one:g}" for one in numbers]
     held = ", ".join(codes) if 0 < len(codes) <= _MAX_OFFERED else f"{column.low:g} to {column.high:g}"
     reverse = is_column_reversed(column.name, mapping)
-    ways: list[PossibleReading] = []
     if len(codes) == 2:
         first, second = codes if (codes == ["1", "2"]) != reverse else codes[::-1]
-        rest = {word: None for word in column.words if not is_number_text(word.replace(",", "."))}
+        rest = {word: None for word, point in zip(column.words, points, strict=True) if not is_number_text(point)}
         ways = [_read_words({first: 1, second: 0, **rest}), _read_words({first: 0, second: 1, **rest})]
     else:
-        low, high = find_stated_range(column) or next(
-            (one for one in _COMMON_SCALES if one[0] <= column.low and column.high <= one[1]), (column.low, column.high)
-        )
-        middle = (low + high) / 2
-        cuts = [0.5, 0.99] if column.low >= 0 and column.high <= 1 else [middle]
-        is_whole = bool(numbers) and column.is_whole and high - low <= 10
-        cuts = (
-            sorted(map(float, range(round(low), round(high))), key=lambda one: abs(one - middle + 0.25))
-            if is_whole
-            else cuts
-        )
-        if reverse and is_whole:
-            levels = range(round(low), round(high) + 1)
-            ways = [
-                _read_words({str(one): int(one <= cut) for one in levels})
-                for cut in sorted(cuts, key=lambda one: abs(one + 1 - middle))[:_MAX_OFFERED]
-            ]
-        side = "below" if reverse else "above"
-        ways += [
-            PossibleReading(f"{column.name} {side} {cut:g}: supported", {"threshold": {column.name: cut}})
-            for cut in cuts[: _MAX_OFFERED - bool(ways) * 2]
-        ]
+        ways = _list_cuts(column, bool(numbers) and column.is_whole, reverse)
         if {0, 1} < {*numbers} and len(numbers) <= _MAX_OFFERED:
-            others: dict[str, int | None] = dict.fromkeys(one for one in codes if one not in ("0", "1"))
-            coded: list[dict[str, int | None]] = [
-                {"0": 0, "1": 1, **others},
-                {"0": 0, "1": 1, **dict.fromkeys(others, 0)},
-            ]
-            coded += [{"0": 1, "1": 0, **dict.fromkeys(others, 0)}] if min(numbers) == 0 else []
-            ways = [*map(_read_words, coded), *ways]
+            ways = [*_list_readings_of_codes(codes), *ways]
     return [OpenQuestion(f"{column.name} ({held}): from which value on is a claim supported", ways)]
+
+
+def _list_cuts(column: ColumnProfile, is_whole: bool, is_reversed: bool) -> list[PossibleReading]:
+    """Values from which on a claim may be supported, the middle of the scale first; of errors, up to which."""
+    low, high = find_stated_range(column) or _find_common_range(column)
+    middle = (low + high) / 2
+    levels = range(round(low), round(high) + 1) if is_whole and high - low <= 10 else range(0)
+    if not levels:
+        cuts = [0.5, 0.99] if (column.low or 0) >= 0 and (column.high or 0) <= 1 else [middle]
+    else:
+        cuts = sorted(map(float, levels[:-1]), key=lambda one: abs(one - middle + 0.25))
+    ways = []
+    if is_reversed and levels:
+        upper = sorted(cuts, key=lambda one: abs(one + 1 - middle))[:_MAX_OFFERED]
+        ways = [_read_words({str(one): int(one <= cut) for one in levels}) for cut in upper]
+    side = "below" if is_reversed else "above"
+    return ways + [
+        PossibleReading(f"{column.name} {side} {cut:g}: supported", {"threshold": {column.name: cut}})
+        for cut in cuts[: _MAX_OFFERED - bool(ways) * 2]
+    ]
+
+
+def _find_common_range(column: ColumnProfile) -> tuple[float, float]:
+    """The likeliest of the usual scales that a column of numbers may be on."""
+    low, high = column.low or 0.0, column.high or 0.0
+    return next((one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]), (low, high))
+
+
+def _list_readings_of_codes(codes: Sequence[str]) -> list[PossibleReading]:
+    """Meanings of 0 and 1 beside a few other codes, which are no labels or errors."""
+    others: dict[str, int | None] = dict.fromkeys(one for one in codes if one not in ("0", "1"))
+    ways: list[dict[str, int | None]] = [{"0": 0, "1": 1, **others}, {"0": 0, "1": 1, **dict.fromkeys(others, 0)}]
+    ways += [{"0": 1, "1": 0, **dict.fromkeys(others, 0)}] if codes[0] == "0" else []
+    return [*map(_read_words, ways)]
 
 
 def find_score_scale(

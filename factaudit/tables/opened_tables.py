@@ -28,6 +28,7 @@ from factaudit.tables.foreign_files import (
     read_foreign_file,
     read_foreign_tables,
 )
+from factaudit.tables.reading import read_table
 from factaudit.tables.standard_columns import classify_standard_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
@@ -61,6 +62,10 @@ class OpenedTable:
             return [cls(str(source), columns, source)]
         tables = read_foreign_tables(source, mapping.sheet)
         return [cls(name, [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE)) for name, rows in tables]
+
+    def read_own(self) -> pd.DataFrame:
+        """The rows of a table that has our columns."""
+        return self.rows if self.path is None else read_table(self.path, document_column="doc")
 
     def rename(self, names: Mapping[str, str]) -> OpenedTable:
         """The table with a log's columns called as in the log's own table, where it has none of that name."""

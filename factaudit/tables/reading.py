@@ -51,18 +51,22 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra columns.
     Raises `InputError` naming file, row and column.
     """
-    tables, made = [], []
-    for path in paths:
-        table = read_table(path, document_column="doc")
-        made.append("claim_id" not in table)
-        tables.append(validate_claims(table, source=str(path), unit=name_row_unit(path)))
-    if len(tables) > 1 and any(made):
+    return combine_claims([read_table(path, document_column="doc") for path in paths], [str(path) for path in paths])
+
+
+def combine_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
+    """Validate tables of claims and put them under each other, see `read_claims`."""
+    validated = [
+        validate_claims(table, source=source, unit=name_row_unit(source))
+        for table, source in zip(tables, sources, strict=True)
+    ]
+    new = [claims for table, claims in zip(tables, validated, strict=True) if "claim_id" not in table]
+    if len(tables) > 1 and new:
         # Made over all the files together, so that equal rows of two files get two ids.
-        together = pd.concat([table for table, own in zip(tables, made, strict=True) if own], ignore_index=True)
-        ids = iter(make_claim_ids_from_content(together))
-        for table in (table for table, own in zip(tables, made, strict=True) if own):
-            table["claim_id"] = pd.Series(list(islice(ids, len(table))), dtype=TEXT_DTYPE)
-    return merge_claim_tables(tables, [str(path) for path in paths])
+        ids = iter(make_claim_ids_from_content(pd.concat(new, ignore_index=True)))
+        for claims in new:
+            claims["claim_id"] = pd.Series(list(islice(ids, len(claims))), dtype=TEXT_DTYPE)
+    return merge_claim_tables(validated, sources)
 
 
 def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -70,10 +74,18 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
-    tables = [
-        validate_verdicts(read_table(path), claims=claims, source=str(path), unit=name_row_unit(path)) for path in paths
+    return combine_verdicts([read_table(path) for path in paths], [str(path) for path in paths], claims)
+
+
+def combine_verdicts(
+    tables: Sequence[pd.DataFrame], sources: Sequence[str], claims: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Validate tables of verdicts and put them under each other, see `read_verdicts`."""
+    validated = [
+        validate_verdicts(table, claims=claims, source=source, unit=name_row_unit(source))
+        for table, source in zip(tables, sources, strict=True)
     ]
-    return merge_verdict_tables(tables, [str(path) for path in paths])
+    return merge_verdict_tables(validated, sources)
 
 
 def read_run_tables(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -97,13 +109,21 @@ def read_table(path: str | Path, document_column: str | None = None, is_counted:
     path = Path(path)
     check_is_table_file(path)
     kind = parse_table_suffix(path)
+    if kind.startswith(".jsonl"):
+        return read_json_lines(path, document_column, is_counted)
+    with _name_unreadable_file(path):
+        if kind == ".parquet":
+            return _read_parquet_table(path, document_column)
+        return _read_csv_table(path, document_column, is_counted)
+
+
+@contextmanager
+def _name_unreadable_file(path: Path) -> Iterator[None]:
+    """Raise `InputError` where a file is empty, no whole gzip file, or cannot be read."""
     try:
         if path.stat().st_size == 0:
             raise InputError(str(path), [Problem("the file is empty")])
-        if kind == ".parquet":
-            return _read_parquet_table(path, document_column)
-        read = _read_csv_table if kind.startswith(".csv") else _read_jsonl_table
-        return read(path, kind, document_column, is_counted)
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(str(path), [Problem(f"not a whole gzip file ({format_error_first_line(error)})")]) from None
     except OSError as error:
@@ -138,7 +158,7 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
 
 
 def _read_csv_table(
-    path: Path, suffix: str, document_column: str | None, is_counted: bool, encoding: str = "utf-8-sig"
+    path: Path, document_column: str | None, is_counted: bool, encoding: str = "utf-8-sig"
 ) -> pd.DataFrame:
     problems = TableProblemCollector(str(path), "row", n_kept=_MAX_LEFT_OUT)
     positions: list[int] = []
@@ -174,8 +194,8 @@ def _read_csv_table(
             with open_input_file(path) as whole:
                 is_windows = encoding == "utf-8-sig" and is_windows_1252_text(whole.read())
             if is_windows:  # as Excel saves it
-                return _read_csv_table(path, suffix, document_column, is_counted, "cp1252")
-            raise InputError(str(path), [_find_undecodable_table_line(path, suffix)]) from None
+                return _read_csv_table(path, document_column, is_counted, "cp1252")
+            raise InputError(str(path), [_find_undecodable_table_line(path)]) from None
         except csv.Error as error:
             message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
             raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
@@ -236,7 +256,13 @@ def _check_column_names(path: Path, column_names: Sequence[str]) -> None:
         raise InputError(str(path), twice)
 
 
-def _read_jsonl_table(path: Path, suffix: str, document_column: str | None, is_counted: bool) -> pd.DataFrame:
+def read_json_lines(path: Path, document_column: str | None = None, is_counted: bool = False) -> pd.DataFrame:
+    """The objects of a file with one in each line, whatever it is called; else as `read_table`."""
+    with _name_unreadable_file(path):
+        return _read_json_lines(path, document_column, is_counted)
+
+
+def _read_json_lines(path: Path, document_column: str | None, is_counted: bool) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     read, size = _JsonTableBuilder(document_column), 0
     problems = TableProblemCollector(str(path), "line", n_kept=_MAX_LEFT_OUT)
@@ -331,7 +357,7 @@ def _parse_json_table_row(key_values: list[tuple[str, Any]]) -> dict[str, Any]:
 _JSON_DECODER = json.JSONDecoder(object_pairs_hook=_parse_json_table_row)
 
 
-def _find_undecodable_table_line(path: Path, suffix: str) -> Problem:
+def _find_undecodable_table_line(path: Path) -> Problem:
     with open_input_file(path) as file:
         for number, line in enumerate(file, start=1):
             try:

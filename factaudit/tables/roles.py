@@ -275,18 +275,7 @@ def _place_long_form(
         if ids is not None and table.rows[ids.name].duplicated().any():
             roles["evaluator"] = roles.pop("system")
     if "evaluator" in roles and not given.evaluators:
-        for ours in ("score", "prediction"):
-            known = COLUMN_NAMES[ours]
-            found = [table.profiles[name] for name in kinds if table.is_free(name) and find_known_form(name, known)]
-            found = [one for one in found if looks_judged(one) or one.kind in ("number", "grade") or one.words]
-            if ours not in roles and found:
-                roles[ours] = min(found, key=lambda one: known.index(find_known_form(one.name, known) or known[-1]))
-        if not {"score", "prediction"} & {*roles}:
-            stem = normalise_vocabulary_words(roles["evaluator"].name).split()[0]
-            judged = [table.profiles[name] for name, kind in kinds.items() if kind == "judge" and table.is_free(name)]
-            near = [one for one in judged if normalise_vocabulary_words(one.name).split()[0] == stem]
-            for one in near or (judged if len(judged) == 1 else []):
-                roles.setdefault("score" if one.low is not None else "prediction", one)
+        _place_judgements_of_evaluators(table, kinds)
         if {"score", "prediction"} & {*roles}:
             values = table.list_values(roles["evaluator"])
             table.people_evaluators = match_column_patterns(values, given.people) or [
@@ -294,31 +283,56 @@ def _place_long_form(
             ]
             table.left_out = list_measures(set(values) - {*table.people_evaluators})
         else:
-            column = roles.pop("evaluator")
-            kinds[column.name] = classify_column(column)
+            _free_column(table, "evaluator", kinds)
+    if "annotator" in roles and "label" not in roles and (label := _find_labels_of_annotators(table, kinds)):
+        roles["label"] = label
     if "annotator" in roles and "label" not in roles:
-        known = COLUMN_NAMES["label"]
-        wanted = ("people", "label", "plain", "support", "unknown")
-        names = [name for name, kind in kinds.items() if table.is_free(name) and kind in wanted]
-        found = [
-            table.profiles[name]
-            for name in names
-            if looks_judged(table.profiles[name]) or has_words_of_labels(table.profiles[name])
-        ]
-        telling = [one for one in found if kinds[one.name] != "unknown"]
-        found = telling or (found if len(found) == 1 else [])
-        if found:
-            roles["label"] = min(
-                found, key=lambda one: known.index(form) if (form := find_known_form(one.name, known)) else len(known)
-            )
-    if "annotator" in roles and "label" in roles and "annotator" not in fixed:
+        _free_column(table, "annotator", kinds)
+    elif "annotator" in roles and "annotator" not in fixed:
         ask_about_annotators_like_models(table, given)
-    elif "annotator" in roles and "label" not in roles:
-        column = roles.pop("annotator")
-        kinds[column.name] = classify_column(column)
     ids = roles.get("response_id")
     if "annotator" in roles and ids is not None and ids.n_different == ids.n_present:
         table.ignored[roles.pop("response_id").name] = "the id of a row"
+
+
+def _free_column(table: TableRoles, ours: str, kinds: dict[str, str]) -> None:
+    """Take a role from a column, which is then one like any other."""
+    column = table.roles.pop(ours)
+    kinds[column.name] = classify_column(column)
+
+
+def _place_judgements_of_evaluators(table: TableRoles, kinds: Mapping[str, str]) -> None:
+    """Find the score and the prediction beside the evaluator's name: by their names, or as a judge's only column."""
+    roles = table.roles
+    for ours in ("score", "prediction"):
+        known = COLUMN_NAMES[ours]
+        found = [table.profiles[name] for name in kinds if table.is_free(name) and find_known_form(name, known)]
+        found = [one for one in found if looks_judged(one) or one.kind in ("number", "grade") or one.words]
+        if ours not in roles and found:
+            roles[ours] = _choose_likeliest_name(found, known)
+    if {"score", "prediction"} & {*roles}:
+        return
+    stem = normalise_vocabulary_words(roles["evaluator"].name).split()[0]
+    judged = [table.profiles[name] for name, kind in kinds.items() if kind == "judge" and table.is_free(name)]
+    near = [one for one in judged if normalise_vocabulary_words(one.name).split()[0] == stem]
+    for one in near or (judged if len(judged) == 1 else []):
+        roles.setdefault("score" if one.low is not None else "prediction", one)
+
+
+def _find_labels_of_annotators(table: TableRoles, kinds: Mapping[str, str]) -> ColumnProfile | None:
+    """The column of what the annotator in each row said; of columns that only look so, there must be one."""
+    wanted = ("people", "label", "plain", "support", "unknown")
+    free = [table.profiles[name] for name, kind in kinds.items() if table.is_free(name) and kind in wanted]
+    found = [one for one in free if looks_judged(one) or has_words_of_labels(one)]
+    telling = [one for one in found if kinds[one.name] != "unknown"]
+    found = telling or (found if len(found) == 1 else [])
+    return _choose_likeliest_name(found, COLUMN_NAMES["label"]) if found else None
+
+
+def _choose_likeliest_name(columns: Sequence[ColumnProfile], known: Sequence[str]) -> ColumnProfile:
+    """The column whose name comes first among known ones."""
+    forms = {one.name: find_known_form(one.name, known) for one in columns}
+    return min(columns, key=lambda one: known.index(form) if (form := forms[one.name]) else len(known))
 
 
 def _place_labels(table: TableRoles, kinds: Mapping[str, str], has_labels: bool) -> None:
@@ -411,7 +425,7 @@ def _place_evaluators(table: TableRoles, given: ColumnMapping, kinds: Mapping[st
         found = [one for one in plain if find_known_form(one.name, known) and (is_labelled or one.is_fine_score)]
         found = [one for one in found if one.low is not None or one.kind == "binary" or has_words_of_labels(one)]
         if found:
-            table.roles[ours] = min(found, key=lambda one: known.index(find_known_form(one.name, known) or known[-1]))
+            table.roles[ours] = _choose_likeliest_name(found, known)
 
 
 def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[ColumnProfile]:

@@ -9,16 +9,8 @@ from typing import Any
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, suggest_known_name
-from factaudit.tables import (
-    CLAIM_COLUMNS,
-    merge_claim_tables,
-    merge_verdict_tables,
-    read_claims,
-    read_verdicts,
-    validate_claims,
-    validate_verdicts,
-)
-from factaudit.tables.annotations import merge_annotation_tables, read_annotations, validate_annotations
+from factaudit.tables import CLAIM_COLUMNS
+from factaudit.tables.annotations import combine_annotations
 from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.column_kinds import find_judged_columns, is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
@@ -39,6 +31,7 @@ from factaudit.tables.questions import (
     count_rows,
     settle_readings,
 )
+from factaudit.tables.reading import combine_claims, combine_verdicts
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
     WANTED_CLAIM_COLUMNS,
@@ -254,37 +247,19 @@ def _load_standard_tables(
         near = [f"{name} (did you mean {ours!r}?)" for name, ours in misspelt.items()]
         if near:
             report_line(f"unread  {'' if len(inputs) == 1 else f'{one.name}: '}{', '.join(near)}")
-    claims, verdicts, people = by_kind.values()
-    paths = [[str(one.path) for one in part if one.path is not None] for part in by_kind.values()]
-    table = None
-    if claims and len(paths[0]) == len(claims):
-        table = read_claims(*paths[0])
-    elif claims:
-        table = merge_claim_tables(
-            [validate_claims(one.rows, one.name) for one in claims], [one.name for one in claims]
-        )
-    judged = None
-    if verdicts and len(paths[1]) == len(verdicts):
-        judged = read_verdicts(*paths[1], claims=table)
-    elif verdicts:
-        parts = [validate_verdicts(one.rows, table, one.name) for one in verdicts]
-        judged = merge_verdict_tables(parts, [one.name for one in verdicts])
+    claims, verdicts, people = ([one.read_own() for one in part] for part in by_kind.values())
+    names = [[one.name for one in part] for part in by_kind.values()]
+    table = combine_claims(claims, names[0]) if claims else None
+    judged = combine_verdicts(verdicts, names[1], table) if verdicts else None
     if table is not None and judged is not None:
         own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}
-        tables = [table, *(one.rows for one in verdicts if not own.issuperset(one.columns))]
         further = {
             str(name): rows[name].head(MAX_PROFILED_ROWS).tolist()
-            for rows in tables
+            for rows in (table, *verdicts)
             for name in rows
             if name not in own
         }
         if found := find_judged_columns(further):
             _report_reading([f"ignored  {', '.join(found)}: --evaluator or --people reads it"], report_line)
-    said = None
-    if people:
-        if len(paths[2]) == len(people):
-            said = read_annotations(*paths[2], claims=table)
-        else:
-            rows = [validate_annotations(one.rows, table, one.name) for one in people]
-            said = merge_annotation_tables(rows, [one.name for one in people])
+    said = combine_annotations(people, names[2], table) if people else None
     return LoadedTables(table, judged, None, said)
