@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_tables import collect_findings
+from test_audit_grades import draw_graded
 
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.adjustment import MIN_CALIBRATION_ERRORS
@@ -117,6 +118,8 @@ def read_value_again(value: StatementValue) -> str:
         return "0.0" if text.strip("+−") == "0.0" else text
     if value.reading == "rest":
         return f"{100 * (1 - found[0]):.0f} of 100"
+    if value.reading == "hundredths":
+        return f"{found[0]:.2f}".replace("-", "−")
     if value.reading == "decimal":
         return f"{found[0]:.1f}"
     if value.reading == "threshold":
@@ -167,6 +170,16 @@ def check_statements(results: dict[str, Any]) -> list[Statement]:
 
 def test_every_value_of_a_statement_is_that_of_its_rows(audited_world: tuple[str, Tables, dict[str, Any]]) -> None:
     assert check_statements(audited_world[2])
+
+
+@pytest.mark.parametrize(("judge", "check"), [({"noise": 50.0}, "grade_order"), ({"shift": 0.8}, "grade_shift")])
+def test_every_value_of_a_statement_on_grades_is_that_of_its_rows(judge: dict[str, float], check: str) -> None:
+    claims, verdicts, people = draw_graded(8, **judge)  # type: ignore[arg-type]
+    people = people.assign(grade=people["grade"].astype(float))
+    claims["grade"] = claims["claim_id"].map(people.groupby("claim_id")["grade"].median())
+    results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["grades"], replicates=20)
+    assert check in {row["id"] for row in results.finding_rows}
+    assert check_statements(results.to_dict())
 
 
 def list_texts(results: dict[str, Any], tmp_path: Any) -> list[str]:
