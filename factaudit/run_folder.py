@@ -170,7 +170,10 @@ class RunFolder:
             return None
         if any(_checksum_or_none(self.path / name) != checksum for name, checksum in files.items()):
             return None
-        for line in (*record["said"], f"unchanged {self.path / 'report.html'}"):
+        for line in (
+            *record["said"],
+            f"report    {self.path / 'report.html'} (unchanged, as inputs and settings are the same)",
+        ):
             self.tell(line)
         return Results.load(self.path)
 

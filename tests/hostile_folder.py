@@ -46,7 +46,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("responses.jsonl",),
     ),
     (
-        "score --people groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
+        "score --dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
         " --out out",
         ("groups.jsonl",),
     ),

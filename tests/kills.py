@@ -197,7 +197,7 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
         case "score":
             return ["score", str(files / "bios.jsonl"), *engine, *figures]
         case "people":
-            return ["score", "--people", str(files / "names.jsonl"), *engine, *figures]
+            return ["score", "--dfactscore", str(files / "names.jsonl"), *engine, *figures]
     pairs = [part.partition("=") for part in model.split(",")]
     asked = {"model": "m", **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
     (life / "run.yaml").write_text(

@@ -74,7 +74,7 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     assert "verify: one call for each fact and each page that it is put to; the cost is not known" in out
     assert "total: unknown" in out
     assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
-    assert "group: at most 2 calls" in call("score", "--people", *line[1:])[1]
+    assert "group: at most 2 calls" in call("score", "--dfactscore", *line[1:])[1]
     path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
     code, out, err = call(*line)
     assert "decompose" not in out

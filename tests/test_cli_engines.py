@@ -157,10 +157,10 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
 def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
     arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
     given = [people / "biographies.jsonl", "--grouper", "given", *arguments]
-    code, out, err = call("score", "--people", *given, "--out", tmp_path / "run")
+    code, out, err = call("score", "--dfactscore", *given, "--out", tmp_path / "run")
     assert (code, err) == (0, "")
     assert "heron: FActScore 100.0 %, D-FActScore 73.6 %\n" in out
-    code, out, _ = call("score", "--people", *given[:-2], "--out", tmp_path / "penalised")
+    code, out, _ = call("score", "--dfactscore", *given[:-2], "--out", tmp_path / "penalised")
     assert "heron: FActScore 100.0 %, D-FActScore 73.6 % (with the length penalty " in out, "MF has no penalty"
 
 
@@ -176,12 +176,12 @@ def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path
         (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
         (["score", "{bios}"], 2, "--out"),
         (
-            ["score", "--people", "{bios}", "--verifier", "unigram", "--grouper", "one-group", "--out", "o"],
+            ["score", "--dfactscore", "{bios}", "--verifier", "unigram", "--grouper", "one-group", "--out", "o"],
             2,
             "candidates are",
         ),
-        (["score", "--people", "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
-        (["score", "--people", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
+        (["score", "--dfactscore", "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
+        (["score", "--dfactscore", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
         (
             ["inspect", "{pages}", "--page", "x"],
             1,

@@ -43,8 +43,8 @@ CASES = {
     "convert": "halueval qa_data.json --out converted.parquet",
     "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
     "score --dry-run": "responses.jsonl --llm gpt-4o-mini --verifier rouge2",
-    "score --people --dry-run": "groups.jsonl --llm gpt-4o-mini",
-    "score --people": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
+    "score --dfactscore --dry-run": "groups.jsonl --llm gpt-4o-mini",
+    "score --dfactscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
     " --out runs/d",
     "knowledge build": "pages.jsonl --out built.db",
     "cache": "--file cache.db",

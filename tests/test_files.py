@@ -72,7 +72,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "audit claims.jsonl verdicts.parquet --out sub/..",
         "run experiment.yaml --out .",
         "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out .",
-        "score --people responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper one-group --out .",
+        "score --dfactscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper one-group --out .",
         "knowledge build pages.jsonl --out pages.jsonl",
         "inspect claims.jsonl --write claims.jsonl",
         "diff . sub --out claims.jsonl",

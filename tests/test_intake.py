@@ -359,7 +359,7 @@ def test_where_no_column_is_taken_for_labels_it_is_told_and_nowhere_else(
     columns: dict[str, list[Any]], is_told: bool
 ) -> None:
     notes = propose_column_mapping([("a.csv", pd.DataFrame(columns))]).notes
-    assert ("labels  none found: name their column with --label" in notes) == is_told
+    assert ("labels  none found; name their column with --label" in notes) == is_told
     assert not any(note.startswith("claims  without text") for note in notes)
 
 
@@ -531,7 +531,7 @@ def test_labels_and_judgements_need_no_text(tmp_path: Path) -> None:
     assert loaded.claims["doc"].isna().all()
     assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
     assert loaded.verdicts["prediction"].tolist() == [1, 1, 0, 1, 0, 0]
-    assert "claims  no text found: name its column with --claim" in lines
+    assert "text  none found (not always needed); name its column with --claim" in lines
     results = fa.compare(loaded.claims, loaded.verdicts)
     assert {"rates", "quantification"} <= set(results.audits)
     assert "surface" not in results.audits

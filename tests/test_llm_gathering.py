@@ -25,7 +25,7 @@ PAGES = {
     "Ann Lee (diver)": "Ann Lee is a diver. She was born in Perth in 1980. She dived in Oslo.",
 }
 OUTPUTS = ("Ann Lee was a painter. She painted harbours. She dived in Oslo.", "Ann Lee is a diver.", "She dived.")
-TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "score --people": ("Ann Lee",) * 3}
+TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "score --dfactscore": ("Ann Lee",) * 3}
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def llm(server: FaultServer, cache: Path, **more: Any) -> str:
     return "m:" + ",".join(f"{key}={value}" for key, value in given.items())
 
 
-@pytest.mark.parametrize(("command", "batches"), [("score", 2), ("score --people", 3)])
+@pytest.mark.parametrize(("command", "batches"), [("score", 2), ("score --dfactscore", 3)])
 @pytest.mark.slow
 def test_in_batches_an_engine_says_the_same_at_half_the_price(tmp_path: Path, command: str, batches: int) -> None:
     given = files(tmp_path, command)

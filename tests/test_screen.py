@@ -115,7 +115,7 @@ WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     ),
     "five claims": (
         {"rates": {"a": (0.9, 0.9)}, "n": 5},
-        [("Label more", "are too few to tell how many errors are missed")],
+        [("Label more", "too few to tell how many errors are missed")],
     ),
     "no labels": (
         {"rates": {"a": (0.9, 0.9)}, "labelled": False},
@@ -191,9 +191,9 @@ def test_pairs_in_the_same_order_are_counted_with_what_unscored_claims_leave_ope
     said = (random.random(1200) > np.where(bad, 0.15, 0.25)).astype(int)
     verdicts["prediction"] = pd.array(said, dtype="Int64")
     audits = ["rates", "quantification", "ranking"]
-    assert column_of(compose((claims, verdicts), audits=audits), "same order") == ["0 of 1 pair"]
+    assert column_of(compose((claims, verdicts), audits=audits), "system pairs") == ["0 of 1"]
     lossy = lose(verdicts, random.random(1200) < 0.9)
-    assert column_of(compose((claims, lossy), audits=audits), "same order") == ["0 to 1 of 1 pair"]
+    assert column_of(compose((claims, lossy), audits=audits), "system pairs") == ["0 to 1 of 1"]
 
 
 def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> None:
@@ -236,7 +236,7 @@ def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
     rates = {"labelled_error_rate": [0.1, 0.2, 0.3] * 2, "predicted_error_rate": [0.1, 0.5, 0.25, 0.1, 0.2, 0.26]}
     table = pd.DataFrame({"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates)
     screen = compose_screen(compare_counts(validate_counts(table)).to_dict())
-    heads = ["error rates off by, on average", "and at worst by", "systems in same order", "Kendall's τ of systems"]
+    heads = ["error rates off by, on average", "and at worst by", "agrees on system pairs", "Kendall's τ of systems"]
     assert [" ".join(lines) for lines in screen.columns[1:]] == heads
     assert [row[:3] for row in screen.rows] == [["f", "1.3 points", "4 points"], ["e", "12 points", "30 points"]]
     unknown = table.drop(columns=["n"]).assign(n=100, n_known=0)
@@ -249,10 +249,10 @@ def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
 def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -> None:
     """The advice gave rates that the same screen showed to be farther off than those that it replaced."""
     results = deepcopy(demo_results.to_dict())
-    assert any("the expected error is" in one for one in advice_of(compose_screen(results), "Instead"))
+    assert any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
     for row in results["audits"]["quantification"]:
         row["bias"] /= 10  # now the predicted rates are nearer than the estimates are expected to be
-    assert not any("the expected error is" in one for one in advice_of(compose_screen(results), "Instead"))
+    assert not any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
 
 
 def test_the_terminal_shows_the_screen(demo_results: Results) -> None:

@@ -55,7 +55,7 @@ def test_a_run_with_nothing_changed_only_checks(
     again: list[str] = []
     assert experiment.run(asked, out, say=again.append) == first
     assert not read
-    assert again == [*said[:-1], f"unchanged {out / 'report.html'}"]
+    assert again == [*said[:-1], f"report    {out / 'report.html'} (unchanged, as inputs and settings are the same)"]
     # Whatever changes, it is a run again: a setting, an input, a file of the run folder, the code.
     experiment.run(asked.model_copy(update={"seed": 1}), out)
     experiment.run(asked, out)

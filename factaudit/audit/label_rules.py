@@ -168,8 +168,8 @@ AUDIT = Audit(
     question="Does the choice of the best evaluator depend on how the labels of several annotators are combined?",
     source="Bao et al. 2024, FaithBench",
     formula=(
-        "Majority: what most annotators say. Any objection: 0 as soon as one annotator says 0; it is 1 only if "
-        "all say 1. Unanimity: 0 only if all say 0. Behind = BAcc of the best evaluator by the rule − BAcc of "
+        "Majority: what most annotators say. Any objection: 0 as soon as one annotator says 0. Unanimity: 1 "
+        "only if all say 1 and nobody is undecided. Behind = BAcc of the best evaluator by the rule − BAcc of "
         "this one, paired on the same claims."
     ),
     text="All other sections use the rule with which the claims' labels were made.",

@@ -177,7 +177,7 @@ def tabulate_evaluators(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tu
         ("flags this share", "of correct claims"),
         ("error rates off", "by, on average"),
         ("and at worst", "by"),
-        ("systems in", "same order"),
+        ("agrees on", "system pairs"),
         ("Kendall's τ", "of systems"),
         ("still passes", "after an error"),
         ("changes after", "a rewording"),
@@ -260,7 +260,7 @@ def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
     if found is None or not found["n_ordered"]:
         return UNDEFINED_MARK
     ends = dict.fromkeys(f"{found['n_pairs'] - found[f'n_not_alike_{end}']:,}" for end in ("max", "min"))
-    return f"{' to '.join(ends)} of {format_count(found['n_pairs'], 'pair')}"
+    return f"{' to '.join(ends)} of {found['n_pairs']:,}"
 
 
 def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
@@ -403,7 +403,7 @@ def _advise_to_label(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
         lacking = [("errors are missed", errors), ("correct claims are flagged", correct)]
         lacking_text = " and how many ".join(what for what, n in lacking if n < MIN_LABELS)
-        text = f"{found} are too few to tell how many {lacking_text}."
+        text = f"There are only {found}, too few to tell how many {lacking_text}."
         if not min(errors, correct):
             text = f"All {labelled:,} labelled claims are {'errors' if errors else 'correct'}, so nobody can tell how "
             text += f"many {lacking_text}."
@@ -591,8 +591,7 @@ def _state_labels_needed(
     if needed <= have:
         return f"{text}." if text else ""
     each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
-    how_many = f"about {_round_up(needed):,}{' labels' * is_alone}{each} (now {have:,.0f}) would narrow "
-    how_many += f"{'the error of a rate' if is_alone else 'it'} to ±{format_limit_in_points(limit)} points."
+    how_many = f"about {_round_up(needed):,}{' labels' * is_alone}{each} would be enough, and there are {have:,.0f}."
     return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 
 
@@ -603,8 +602,11 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool)
     summary = [row for row in summary if row["level"] == level]
     if not summary:
         if is_doubtful and run.about.get("claims"):
-            text = "label about 100 claims of each data set and correct the rates with them: factaudit sample chooses "
-            yield Advice("Instead", text + "the claims, factaudit estimate combines your labels with the scores.")
+            text = (
+                "for new claims, label some of them (about 100 per data set to begin with): factaudit sample chooses "
+            )
+            text += "them, and factaudit estimate gives each error rate a 95 % CI."
+            yield Advice("Instead", text)
         return
     estimated = [row for row in _list_quoted_estimates(run) if row["level"] == level]
     known = [row for row in estimated if row.get("labelled_error_rate") is not None]
@@ -626,8 +628,8 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool)
     n_labels = {row["n_labels"] for row in summary}
     labels = " to ".join(f"{n:,}" for n in sorted({min(n_labels), max(n_labels)}))
     text = f"correct them with human labels (factaudit sample, then factaudit estimate): with {labels} labels"
-    text += f"{' per data set' * (len(summary) > 1)}, the expected error is {_format_points(expected)}, "
-    text += f"against {_format_points(raw)} without."
+    text += f"{' per data set' * (len(summary) > 1)}, they are expected to be "
+    text += f"off by {_format_points(expected)} on average instead of {format_whole_percent(raw)}."
     yield Advice("Instead", text)
 
 
@@ -649,12 +651,12 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
     if fit:
         yield Advice("Good for", f"ranking systems: {_join_names([_state_agreeing_pairs(run, name) for name in fit])}.")
     elif not wrong and answers[evaluators[0]] is not None and counts is not None and counts["n_one_sided"]:
-        text = f"Rankings: {_state_agreeing_pairs(run, evaluators[0])} and reverses none; for the others, only the "
-        yield Advice("Beware", text + "labels or only the verdicts show a significant difference.")
+        text = f"Rankings: {_state_agreeing_pairs(run, evaluators[0])}. On the others, one of the two finds a "
+        yield Advice("Beware", text + "significant difference and the other does not; no pair is reversed.")
 
 
 def _state_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
-    return f"{evaluator} orders {_format_agreeing_pairs(run, evaluator)} of systems as the labels do"
+    return f"{evaluator} and the labels agree on {_format_agreeing_pairs(run, evaluator)} pairs of systems"
 
 
 def _advise_to_beware(run: AuditedRun, alike: Sequence[Row], rows: Sequence[Row]) -> Iterator[Advice]:

@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     "label_rules",
     multiple=True,
     metavar="RULE",
-    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0), "
-    "all_attributable (1 only if all say 1) or the name of an annotator. The first rule makes the labels; repeat the "
-    "option to compare rules.",
+    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
+    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator. The first "
+    "rule makes the labels; repeat the option to compare rules.",
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
 @options.PNG_OPTION

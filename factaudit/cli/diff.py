@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     "--fail-on",
     "fail_on",
     multiple=True,
-    metavar="FIGURE<NUMBER|FIGURE>NUMBER",
+    metavar="LIMIT",
     help="Exit with 1 if the change of a figure breaks this limit significantly, for example 'bacc<-0.02'.",
 )
 @click.option(
     "--warn-on",
     "warn_on",
     multiple=True,
-    metavar="FIGURE<NUMBER|FIGURE>NUMBER",
+    metavar="LIMIT",
     help="Only warn if a change breaks this limit or cannot be checked.",
 )
 @click.option(
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--link",
     metavar="URL",
-    help="The address of the full report, for --format github.  [default: the run of the workflow]",
+    help="The address of the full report, for --format github.  [default: this GitHub workflow]",
 )
 @options.add_mapping_options
 def diff_command(
@@ -96,7 +96,7 @@ def diff_command(
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
     A run is a run folder, or a file of judged claims, which is audited first. Evaluators with the same name are
-    compared, and the pairs given with --pair. If exactly one evaluator of each run has no partner, the two are
+    compared, as are the pairs given with --pair. If exactly one evaluator of each run has no partner, the two are
     compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
     sets.
 

@@ -44,7 +44,11 @@ if TYPE_CHECKING:
 @options.OVERWRITE_OPTION
 @options.LABEL_FILES_OPTION
 @options.add_mapping_options
-@click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
+@click.option(
+    "--sample",
+    type=options.PATH_TYPE,
+    help="The sample that `factaudit sample` wrote for these labels. Without it, labels are taken as drawn at random.",
+)
 @options.MAIN_EVALUATOR_OPTION
 @options.COVARIATES_OPTION
 @options.STRATA_OPTION
@@ -140,7 +144,7 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
         " where there is none; n_calibration_labels: of the system calibrated on",
         "out": "string or null: the file of the rows",
     },
-    short_help="Correct error rates with the labels of one system.",
+    short_help="Correct error rates with the labels of one system (often makes them worse).",
     epilog=options.format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts"
     ),

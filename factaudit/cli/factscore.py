@@ -1,4 +1,4 @@
-"""``score`` and ``score --people``: what are the FActScore and the D-FActScore of texts?"""
+"""``score`` and ``score --dfactscore``: what are the FActScore and the D-FActScore of texts?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LLM_OPTION = click.option(
 _KNOWLEDGE_OPTION = click.option(
     "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge build` made, or a .jsonl."
 )
-_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Score only the first texts, this many.")
+_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts.")
 _DEMOS_OPTION = click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
 )
@@ -113,7 +113,8 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
     "(NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
-    "--facts", help="Use these facts instead of splitting the texts: a file, or for annotated texts model or human."
+    "--facts",
+    help="Use these facts instead of splitting the texts: a file or, for annotated texts, 'model' or 'human'.",
 )
 @click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
@@ -130,7 +131,7 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
 
     A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
     a verifier says whether they support it. The score is the share of supported facts, with a penalty for responses
-    with fewer than ten.
+    with fewer than ten facts.
     """
     from factaudit.engines.runs import FactScoreExperiment
     from factaudit.experiment import run
@@ -140,12 +141,12 @@ def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: 
 
 
 @click.command(
-    "score --people",
+    "score --dfactscore",
     cls=FlagSwitchedCommand,
     json_keys=RUN_JSON_KEYS,
     short_help="Compute D-FActScore.",
     epilog=format_help_example(
-        "factaudit score --people biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"
+        "factaudit score --dfactscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"
     ),
 )
 @click.argument("biographies", nargs=-1, required=True)
@@ -194,10 +195,10 @@ def _display_scoring_calls(max_cost: float | None, settings: Sequence[str], **op
 
 score_people_command.add_dry_run(
     _display_scoring_calls,
-    "factaudit score --people biographies.jsonl --llm gpt-4o-mini --dry-run",
+    "factaudit score --dfactscore biographies.jsonl --llm gpt-4o-mini --dry-run",
     is_priced=False,
 )
-score_command.add_mode("--people", score_people_command)
+score_command.add_mode("--dfactscore", score_people_command)
 score_command.add_dry_run(
     _display_scoring_calls, "factaudit score responses.jsonl --llm gpt-4o-mini --dry-run", is_priced=False
 )

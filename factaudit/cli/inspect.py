@@ -213,7 +213,7 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         "n_evaluators": "integer or null: an experiment's, to run",
         **TABLE_JSON_KEYS,
     },
-    short_help="Check whether a file is valid, without running anything.",
+    short_help="Only check whether a file is valid.",
     epilog=options.format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
 )
 @click.argument("file", type=options.PATH_TYPE)

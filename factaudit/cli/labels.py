@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     "grades",
     multiple=True,
     metavar="WORD=LABEL",
-    help="Which label a grade becomes: 1, 0 or nothing, for example partially=0 or unsure=.",
+    help="Which label a grade becomes: 1, 0 or nothing, for example partially=0, or unsure= (no label).",
 )
 @click.option(
     "--page",

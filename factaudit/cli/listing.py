@@ -19,12 +19,15 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
         "entries": "array: name and summary (of an audit its question), and of evaluators needs, source, checked and"
         " example, of audits options and source, of formats options and example",
     },
-    short_help="List the evaluators, audits, formats, published data or groupers.",
+    short_help="List the evaluators, audits, formats, published data or groupers of facts.",
     epilog=format_help_example("factaudit list evaluators"),
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits, formats, published data or groupers, with what each needs and how to run it."""
+    """List the evaluators, audits, formats, published data or groupers, with what each needs and how to run it.
+
+    Groupers group the facts of a text by person.
+    """
     entries = {
         "evaluators": _list_evaluators_for_listing_command,
         "audits": _list_audits_for_listing_command,
@@ -138,7 +141,7 @@ def _list_groupers_for_listing_command() -> list[dict[str, Any]]:
 
     for name, summary in GROUPERS.items():
         print_titled_terminal_line(name, summary)
-        print_line(f"    run     factaudit score --people BIOGRAPHIES --grouper {name} --out RUN")
+        print_line(f"    run     factaudit score --dfactscore BIOGRAPHIES --grouper {name} --out RUN")
     return [{"name": name, "summary": summary} for name, summary in GROUPERS.items()]
 
 

@@ -39,7 +39,7 @@ REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")
 OVERWRITE_OPTION = click.option(
-    "--overwrite", is_flag=True, help="Replace the run of another experiment in this folder."
+    "--overwrite", is_flag=True, help="Replace a run in this folder that was made from other inputs or settings."
 )
 SETTINGS_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
@@ -98,14 +98,16 @@ LABEL_RULE_OPTION = click.option(
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
 MAIN_EVALUATOR_OPTION = click.option(
-    "--main", help="The evaluator whose scores matter most.  [default: the first in the file]"
+    "--main",
+    help="The evaluator on whose scores the sample and the estimates mainly rest.  [default: the first in the file]",
 )
 COVARIATES_OPTION = click.option(
     "--covariate",
     "covariates",
     multiple=True,
     callback=lambda context, parameter, names: [name for name in names if name != "none"] if names else None,
-    help="A further evaluator whose scores improve the estimate; none uses no other. Can be repeated.  [default: all]",
+    help="A further evaluator whose scores improve the estimate; 'none' uses only --main. Can be repeated.  "
+    "[default: all]",
 )
 STRATA_OPTION = click.option(
     "--strata",
@@ -191,7 +193,8 @@ _MAPPING_OPTIONS = (
         "--evaluator",
         multiple=True,
         metavar="COLUMN",
-        help="A column with an evaluator's scores or verdicts, or an evaluator's name. Can be repeated.",
+        help="A column with the scores or verdicts of an evaluator, or the name of an evaluator in the verdicts "
+        "file. Can be repeated.",
     ),
     _column_option("--claim", metavar="COLUMN", help="The column with the claims."),
     _column_option(
@@ -234,8 +237,9 @@ _MAPPING_OPTIONS = (
     _column_option(
         "--columns",
         multiple=True,
-        metavar="FILE|NAME=COLUMN",
-        help="A mapping that `inspect --write` wrote, or NAME=COLUMN for a column that has no option above.",
+        metavar="FILE|FIELD=COLUMN",
+        help="A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field without an option above, e.g. "
+        "split=fold.",
     ),
 )
 
@@ -286,7 +290,7 @@ class FlagSwitchedCommand(JsonOutputCommand):
         """
         self.modes[flag] = mode
         value = next((option.metavar for option in mode.params if flag in option.opts), None)
-        told = f"{mode.short_help} See {' '.join(filter(None, (flag, value)))} --help."
+        told = f"{mode.short_help} See factaudit {self.name} {' '.join(filter(None, (flag, value)))} --help."
         self.params.append(click.Option([flag], is_flag=value is None, metavar=value, expose_value=False, help=told))
 
     def add_dry_run(self, callback: Callable[..., None], example: str, is_priced: bool = True) -> None:

@@ -97,9 +97,9 @@ def display_run_results(results: Results, out: Path) -> None:
     for line in format_terminal_screen(results):
         print_line(line)
     counts = Counter(finding["severity"] for finding in results.finding_rows)
-    problems, warnings = format_count(counts["fail"], "problem"), format_count(counts["warn"], "warning")
-    print_line(f"\nchecks    {problems}, {warnings}, {counts['ok']} passed: see the report")
-    print_line(f"\nnext      open {out / 'report.html'}, or look at single claims: factaudit view {out}")
+    told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
+    print_line(f"\nnext      open {out / 'report.html'}{', which explains ' * bool(told)}{' and '.join(told)}")
+    print_line(f"          look at single claims: factaudit view {out}")
     display_cached_calls(results.calls)
     display_run_json(results, out)
     check_displayed_run_has_predictions(results)

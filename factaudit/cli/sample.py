@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="The number of annotators. Each gets a part of the claims and an own page.",
+    help="The number of annotators. Each gets a part of the claims and a page of their own.",
 )
 @click.option(
     "--overlap",

@@ -89,7 +89,7 @@ def triage_command(
     mapping: ColumnMapping,
     **promise: Any,
 ) -> None:
-    """Choose claims that can pass without review, with a guarantee of how few of them are errors.
+    """Choose claims that can pass without review, with a guaranteed limit on the share of errors among them.
 
     Claims pass if the score of an evaluator, or of several combined, is above a threshold. The labels of a random
     sample (`factaudit sample --at-random`) show which threshold keeps the guarantee. All other claims are written as a

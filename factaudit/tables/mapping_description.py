@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping, EvaluatorColumnMapping
 
 
-def describe_mapping(mapping: ColumnMapping) -> list[str]:
-    """What was taken for what, in lines."""
+def describe_mapping(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> list[str]:
+    """What was taken for what, in lines. own_names: columns that have our names already."""
     lines = []
-    if mapping.columns:
-        named = {ours: [names] if isinstance(names, str) else names for ours, names in mapping.columns.items()}
-        lines.append("columns  " + ", ".join(f"{' / '.join(names)} → {ours}" for ours, names in named.items()))
+    named = {ours: [names] if isinstance(names, str) else names for ours, names in mapping.columns.items()}
+    told = [*own_names, *(f"{' / '.join(names)} → {ours}" for ours, names in named.items())]
+    if told:
+        lines.append("columns  " + ", ".join(told))
     labels = mapping.columns.get("label", "label")
     own = {*mapping.evaluators, *([labels] if isinstance(labels, str) else labels)}
     evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]

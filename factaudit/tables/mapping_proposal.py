@@ -42,11 +42,12 @@ from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 @dataclass(frozen=True)
 class MappingProposal:
     """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``: what the tables lack,
-    and which columns are not read."""
+    and which columns are not read. ``own_names``: columns that have our names already."""
 
     mapping: ColumnMapping
     questions: list[OpenQuestion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    own_names: list[str] = field(default_factory=list)
 
     @property
     def is_standard(self) -> bool:
@@ -124,7 +125,8 @@ def propose_column_mapping(
         },
     )
     mapping = ColumnMapping.from_source({key: value for key, value in data.items() if value})
-    return MappingProposal(mapping, questions, _describe_what_is_missing(placed, columns, several))
+    own_names = [ours for ours, names in columns.items() if names == [ours]]
+    return MappingProposal(mapping, questions, _describe_what_is_missing(placed, columns, several), own_names)
 
 
 def _name_certain_evaluators(question: OpenQuestion, certain: Sequence[str]) -> OpenQuestion:
@@ -269,16 +271,15 @@ def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
 def _describe_what_is_missing(
     placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]], several: bool
 ) -> list[str]:
-    """Lines about columns that are read by their own names, roles that no column has, and columns that have none."""
-    own_names = [ours for ours, names in columns.items() if names == [ours]]
-    notes = [f"columns  {', '.join(own_names)}: read by their own names"] if own_names else []
+    """Lines about roles that no column has, and columns that have none."""
+    notes = []
     has_people = any(one.people or one.people_evaluators for one in placed)
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
-        notes.append("labels  none found: name their column with --label")
+        notes.append("labels  none found; name their column with --label")
     if "claim" not in columns and "label" in columns:
-        notes.append("claims  no text found: name its column with --claim")
+        notes.append("text  none found (not always needed); name its column with --claim")
     if "dataset" not in columns and {"claim", "label"} & set(columns):
-        notes.append("dataset  named after the file, or name its column with --dataset")
+        notes.append("dataset  named after the file; to use a column, add --dataset COLUMN")
     unread = []
     for table in placed:
         where = f"{table.name}: " if several else ""

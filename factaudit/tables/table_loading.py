@@ -157,7 +157,7 @@ def _read_tables_by_names(
         return AmbiguousReadingError(source, questions, readings, placed)
 
     proposal = propose_column_mapping(tables, own_kinds, given)
-    placed = describe_mapping(proposal.mapping)
+    placed = describe_mapping(proposal.mapping, proposal.own_names)
     if proposal.questions:
         raise ask(proposal.questions, placed)
     # What was taken for what is said before anything can go wrong.
