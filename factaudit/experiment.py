@@ -306,6 +306,7 @@ def estimate_experiment_cost(
     `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of `factaudit.engines.scoring_calls`.
     """
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+    from factaudit.llm.cost import read_llm_price_table
 
     if not isinstance(experiment, RunSettings):
         experiment = read_experiment(experiment, settings)
@@ -314,6 +315,8 @@ def estimate_experiment_cost(
 
         return count_scoring_calls(experiment)
     if not experiment.evaluators:
+        if price_table_path is not None:
+            read_llm_price_table(price_table_path)  # a table that cannot be read is said all the same
         return []
     fetch_missing_published_files(experiment.table_paths)
     evaluators = [make_named_evaluator(one) for one in experiment.evaluators]

@@ -1,4 +1,4 @@
-"""Which settings do `factaudit score`, `score --people` and the blocks ``factscore:`` and ``dfactscore:`` have?"""
+"""Which settings do `factaudit score`, `score --dfactscore` and the blocks ``factscore:`` and ``dfactscore:`` have?"""
 
 from __future__ import annotations
 
