@@ -237,7 +237,7 @@ def test_the_first_screen_says_nothing_where_nothing_is_shown():
 
 def test_no_rewording_is_counted_that_changes_no_word():
     rows = pairs([(1, 0)] * 4 + [(1, 1)] * 26, "same", "spelling")
-    rows += [row for kind in ("white_space", "passage_order") for row in pairs([(1, 1)] * 60, "same", kind)]
+    rows += [row for kind in ("letter_case", "passage_order") for row in pairs([(1, 1)] * 60, "same", kind)]
     screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
     assert ("changes after", "a rewording") in screen.columns
     assert screen.rows == [["e", "13 %"]]  # 4 of 30, not 4 of 150

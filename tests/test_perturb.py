@@ -33,18 +33,10 @@ MADE = [
     ("number_format", "It sold 1,000 cars.", "It sold 1000 cars."),
     ("number_format", "It has three doors.", "It has 3 doors."),
     ("number_format", "It has 3 doors.", "It has three doors."),
-    ("number_format", "It sold 2500 cars.", "It sold 2,500 cars."),
     ("number_format", "It rose by 5 percent.", "It rose by 5%."),
-    ("date_format", "It opened on 5 February 1998.", "It opened on February 5, 1998."),
-    ("date_format", "On February 5, 1998, it opened.", "On 5 February 1998, it opened."),
-    ("contraction", "The bridge isn't open.", "The bridge is not open."),
-    ("contraction", "They are late again.", "They're late again."),
-    ("quotation_marks", "He called it “a relic”.", 'He called it "a relic".'),
-    ("quotation_marks", "The mill's wheel broke.", "The mill’s wheel broke."),
     ("spelling", "The color faded.", "The colour faded."),
     ("spelling", "They organised it.", "They organized it."),
     ("letter_case", "The mill closed in 1911.", "THE MILL CLOSED IN 1911."),
-    ("white_space", "The old mill closed in 1911.", None),
     ("number_changed", "The trial lasted nine weeks.", None),
     ("number_changed", "It sold for $1,200 at the fair.", None),
     ("date_changed", "The mill closed in 1911.", None),
@@ -65,11 +57,6 @@ LEFT_ALONE = [
     ("number_format", "It takes two-thirds of it."),
     ("number_format", "It is 5-7 days."),
     ("number_format", 'She wrote "Three Sisters" in May.'),  # a title
-    ("date_format", "It ran from 5 to 7 February 1998."),
-    ("date_format", "It was February 2019."),
-    ("contraction", "Isn't it open on Mondays?"),
-    ("contraction", "I know who they are."),
-    ("quotation_marks", "It is 5 feet wide."),
     ("spelling", "The World Trade Center stood there."),  # a name
     ("spelling", 'He wrote "the color of it" there.'),
     ("spelling", "She is a meter reader."),
@@ -166,9 +153,8 @@ def test_only_documents_that_are_collections_have_passages():
 
 def test_no_rule_adds_anything_but_its_edit_to_a_document():
     doc = "passage 1: Rain fell.\n\npassage 2: The mill closed in 1911.\n\npassage 3: Snow fell."
-    for kind in ("passage_order", "evidence_first", "evidence_last"):
-        for text in edits(kind, "The mill closed in 1911.", doc):
-            assert sorted(text.split("\n\n")) == sorted(doc.split("\n\n"))
+    for text in edits("passage_order", "The mill closed in 1911.", doc):
+        assert sorted(text.split("\n\n")) == sorted(doc.split("\n\n"))
     asides = edits("aside_added", "The mill closed in 1911.", doc)
     assert asides
     assert all(doc in text for text in asides)
@@ -233,7 +219,7 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
 
 
 def test_kinds_are_chosen_by_name_or_by_what_should_happen():
-    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 17
+    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 10
     assert {rule.expected for rule in choose_perturbation_rules(["same"])} == {"same"}
     assert [rule.kind for rule in choose_perturbation_rules(["spelling"])] == ["spelling"]
     with pytest.raises(UsageError, match=r"unknown kind 'speling' .did you mean 'spelling'"):

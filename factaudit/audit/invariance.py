@@ -31,17 +31,10 @@ from factaudit.text.display_text import join_reasons
 #: What `factaudit perturb` changes, in words that go on "with".
 KIND_WORDS = {
     "number_format": "another number format",
-    "date_format": "another date format",
-    "contraction": "other contractions",
-    "quotation_marks": "other quotation marks",
     "spelling": "another spelling",
     "letter_case": "capital letters",
-    "white_space": "other white space",
     "aside_added": "an unrelated sentence added",
     "passage_order": "passages in another order",
-    "evidence_first": "the evidence first",
-    "evidence_middle": "the evidence in the middle",
-    "evidence_last": "the evidence last",
     "number_changed": "changed numbers",
     "date_changed": "changed dates",
     "negation_added": "added negations",
@@ -49,10 +42,7 @@ KIND_WORDS = {
     "comparison_turned": "reversed comparisons",
 }
 #: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
-_WORDLESS_KINDS = (
-    *("quotation_marks", "letter_case", "white_space"),
-    *("aside_added", "passage_order", "evidence_first", "evidence_middle", "evidence_last"),
-)
+_WORDLESS_KINDS = ("letter_case", "aside_added", "passage_order")
 
 
 def compute_invariance(

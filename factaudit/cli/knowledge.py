@@ -58,7 +58,7 @@ def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokeni
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
-    check_outputs_do_not_replace_inputs([source], out, f"{out}.partial")
+    check_outputs_do_not_replace_inputs([source], out)
     total_bytes = source.stat().st_size if source.is_file() else None
     lines = ProgressLines("knowledge", "MB read", shown=True)
     with tqdm(total=total_bytes, unit="B", unit_scale=True, disable=None) as bar:

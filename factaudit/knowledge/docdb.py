@@ -125,23 +125,19 @@ class DocDB:
         Normalised: underscores are spaces, runs of white space one space, case is ignored. Where several titles
         differ only in case, the first in the alphabet is taken.
         """
-        exact = self.passages(topic)
-        if exact is not None:
+        if (exact := self.passages(topic)) is not None:
             return KnowledgePage(topic, exact)
-        normal = normalise_page_title(topic)
-        forms = _list_docdb_title_variants(normal)
         if (redirected := self._find_redirected_page(topic)) is not None:
             return redirected
-        forms += [form for form in self._list_spelling_variants(forms) if form not in forms]
-        for title in forms:
-            passages = self.passages(title)
-            if passages is not None:
-                return KnowledgePage(title, passages, "normalised")
-        for title in forms:
-            if (redirected := self._find_redirected_page(title)) is not None:
-                return redirected
-        other = next(filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None)
-        return None if other is None else KnowledgePage(other, self.passages(other) or (), "normalised")
+        normal = normalise_page_title(topic)
+        forms = list(dict.fromkeys([*(own := _list_docdb_title_variants(normal)), *self._list_spelling_variants(own)]))
+        found = next((title for title in forms if self.passages(title) is not None), None)
+        if found is None:
+            for title in forms:
+                if (redirected := self._find_redirected_page(title)) is not None:
+                    return redirected
+            found = next(filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None)
+        return None if found is None else KnowledgePage(found, self.passages(found) or (), "normalised")
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
         """Titles that a topic without a page may mean: equal but for accents and punctuation, else similar ones.
@@ -149,7 +145,10 @@ class DocDB:
         Of a large source only the titles that begin with the same letters are looked at.
         """
         normal = normalise_page_title(topic)
-        start = "" if not self.has_more_pages_than(MAX_COMPARED_TITLES) else normal[:3]
+        is_large = (
+            len(self._query_rows(f"SELECT 1 FROM documents LIMIT {MAX_COMPARED_TITLES + 1}")) > MAX_COMPARED_TITLES
+        )
+        start = normal[:3] if is_large else ""
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
         plain = {str(row[0]): _fold_title(str(row[0])) for row in rows}
@@ -173,25 +172,16 @@ class DocDB:
         forms += [unicodedata.normalize("NFD", form) for form in forms]
         return list(dict.fromkeys([*forms, *(form.replace(" ", "_") for form in forms)]))
 
-    def titles(self) -> Iterator[str]:
-        """All titles in order, read a block at a time."""
-        yield from (str(row[0]) for row in self._read_in_title_order("title", 10_000))
-
-    def pages(self) -> Iterator[KnowledgePage]:
-        """All pages in order of their titles, read a block at a time."""
-        for title, text in self._read_in_title_order("title, text", 500):
-            yield KnowledgePage(str(title), tuple(str(text or "").split(PASSAGE_SEPARATOR)))
-
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
         """(name, title of its page): all titles in order, then all redirects to a page, in order."""
-        yield from ((title, title) for title in self.titles())
+        last = ""
+        # A block at a time: other look-ups take their turns in between.
+        while rows := self._query_rows("SELECT title FROM documents WHERE title > ? ORDER BY title LIMIT 10000", last):
+            yield from ((str(row[0]), str(row[0])) for row in rows)
+            last = str(rows[-1][0])
         if self._redirects:
-            rows = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target ORDER BY r.title"
-            yield from ((str(name), str(target)) for name, target in self._query_rows(rows))
-
-    def has_more_pages_than(self, n_pages: int) -> bool:
-        """Whether there are more than so many pages; the rest is not counted."""
-        return len(self._query_rows(f"SELECT 1 FROM documents LIMIT {n_pages + 1}")) > n_pages
+            query = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target ORDER BY r.title"
+            yield from ((str(name), str(target)) for name, target in self._query_rows(query))
 
     @cached_property
     def signature(self) -> str:
@@ -264,16 +254,6 @@ class DocDB:
         rows = self._query_rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
         return bool(rows) and str(rows[0][0]).startswith(start)
 
-    def _read_in_title_order(self, columns: str, block: int) -> Iterator[Any]:
-        last: tuple[str, ...] = ()
-        while True:
-            after = "WHERE title > ?" if last else ""
-            rows = self._query_rows(f"SELECT {columns} FROM documents {after} ORDER BY title LIMIT {block}", *last)
-            if not rows:
-                return
-            yield from rows
-            last = (str(rows[-1][0]),)
-
     def _query_rows(self, query: str, *values: str) -> list[Any]:
         try:
             with self._lock:
@@ -324,14 +304,10 @@ def _fold_title(title: str) -> str:
 def _list_docdb_title_variants(title: str) -> list[str]:
     # Wikipedia's titles begin with a capital; names have each word so. The index finds these without a scan.
     words = title.split(" ")
-    forms = [
-        title,
-        title[:1].upper() + title[1:],
-        title.capitalize(),
-        " ".join(w[:1].upper() + w[1:] for w in words),
-        " ".join(w.capitalize() for w in words),
-    ]
-    return list(dict.fromkeys(form for form in forms if form))
+    capital = [word[:1].upper() + word[1:] for word in words]
+    alone = [word.capitalize() for word in words]
+    forms = [title, title[:1].upper() + title[1:], title.capitalize(), " ".join(capital), " ".join(alone)]
+    return list(dict.fromkeys(filter(None, forms)))
 
 
 def is_docdb_sqlite_file(path: Path) -> bool:
@@ -351,17 +327,9 @@ def _check_docdb_file(path: Path) -> None:
     if not size:
         raise _make_database_error(path, "an empty file")
     if not head.startswith(_SQLITE_HEADER):
-        start = head.lstrip().lower()
-        if start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
-            raise _make_database_error(
-                path, "an HTML page (a download link's warning page, perhaps), not an SQLite file"
-            )
-        if start.startswith(b"version https://git-lfs"):
-            raise _make_database_error(path, "a Git LFS pointer; fetch the file itself with `git lfs pull`")
-        hint = (
-            "; make one from it with `factaudit knowledge build`" if path.suffix in {".jsonl", ".json", ".gz"} else ""
-        )
-        raise _make_database_error(path, f"not an SQLite file{hint}")
+        if head.lstrip().lower().startswith((b"<!doctype", b"<html")):
+            raise _make_database_error(path, "an HTML page (a download link's warning page, perhaps)")
+        raise _make_database_error(path, "not an SQLite file; make one of pages with `factaudit knowledge build`")
     if len(head) < 100:
         raise _make_database_error(path, f"cut off: {size} bytes")
     page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])

@@ -10,7 +10,6 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,54 +25,6 @@ WIKIPEDIA_API = "https://en.wikipedia.org/w/api.php"
 API_VARIABLE = "FACTAUDIT_WIKIPEDIA_API"
 _RETRIED_STATUSES = (429, 500, 502, 503, 504)
 _MAX_ATTEMPTS = 4
-
-
-@dataclass
-class MediaWikiApi:
-    """The API of a MediaWiki, asked politely: one request after the other, ``pause`` seconds apart, retried."""
-
-    api: str = WIKIPEDIA_API
-    pause: float = 0.1
-    timeout: float = 20.0
-
-    def __post_init__(self) -> None:
-        self._next = 0.0
-        if self.api == WIKIPEDIA_API:
-            self.api = os.environ.get(API_VARIABLE) or WIKIPEDIA_API
-
-    def query_api(self, **query: str) -> dict[str, Any]:
-        """The answer to ``action=query`` with these parameters; raises `FactauditError` where there is none."""
-        if is_offline():
-            raise FactauditError(
-                f"Wikipedia's API at {self.api} was not asked, because of --offline; leave it out to fetch pages"
-            )
-        query = {"action": "query", "format": "json", "formatversion": "2", **query}
-        request = urllib.request.Request(
-            f"{self.api}?{urllib.parse.urlencode(query)}",
-            headers={"User-Agent": f"factaudit/{__version__} (research; factuality evaluation)"},
-        )
-        for attempt in range(1, _MAX_ATTEMPTS + 1):
-            time.sleep(max(0.0, self._next - time.monotonic()))
-            wait = self.pause * 2**attempt
-            try:
-                with urllib.request.urlopen(request, timeout=self.timeout) as reply:
-                    answer = json.loads(reply.read())
-                if isinstance(answer, dict):
-                    return answer
-                problem = "the reply is not a JSON object"
-            except urllib.error.HTTPError as error:
-                problem = f"HTTP {error.code}"
-                if error.code not in _RETRIED_STATUSES:
-                    break
-                after = error.headers.get("Retry-After", "")
-                wait = min(float(after), 30.0) if after.isdigit() else wait
-            except (OSError, ValueError) as error:
-                problem = str(error) or type(error).__name__
-            finally:
-                self._next = time.monotonic() + self.pause
-            if attempt < _MAX_ATTEMPTS:
-                time.sleep(wait)
-        raise FactauditError(f"Wikipedia's API at {self.api} could not be asked: {problem}")
 
 
 @dataclass
@@ -96,9 +47,9 @@ class WikipediaPageCache:
 
     def __post_init__(self) -> None:
         self._lock, self._asking = threading.Lock(), threading.Lock()
-        self._cut: Callable[[list[str]], list[str]] | None = None
-        self._wiki = MediaWikiApi(self.api, self.pause, self.timeout)
-        self.api = self._wiki.api
+        self._next = 0.0
+        if self.api == WIKIPEDIA_API:
+            self.api = os.environ.get(API_VARIABLE) or WIKIPEDIA_API
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(self.path, check_same_thread=False)
         with self._connection:
@@ -114,8 +65,7 @@ class WikipediaPageCache:
         if (known := self._find_remembered_title(topic)) is None:
             with self._asking:
                 # Another thread may have asked meanwhile.
-                if (known := self._find_remembered_title(topic)) is None:
-                    known = (self._fetch_page(topic),)
+                known = self._find_remembered_title(topic) or (self._fetch_page(topic),)
         if known[0] is None:
             return None
         with self._lock:
@@ -134,15 +84,13 @@ class WikipediaPageCache:
         self._connection.close()
 
     def _fetch_page(self, topic: str) -> str | None:
-        found = self._wiki.query_api(list="search", srsearch=topic, srlimit="1").get("query", {}).get("search", [])
-        title = found[0].get("title") if found else None
-        passages: list[str] = []
-        if title is not None:
-            pages = self._wiki.query_api(prop="extracts", explaintext="1", redirects="1", titles=title)
-            pages = pages.get("query", {}).get("pages", [])
-            text = pages[0].get("extract") if pages else None
-            self._cut = self._cut or choose_knowledge_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
-            passages = self._cut([text or ""])
+        found = self._query_api(list="search", srsearch=topic, srlimit="1").get("search", [])
+        title, passages = None, []
+        if found:
+            title = found[0].get("title")
+            pages = self._query_api(prop="extracts", explaintext="1", redirects="1", titles=title).get("pages", [])
+            cut = choose_knowledge_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
+            passages = cut([pages[0].get("extract") or ""]) if pages else []
         title = title if passages else None
         with self._lock, self._connection:
             if title is not None:
@@ -150,3 +98,33 @@ class WikipediaPageCache:
                 self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
             self._connection.execute("INSERT OR REPLACE INTO topics VALUES (?, ?)", (topic, title))
         return title
+
+    def _query_api(self, **query: str) -> dict[str, Any]:
+        """What ``action=query`` answers to these parameters; raises `FactauditError` where there is no answer."""
+        if is_offline():
+            raise FactauditError(
+                f"Wikipedia's API at {self.api} was not asked, because of --offline; leave it out to fetch pages"
+            )
+        query = {"action": "query", "format": "json", "formatversion": "2", **query}
+        agent = f"factaudit/{__version__} (research; factuality evaluation)"
+        request = urllib.request.Request(f"{self.api}?{urllib.parse.urlencode(query)}", headers={"User-Agent": agent})
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
+            time.sleep(max(0.0, self._next - time.monotonic()))
+            wait = self.pause * 2**attempt
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as reply:
+                    answer: dict[str, Any] = json.loads(reply.read()).get("query", {})
+                return answer
+            except urllib.error.HTTPError as error:
+                problem = f"HTTP {error.code}"
+                if error.code not in _RETRIED_STATUSES:
+                    break
+                after = error.headers.get("Retry-After", "")
+                wait = min(float(after), 30.0) if after.isdigit() else wait
+            except (OSError, ValueError, AttributeError) as error:  # the last: JSON, but no object
+                problem = str(error) or type(error).__name__
+            finally:
+                self._next = time.monotonic() + self.pause
+            if attempt < _MAX_ATTEMPTS:
+                time.sleep(wait)
+        raise FactauditError(f"Wikipedia's API at {self.api} could not be asked: {problem}")

@@ -1,4 +1,4 @@
-"""Rules on dates: the same day in another form; another year, month or weekday."""
+"""Rules on dates: another year, month or weekday."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ MONTHS = (
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH = "|".join(MONTHS)
-_DAY_MONTH = re.compile(
-    rf"(?<![\w.,/–-])(?P<day>[1-9]|[12]\d|3[01]) (?P<month>{_MONTH})\b(?P<year> \d{{4}}\b)?(?!['’–/-]\w)"
-)
-_MONTH_DAY = re.compile(
-    rf"\b(?P<month>{_MONTH}) (?P<day>[1-9]|[12]\d|3[01])\b(?!st|nd|rd|th)"
-    r"(?:, (?P<year>\d{4})\b(?P<comma>,)?)?(?![\w–/-]|, \d)"
-)
-_IN_RANGE = re.compile(r"(?:\d|\b(?:to|and|or|from|between|through|till|until))[\s–-]*$", re.I)
 #: Behind these a later or earlier date may hold as well.
 _OPEN_DATE = re.compile(
     r"\b(?:after|around|before|between|by|circa|early|from|late|later|mid|on or about|since|through|till|to|until|and"
@@ -40,25 +32,6 @@ _YEAR = re.compile(
     + _MONTH
     + r"))(?: late| early)? (?P<year>1[5-9]\d\d|20\d\d)\b(?![\w–/-]|['’]s| (?:and|or|to)\b)"
 )
-
-
-def _list_claims_with_reformatted_date(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_pattern_outside_quotes(_DAY_MONTH, claim):
-        left, right = claim[: found.start()], claim[found.end() :]
-        if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:the )?\d", right):
-            continue
-        year = f",{found['year']}" if found["year"] else ""
-        # "on February 5, 2031 the ..." needs its second comma only where one follows anyway
-        yield replace_claim_text_span(claim, found.span(), f"{found['month']} {found['day']}{year}")
-    for found in find_pattern_outside_quotes(_MONTH_DAY, claim):
-        left, right = claim[: found.start()], claim[found.end() :]
-        if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:\d|[A-Z])", right):
-            continue
-        year = f" {found['year']}" if found["year"] else ""
-        opens = re.fullmatch(r"\W*(?:On )?", left) is not None
-        yield replace_claim_text_span(
-            claim, found.span(), f"{found['day']} {found['month']}{year}{',' * bool(found['comma'] and opens)}"
-        )
 
 
 def _list_claims_with_other_date(claim: str, doc: str, random: Random) -> Iterator[str]:
@@ -88,13 +61,6 @@ def _list_claims_with_other_date(claim: str, doc: str, random: Random) -> Iterat
 
 
 RULES = (
-    PerturbationRule(
-        "date_format",
-        "same",
-        "Day and month change places.",
-        ("It opened on 5 February 1998.", "It opened on February 5, 1998."),
-        _list_claims_with_reformatted_date,
-    ),
     PerturbationRule(
         "date_changed",
         "changed",

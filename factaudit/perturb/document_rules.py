@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from functools import lru_cache
 from random import Random
 
 from factaudit.perturb.rule_declaration import PerturbationRule
@@ -68,47 +68,15 @@ def split_document_into_passages(document: str) -> tuple[str, ...]:
     return tuple(document[start:end].strip() for start, end in zip(starts, [*starts[1:], len(document)], strict=True))
 
 
-def _join_other_order(passages: Sequence[str], order: Sequence[int]) -> str:
-    return "\n\n".join(passages[at] for at in order)
-
-
 def _list_documents_with_reordered_passages(claim: str, doc: str, random: Random) -> Iterator[str]:
     passages = split_document_into_passages(doc)
     if len(passages) < 2 or _ABOUT_THE_WHOLE.search(claim):
         return
-    order = list(range(len(passages)))
+    order = list(passages)
     Random(doc).shuffle(order)  # the same for all claims of a document: a model reads it once
-    if order == sorted(order):
-        order = order[1:] + order[:1]
-    yield _join_other_order(passages, order)
+    yield "\n\n".join(order if order != list(passages) else order[1:] + order[:1])
 
 
-def find_passage_nearest_to_claim(claim: str, passages: Sequence[str]) -> int | None:
-    """The passage that has the most of a claim's content words; None where two have as many, or none has half."""
-    words = list_content_words(claim)
-    missing = [len(WordVocabulary([passage]).list_missing_words(words)) for passage in passages]
-    least = min(missing)
-    return missing.index(least) if missing.count(least) == 1 and 2 * least <= len(words) and words else None
-
-
-def _move_best_passage_in_document(place: str, claim: str, doc: str, random: Random) -> Iterator[str]:
-    passages = split_document_into_passages(doc)
-    if len(passages) < 3 or _ABOUT_THE_WHOLE.search(claim):
-        return
-    best = find_passage_nearest_to_claim(claim, passages)
-    if best is None:
-        return
-    others = [at for at in range(len(passages)) if at != best]
-    to = {"first": 0, "middle": len(others) // 2 + len(others) % 2, "last": len(others)}[place]
-    if to != best:
-        yield _join_other_order(passages, [*others[:to], best, *others[to:]])
-
-
-_PASSAGES = ("passage 1: It rains.", "passage 2: The mill closed in 1911.", "passage 3: It snows.", "passage 4: Fog.")
-_MOVED_EXAMPLES = {
-    place: ("\n\n".join(_PASSAGES), _join_other_order(_PASSAGES, order))
-    for place, order in (("first", (1, 0, 2, 3)), ("middle", (0, 2, 1, 3)), ("last", (0, 2, 3, 1)))
-}
 RULES = (
     PerturbationRule(
         "aside_added",
@@ -126,16 +94,5 @@ RULES = (
         ("passage 1: It rains.\n\npassage 2: It snows.", "passage 2: It snows.\n\npassage 1: It rains."),
         _list_documents_with_reordered_passages,
         changes="doc",
-    ),
-    *(
-        PerturbationRule(
-            f"evidence_{place}",
-            "same",
-            f"The passage with the most words of the claim moves to the {where} of such a document.",
-            _MOVED_EXAMPLES[place],
-            partial(_move_best_passage_in_document, place),
-            changes="doc",
-        )
-        for place, where in (("first", "beginning"), ("middle", "middle"), ("last", "end"))
     ),
 )

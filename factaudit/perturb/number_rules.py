@@ -134,8 +134,6 @@ def _list_respelt_number_claims(claim: str, doc: str, random: Random) -> Iterato
             yield replace_claim_text_span(claim, found.span(), str(_WORD_VALUES[number.lower()]))
         elif re.fullmatch(r"[2-9]|1[0-2]", number) and left.strip():
             yield replace_claim_text_span(claim, found.span(), NUMBER_WORDS[int(number) - 2])
-        elif re.fullmatch(r"\d{4,7}", number) and not 1000 <= int(number) <= 2100:
-            yield replace_claim_text_span(claim, found.span(), f"{int(number):,}")
 
 
 def _list_claims_with_other_number(claim: str, doc: str, random: Random) -> Iterator[str]:

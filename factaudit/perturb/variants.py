@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -61,24 +62,19 @@ def add_claim_variants(
             "perturb: no rule can change any of these claims; rules change English text with numbers, dates, "
             "negations or comparisons"
         )
+    # Behind its claim; with another document, behind all claims that share the claim's.
     places = {claim["claim_id"]: at for at, claim in enumerate(plain)}
-    first_of_document: dict[Any, int] = {}
+    first: dict[Any, int] = {}
     for at, claim in enumerate(plain):
-        first_of_document.setdefault(claim["doc"], at)
-    order = [
-        *((first_of_document[claim["doc"]], 0, at, 0) for at, claim in enumerate(plain)),
-        *(
-            (
-                first_of_document[plain[places[row["variant_of"]]]["doc"]],
-                int(row["doc"] not in first_of_document),
-                places[row["variant_of"]],
-                1 + at,
-            )
-            for at, row in enumerate(rows)
-        ),
-    ]
-    table = validate_claims(pd.DataFrame([*plain, *rows]))
-    return table.iloc[sorted(range(len(order)), key=order.__getitem__)].reset_index(drop=True)
+        first.setdefault(claim["doc"], at)
+    every = [*plain, *rows]
+    keys = []
+    for at, row in enumerate(every):
+        place = places[row.get("variant_of") or row["claim_id"]]
+        shared = plain[place]["doc"]
+        keys.append((first[shared], row["doc"] is not shared, place, at))
+    table = validate_claims(pd.DataFrame(every))
+    return table.iloc[sorted(range(len(keys)), key=keys.__getitem__)].reset_index(drop=True)
 
 
 def select_claims_with_variants(claims: pd.DataFrame) -> pd.DataFrame:
@@ -91,28 +87,18 @@ def _make_variants_of_kind(
     claims: Sequence[dict[str, Any]], rule: PerturbationRule, per_kind: int | None, seed: int
 ) -> list[dict[str, Any]]:
     """Variants of one kind, of the claims that chance puts first in each data set."""
-    drawn = sorted(claims, key=lambda claim: hash_texts(str(seed), rule.kind, claim["claim_id"]))
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     found = []
-    for claim in drawn:
-        dataset = claim["dataset"]
-        if per_kind is not None and counts.get(dataset, 0) >= per_kind:
+    for claim in sorted(claims, key=lambda claim: hash_texts(str(seed), rule.kind, claim["claim_id"])):
+        text, document = claim["claim"], claim["doc"]
+        is_full = per_kind is not None and counts[claim["dataset"]] >= per_kind
+        if is_full or not (isinstance(text, str) and isinstance(document, str)) or is_text_placeholder(text):
             continue
-        text = _pick_perturbed_claim_text(claim, rule, seed)
-        if text is not None:
-            counts[dataset] = counts.get(dataset, 0) + 1
-            variant = {"claim_id": f"{claim['claim_id']}~{rule.kind}", rule.changes: text, "label": None}
+        random = Random(f"{seed}|{rule.kind}|{claim['claim_id']}")
+        edits = [one for one in dict.fromkeys(rule.list_edits(text, document, random)) if one != claim[rule.changes]]
+        if edits:
+            counts[claim["dataset"]] += 1
+            variant = {"claim_id": f"{claim['claim_id']}~{rule.kind}", rule.changes: random.choice(edits)}
             variant |= {"variant_of": claim["claim_id"], "kind": rule.kind, "expected": rule.expected}
-            found.append(claim | variant)
+            found.append(claim | variant | {"label": None})
     return found
-
-
-def _pick_perturbed_claim_text(claim: dict[str, Any], rule: PerturbationRule, seed: int) -> str | None:
-    """One of the texts that the rule can make of a claim; None where it does not fit."""
-    text, document = claim["claim"], claim["doc"]
-    if not isinstance(text, str) or not isinstance(document, str) or is_text_placeholder(text):
-        return None
-    random = Random(f"{seed}|{rule.kind}|{claim['claim_id']}")
-    old = text if rule.changes == "claim" else document
-    edits = [one for one in dict.fromkeys(rule.list_edits(text, document, random)) if one != old]
-    return random.choice(edits) if edits else None

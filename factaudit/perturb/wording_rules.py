@@ -1,4 +1,4 @@
-"""Rules on how a claim is written: contractions, quotation marks, spelling, capital letters, white space."""
+"""Rules on how a claim is written: spelling, capital letters."""
 
 from __future__ import annotations
 
@@ -8,46 +8,10 @@ from random import Random
 
 from factaudit.perturb.claim_text import (
     find_pattern_outside_quotes,
-    join_alternatives,
     parse_word_replacement_pairs,
     replace_claim_text_span,
 )
 from factaudit.perturb.rule_declaration import PerturbationRule
-
-_CONTRACTED = parse_word_replacement_pairs(
-    """is_not isn't, are_not aren't, was_not wasn't, were_not weren't, do_not don't, does_not doesn't, did_not didn't,
-    has_not hasn't, have_not haven't, had_not hadn't, could_not couldn't, would_not wouldn't, should_not shouldn't,
-    will_not won't, cannot can't, they_are they're, we_are we're, you_are you're, they_will they'll, we_will we'll,
-    you_will you'll, he_will he'll, she_will she'll, it_will it'll"""
-)
-_EXPANDED = {short: long for long, short in _CONTRACTED.items()}
-_LONG_FORM = re.compile(rf"\b(?:{join_alternatives(_CONTRACTED)})\b", re.I)
-_SHORT_FORM = re.compile(rf"\b(?:{join_alternatives(_EXPANDED)})\b".replace("'", "['’]"), re.I)
-#: Behind these a question or an inversion may stand, whose words come in another order when written out.
-_INVERTING = re.compile(r"(?:^|[?:;]|\b(?:why|when|how|what|where|who|so|nor|and|but|or|if|than|as)\b)\W*$", re.I)
-
-
-def _list_claims_with_other_contraction(claim: str, doc: str, random: Random) -> Iterator[str]:
-    for found in find_pattern_outside_quotes(_LONG_FORM, claim):
-        # "They are." cannot be shortened; "is not only" can.
-        if re.match(r"\s+\w", claim[found.end() :]):
-            yield replace_claim_text_span(claim, found.span(), _CONTRACTED[found[0].lower()])
-    for found in find_pattern_outside_quotes(_SHORT_FORM, claim):
-        if "?" not in claim and not (found[0].lower().endswith("t") and _INVERTING.search(claim[: found.start()])):
-            yield replace_claim_text_span(claim, found.span(), _EXPANDED[found[0].lower().replace("’", "'")])
-
-
-def _list_claims_with_other_quotation_marks(claim: str, doc: str, random: Random) -> Iterator[str]:
-    straight = re.compile(r'(?<![\w"])"(?=[^\s"])([^"\n]*[^\s"\d])"(?!\w)')
-    if claim.count('"') == 2 * len(straight.findall(claim)) > 0:
-        yield straight.sub(r"“\1”", claim)
-    if "“" in claim and claim.count("“") == claim.count("”") and '"' not in claim:
-        yield claim.replace("“", '"').replace("”", '"')
-    apostrophe = re.compile(r"(?<=[A-Za-z])(['’])(?=[a-z])")
-    marks = {found[1] for found in apostrophe.finditer(claim)}
-    if len(marks) == 1:
-        yield apostrophe.sub("’" if marks == {"'"} else "'", claim)
-
 
 #: British and American spellings of single words; those that have many forms are put together below.
 _SPELLINGS = parse_word_replacement_pairs(
@@ -105,28 +69,7 @@ def _list_upper_case(claim: str, doc: str, random: Random) -> Iterator[str]:
         yield claim.upper()
 
 
-def _list_claims_with_other_white_space(claim: str, doc: str, random: Random) -> Iterator[str]:
-    gaps = [found.span() for found in re.finditer(r"(?<=\w) (?=\w)", claim)]
-    if len(gaps) >= 3 and "\n" not in claim and "|" not in claim:
-        start, end = random.choice(gaps)
-        yield f"{claim[:start]}{random.choice(('  ', chr(10)))}{claim[end:]}"
-
-
 RULES = (
-    PerturbationRule(
-        "contraction",
-        "same",
-        "Words are drawn together, or written out: is not, isn't.",
-        ("The bridge is not open.", "The bridge isn't open."),
-        _list_claims_with_other_contraction,
-    ),
-    PerturbationRule(
-        "quotation_marks",
-        "same",
-        "Straight quotation marks and apostrophes become curly, or the other way round.",
-        ('He called it "a relic".', "He called it “a relic”."),
-        _list_claims_with_other_quotation_marks,
-    ),
     PerturbationRule(
         "spelling",
         "same",
@@ -140,12 +83,5 @@ RULES = (
         "All letters are capitals, in claims without words that would be others then.",
         ("The mill closed in 1911.", "THE MILL CLOSED IN 1911."),
         _list_upper_case,
-    ),
-    PerturbationRule(
-        "white_space",
-        "same",
-        "A space becomes two, or a line break.",
-        ("The mill closed in 1911.", "The mill  closed in 1911."),
-        _list_claims_with_other_white_space,
     ),
 )
