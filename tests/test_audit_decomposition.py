@@ -29,7 +29,7 @@ from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.fact_faults import find_fact_faults, is_uncovered_sentence
 
 Row = dict[str, Any]
-FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
+FAULTS = ("invented", "leaked", "repeated", "trivial")
 
 
 def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
@@ -74,11 +74,11 @@ def test_the_authored_facts_are_what_their_script_makes_of_the_source(root: Path
 
 
 @pytest.mark.parametrize("name", ["ChatGPT", "InstructGPT"])
-def test_people_take_out_what_is_found_repeated_and_joined(shared: Path, root: Path, name: str) -> None:
-    """People rewrote the machine's facts: fewer of theirs repeat others or join several, and more facts that were
+def test_people_take_out_what_is_found_repeated(shared: Path, root: Path, name: str) -> None:
+    """People rewrote the machine's facts: fewer of theirs repeat others, and more facts that were
     flagged are changed than of the others."""
     shares: dict[str, Counter[str]] = {kind: Counter() for kind in ("model", "human")}
-    edited = {fault: [Counter[bool](), Counter[bool]()] for fault in ("invented", "repeated", "joined")}
+    edited = {fault: [Counter[bool](), Counter[bool]()] for fault in ("invented", "repeated")}
     for line in (shared / f"factscore/labeled/{name}.jsonl").read_text(encoding="utf-8").splitlines():
         response = json.loads(line)
         parts = [
@@ -135,8 +135,6 @@ def test_shares_of_faulty_facts_by_hand() -> None:
         "invented": 2,
         "leaked": 1,
         "repeated": 1,
-        "joined": 0,
-        "unclear": 0,
         "trivial": 1,
     }
     assert (first["coverage"], first["uncovered"], first["n"], first["n_sentences"]) == (1.0, 0.0, 7, 2)

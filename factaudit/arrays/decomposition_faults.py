@@ -13,7 +13,7 @@ from factaudit.text.content_words import WordVocabulary
 from factaudit.text.fact_faults import find_fact_faults
 
 #: What may be wrong with a fact.
-FACT_FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
+FACT_FAULTS = ("invented", "leaked", "repeated", "trivial")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether atomic facts are those of their responses: what is invented, repeated, joined or left out, and what it does
+"""Whether atomic facts are those of their responses: what is invented, repeated or left out, and what it does
 to the score.
 
 FActScore takes the facts for granted. Repeated and trivial facts raise it (Jiang et al. 2024), and it differs by who
@@ -264,8 +264,6 @@ _FAULTS_DESCRIPTION = {
     ),
     "leaked": ("from the demonstrations", "invented facts whose words occur in a demonstration of the prompt"),
     "repeated": ("repeated", "facts that repeat another fact of the response"),
-    "joined": ("joined", "facts that join several statements"),
-    "unclear": ("unclear subject", "facts that begin with a pronoun or a verb"),
     "trivial": ("trivial", "facts that are true of almost everybody"),
 }
 _SCORES_DESCRIPTION = {
@@ -331,7 +329,7 @@ AUDITS = (
         without_labels=True,
         plot=PlotSpec(
             what="Faulty facts",
-            keys=("invented", "repeated", "joined", "unclear"),
+            keys=("invented", "leaked", "repeated", "trivial"),
             groups=("system",),
             series="dataset",
         ),

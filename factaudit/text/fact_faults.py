@@ -1,4 +1,4 @@
-"""What may be wrong with the atomic facts of a response, by its words alone: invented, repeated, joined, unclear.
+"""What may be wrong with the atomic facts of a response, by its words alone: invented, leaked, repeated, trivial.
 
 Words cannot see everything: a fact made of the response's own words in another relation passes for its own.
 """
@@ -14,7 +14,6 @@ from factaudit.text.content_words import (
     WordVocabulary,
     is_trivial_statement,
     is_trivial_word,
-    list_content_words,
     list_informative_words,
 )
 from factaudit.text.sentences import split_sentences
@@ -24,54 +23,20 @@ MAX_MISSING_SHARE = 0.5
 #: A sentence of which more than this share of words is in no fact is not covered; or a number, or a name.
 MAX_UNCOVERED_SHARE = 0.2
 
-_SUBJECT_PRONOUN = re.compile(
-    r"^(?:he|she|it|they|we|his|her|hers|their|theirs|its|him|them|this|these|those|that|the (?:latter|former))\b",
-    re.IGNORECASE,
-)
-_ANY_PRONOUN = re.compile(r"\b(?:he|she|they|him|them|his|her|hers|their|theirs)\b", re.IGNORECASE)
-_WITHOUT_SUBJECT = re.compile(
-    r"""^(?:(?:also|later|then|and|but)\s+)?(?:
-      (?:was|were|is|are|has|have|had|did|does|can|could|became|began|won|wrote|led|held|taught|made|met|left|built|sang
-      |sold|bought|kept|ran|took|gave|went|drew|fought|spent)\b
-      |(?:born|known|founded|awarded|educated|written|directed|produced|elected|appointed|married|raised|named)\b
-      |(?!according|following|including|during|regarding)[a-z]+(?:ed|ing)\s+(?:as|at|by|for|from|in|on|to|the|a|an|with)\b
-      |[a-z]{3,}ed\s+(?!(?:was|is|has|had|were|and|of|wrote|won)\b)(?!\w+ed\b)\w
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-#: "Led Zeppelin": no verb, but a name.
-_NAME_LIKE_A_VERB = re.compile(r"^(?!Was\b|Is\b|Has\b|Had\b|Were\b|Are\b)[A-Z]\w+ [A-Z]")
-_QUOTED = re.compile(r"[\"“][^\"”]*[\"”]")
-_BETWEEN = re.compile(r"\b(between|from|among)\b([^,;]{1,60}?)\band\b", re.IGNORECASE)
-#: "Law & Order", "Trinidad and Tobago": and between two words with capital letters is part of a name.
-_NAME_AND_NAME = re.compile(r"\b([A-Z][\w’'-]*)\s+(?:and|&|or)\s+(?=[A-Z])")
-_JOINED = re.compile(
-    r"\s(?:and|or|but|while|whereas|as well as)\s|;\s|,\s(?:who|which|whose|where|when)\b", re.IGNORECASE
-)
-_OPENING_PHRASE = re.compile(
-    r"^(?:in|on|at|after|before|during|from|by|since|until|with|as|according|for|under)\b[^,]*,\s", re.IGNORECASE
-)
-#: "..., born in Paris": a comma before a small letter begins another statement.
-_COMMA_AND_SMALL_LETTER = re.compile(r",\s(?=[a-z])")
-#: "March 4, 1951", "Ludlow, Shropshire".
-_DATE_OR_PLACE_COMMA = re.compile(r"(\w),\s(?=\d{4}\b|[A-Z])")
-
 
 @dataclass(frozen=True)
 class FactFaults:
     """The facts of one response, true where a fact has the fault, and how much of the response they say.
 
     invented: its words are not in the response. leaked: it is invented, and its words are in a demonstration. repeated:
-    another fact of the response says it. joined: it joins several statements. unclear: it has no subject but a pronoun.
-    trivial: it holds of nearly anybody. n_words: content words of the response, n_covered_words: those that are in a
-    fact. n_sentences: its sentences, n_uncovered: those of which the facts leave something out.
+    another fact of the response says it. trivial: it holds of nearly anybody. n_words: content words of the response,
+    n_covered_words: those that are in a fact. n_sentences: its sentences, n_uncovered: those of which the facts leave
+    something out.
     """
 
     invented: tuple[bool, ...]
     leaked: tuple[bool, ...]
     repeated: tuple[bool, ...]
-    joined: tuple[bool, ...]
-    unclear: tuple[bool, ...]
     trivial: tuple[bool, ...]
     n_words: int
     n_covered_words: int
@@ -97,8 +62,6 @@ def find_fact_faults(
         tuple(invented),
         tuple(made_up and has_leaked(lost, demonstrations) for lost, made_up in zip(missing, invented, strict=True)),
         tuple(find_repeated_facts(facts, topic)),
-        tuple(map(has_several_fact_statements, facts)),
-        tuple(map(has_no_clear_fact_subject, facts)),
         tuple(is_trivial_statement(fact, topic) for fact in facts),
         words,
         covered,
@@ -165,34 +128,3 @@ def _have_names_in_order(words: Sequence[ContentWord], others: Sequence[ContentW
     names = [word.stem for word in words if word.kind == "name"]
     shared = [word.stem for word in others if word.stem in names]
     return list(dict.fromkeys(names)) == list(dict.fromkeys(shared))
-
-
-def has_several_fact_statements(fact: str) -> bool:
-    """Whether a fact can be split: sentences, coordinated words, a relative clause or an insertion.
-
-    >>> [has_several_fact_statements(f"She {rest}.") for rest in ("was a poet and a miller", "wrote Law and Order")]
-    [True, False]
-    """
-    if len(split_sentences(fact)) > 1:
-        return True
-    plain = _QUOTED.sub("Title", fact.strip().rstrip("."))
-    plain = _BETWEEN.sub(r"\1\2 to ", plain)
-    plain = _NAME_AND_NAME.sub(r"\1 ", plain)
-    plain = _OPENING_PHRASE.sub("", plain)
-    plain = _DATE_OR_PLACE_COMMA.sub(r"\1 ", plain)
-    return bool(_JOINED.search(plain) or _COMMA_AND_SMALL_LETTER.search(plain))
-
-
-def has_no_clear_fact_subject(fact: str) -> bool:
-    """Whether a fact cannot be understood alone: it begins with a pronoun or a verb, or has a pronoun and no name.
-
-    >>> [has_no_clear_fact_subject(fact) for fact in ("She won.", "Born in Rome.", "Ada won.", "Ada sold her mill.")]
-    [True, True, False, False]
-    """
-    text = fact.strip()
-    if _SUBJECT_PRONOUN.search(text):
-        return True
-    if _WITHOUT_SUBJECT.search(text) and not _NAME_LIKE_A_VERB.search(text):
-        return True
-    pronoun = _ANY_PRONOUN.search(text)
-    return pronoun is not None and not any(word.kind == "name" for word in list_content_words(text[: pronoun.start()]))
