@@ -207,7 +207,7 @@ def _judge_and_audit_tables(
         for part, _ in walk_evaluator_members(one.evaluator):
             if found := getattr(part, "provenance", None):
                 provenance.append({"evaluator": one.name, **found})
-    for line in format_unscored_verdicts(verdicts):
+    for line in format_unscored_verdicts(verdicts, [one.name for one in evaluators]):
         folder.say(line)
     folder.say(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
     write_table(claims, folder.path / "claims.parquet")

@@ -124,6 +124,9 @@ def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any
             claims.append(claim | {"response_id": f"r{number}", "topic": "Ada Fenn", "response": TEXT} | shared)
             status = "ok" if prediction is not None else "error"
             verdicts.append({"claim_id": key, "evaluator": "e", "prediction": prediction, "status": status})
+        if not facts:
+            claims.append({"claim_id": f"r{number}", "dataset": "d", "system": "ab"[number % 2], "claim": None})
+            claims[-1] |= {"response_id": f"r{number}", "abstained": 1, "response": "I know nothing of it."}
     return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
@@ -151,6 +154,11 @@ def test_the_sentences_stand_for_the_text_where_it_is_not_known_and_without_both
     assert find(compute_decomposition_faults(told), system="a")["invented"] == 0.4
     assert compute_decomposition_faults(make_judgements([[(OWN[0], 1)]], response=None)) == []
     assert compute_decomposition_scores(make_judgements([[(OWN[0], 1)]], response=None)) == []
+
+
+def test_a_system_that_always_abstained_has_no_fact() -> None:
+    row = find(compute_decomposition_faults(make_judgements([[(OWN[0], 1)], []])), system="b")
+    assert row["reason"].startswith("no response has an atomic fact: invented, ")
 
 
 def test_scores_over_the_facts_that_are_left_by_hand() -> None:

@@ -174,9 +174,16 @@ def test_unknown_labels_of_a_log_are_listed_and_can_be_told(tmp_path: Path) -> N
     assert [None if pd.isna(label) else label for label in claims["label"]] == [1, 0, None]
 
 
-def test_filters_of_lm_eval_are_an_evaluator_each(tmp_path: Path) -> None:
+def test_filters_of_lm_eval_are_an_evaluator_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
-        {"doc_id": at, "doc": {"claim": claim}, "target": "yes", "filtered_resps": [answer], "filter": name}
+        {
+            "doc_id": at,
+            "doc": {"claim": claim},
+            "target": "yes",
+            "filtered_resps": [answer],
+            "filter": name,
+            "arguments": {},
+        }
         for name, answers in (("strict-match", ["yes", "[invalid]"]), ("flexible-extract", ["yes", "no"]))
         for at, (claim, answer) in enumerate(zip(CLAIMS, answers, strict=False))
     ]
@@ -187,6 +194,9 @@ def test_filters_of_lm_eval_are_an_evaluator_each(tmp_path: Path) -> None:
     said = found.verdicts.groupby("evaluator")["prediction"].agg(list)
     assert said["m (flexible-extract)"] == [1, 0]
     assert said["m (strict-match)"] == [1, pd.NA]
+    with pytest.raises(SystemExit):  # a folder, as `audit` takes it
+        main(["inspect", str(tmp_path)])
+    assert "(strict-match): 1 with a prediction" in capsys.readouterr().out
 
 
 def test_unknown_targets_of_lm_eval_are_an_error(tmp_path: Path) -> None:
@@ -234,18 +244,20 @@ def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
         del result["vars"]["human"]
     (tmp_path / "log.json").write_text(json.dumps(log))
     notes = convert("promptfoo", [tmp_path / "log.json"]).notes
-    assert any(note.startswith("labels  none: no column holds people's labels") for note in notes)
+    assert any(note.startswith("labels  none found") for note in notes)
 
 
 def test_a_check_without_a_value_said_nothing(tmp_path: Path) -> None:
     log = json.loads((LOGS / "inspect.json").read_text())
     log["samples"][0]["scores"]["grounded"] = {"value": None}
+    log["samples"][1]["scores"]["grounded"] = {"value": "c", "explanation": "GRADE: c"}  # Inspect's grade is C
     (tmp_path / "log.json").write_text(json.dumps(log))
     verdicts = convert("inspect", [tmp_path / "log.json"]).verdicts
     assert verdicts is not None
-    first = verdicts[verdicts["evaluator"] == "grounded"].iloc[0]
-    assert first["status"] == "skipped"
-    assert pd.isna(first["raw"])
+    said = verdicts[verdicts["evaluator"] == "grounded"]
+    assert said["status"].tolist() == ["skipped", "unparsed", "ok"]
+    assert pd.isna(said["raw"].iloc[0])
+    assert said["raw"].iloc[1] == "GRADE: c"
 
 
 @pytest.mark.parametrize("file", ["ragas.csv", "ragas.jsonl"])

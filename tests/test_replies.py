@@ -204,6 +204,14 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     (guesses,) = format_unscored_verdicts(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
     assert "2 of 100 predictions are guesses" in guesses
     assert format_unscored_verdicts(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
+    refused = "HTTP 400: no such role"
+    for reply in (refused, f'["{refused}", "{refused}"]', f"the sentence was not decomposed: {refused}"):
+        (line,) = format_unscored_verdicts(table(("error", None, reply), ("ok", 1, "True")), ["gpt"])
+        assert line == f"gpt: 1 of 2 calls failed ({reply}) and would fail again"
+    failed = table(("error", None, "gave up after 7 attempts: HTTP 503"))
+    (line,) = format_unscored_verdicts(failed, ["gpt"])
+    assert line.endswith("HTTP 503): run the same command again to retry them")
+    assert format_unscored_verdicts(failed) == ["gpt: 1 of 1 calls failed (gave up after 7 attempts: HTTP 503)"]
 
 
 # Any reply at all ----------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def compute_decomposition_faults(
     found = _cache_decomposition_faults(judgements, demonstrations)
     rows = []
     for key, inside in found.facts.responses_by_system():
-        rows.append({**key, **_build_decomposition_faults_row(found, inside & found.known, intervals)})
+        rows.append({**key, **_build_decomposition_faults_row(found, inside, intervals)})
     return rows
 
 
@@ -80,14 +80,15 @@ def _build_decomposition_faults_row(
     hits = [np.bincount(owner[found.faults[name]], minlength=size) for name in FACT_FAULTS]
     hits += [found.counts["n_covered_words"], found.counts["n_uncovered"]]
     totals = [n_facts] * len(FACT_FAULTS) + [found.counts["n_words"], found.counts["n_sentences"]]
-    places = np.flatnonzero(in_system & (n_facts > 0))
+    places = np.flatnonzero(in_system & found.known & (n_facts > 0))
     names = (*FACT_FAULTS, "coverage", "uncovered")
     row: Row = {"n": int(n_facts[places].sum()), "n_responses": len(places)}
     row["n_sentences"] = int(found.counts["n_sentences"][places].sum())
     found_of, of = (np.stack(one, axis=1)[places].astype(np.int64) for one in (hits, totals))
     row |= estimate_clustered_shares(names, found_of, of, intervals)
     lacking = [name for name in names if row[name] is None]
-    why = [f"{_NO_TEXT_REASON}: {', '.join(lacking)}" if lacking else ""]
+    reason = _NO_TEXT_REASON if n_facts[in_system].any() else "no response has an atomic fact"
+    why = [f"{reason}: {', '.join(lacking)}" if lacking else ""]
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
 
 

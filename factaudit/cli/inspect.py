@@ -94,7 +94,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
         notes.append(" ".join(line.split()))
         print_line(line)
 
-    if all(map(is_annotated_responses_file, files)):
+    if all(one["format"] is None for one in held) and all(map(is_annotated_responses_file, files)):
         _display_score_commands_for_annotated_responses(files, held)
         return
     loaded = load_input_tables(files, mapping, note, needs_verdicts=True)

@@ -75,7 +75,7 @@ def judge_command(
     """Judge claims with evaluators. If the command was interrupted, start it again: it continues where it stopped."""
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
-    from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts, list_lasting_errors
+    from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
     from factaudit.files import delete_unheld_folder
     from factaudit.tables import parse_table_suffix, write_table
 
@@ -89,22 +89,16 @@ def judge_command(
         counts = part["status"].value_counts()
         print_line(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
-    for line in format_unscored_verdicts(verdicts):
+    for line in format_unscored_verdicts(verdicts, [*verdicts["evaluator"].unique()]):
         print_line(line)
     members = [
         part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)
     ]
     display_cached_calls([part.usage.row() | part.usage.cached_row() for part in members if hasattr(part, "usage")])
     failed = int((verdicts["status"] == "error").sum())
-    if failed:
-        lasting = list_lasting_errors(verdicts)
-        if len(lasting):
-            print_line(f"{len(lasting):,} verdicts failed for good: {lasting.iloc[0]}")
-        again = f" (run the same command again to retry {failed - len(lasting):,} errors)"
-        print_line(f"{out}{again if failed > len(lasting) else ''}")
-    else:
+    if not failed:
         delete_unheld_folder(journal)
-        print_line(str(out))
+    print_line(str(out))
     print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()

@@ -139,9 +139,7 @@ def check_displayed_run_has_predictions(results: Results) -> None:
     if rows and not any(row["n_ok"] or row["n_guessed"] for row in rows):
         names = ("error", "refused", "unparsed", "skipped")
         found = ", ".join(f"{n:,} {name}" for name in names if (n := sum(row[f"n_{name}"] for row in rows)))
-        raise FactauditError(
-            f"no verdict has a prediction ({found}); run the same command again to repeat failed calls"
-        )
+        raise FactauditError(f"no verdict has a prediction ({found})")
 
 
 def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:

@@ -66,8 +66,7 @@ def make_log_converter(name: str) -> Callable[..., Conversion]:
         """A sample is a claim, a metric an evaluator."""
         columns = {"claim": claim, "doc": doc, "label": label, "system": system}
         given = _make_mapping(columns, {"labels": labels, "scales": scales, "metrics": metrics})
-        paths = list(expand_dataset_source_folders(sources, *LOG_RECIPES[name].files))
-        table = read_log(name, paths, given, dataset, evaluator=evaluator, attributable=attributable)
+        table = read_log(name, sources, given, dataset, evaluator=evaluator, attributable=attributable)
         notes: list[str] = []
         loaded = load_tables([table], given, notes.append)
         if loaded.claims is None:
@@ -90,15 +89,16 @@ def _make_mapping(columns: Mapping[str, str | None], options: Mapping[str, Any])
 def read_log(
     name: str, paths: Sequence[Path], given: ColumnMapping, dataset: str | None = None, **options: str | None
 ) -> OpenedTable:
-    """The logs of one tool as a table; ``given`` names fields that are to be kept, or take a role.
+    """The logs of one tool, files or folders, as a table; ``given`` names fields that are to be kept, or take a role.
 
     dataset: the data set's name; by default what the log says, or the file's name. options: `read_lm_eval_log`'s.
     Raises `InputError`.
     """
     recipe = LOG_RECIPES[name]
+    paths = list(expand_dataset_source_folders(map(Path, paths), *recipe.files))
     source = ", ".join(map(str, paths))
     parts = []
-    for path in map(Path, paths):
+    for path in paths:
         task, samples = _read_samples(name, path, recipe, given, options)
         if recipe.same and {*recipe.same} <= {*samples}:
             own, root = (samples[one] for one in recipe.same)
@@ -249,6 +249,10 @@ def _read_evaluator(
     nothing = pd.Series(None, index=table.index, dtype="object")
     reasons = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing  # no list of none
     said = said.mask(reasons.notna() | _find_infinite(said), None)
+    is_unread = pd.Series(False, index=table.index)
+    if not has_only_words(said):  # a word among numbers is no score: a lower-case "c" beside C and I
+        is_unread = said.notna() & parse_judgement_numbers(said).isna()
+        said = said.mask(is_unread, None)
     is_told = "direction" in own or {"score", "prediction"} <= {*own}
     is_worded = has_only_words(said) or (not is_told and said.dropna().map(lambda cell: cell in (0, 1)).all())
     # C and I, and what a metric concluded from its score, are of support whatever the metric is called.
@@ -259,8 +263,8 @@ def _read_evaluator(
     if not is_worded and "prediction" in own:
         columns[concluded] = table[own["prediction"]].mask(said.map(is_missing_value), None)
         kinds["prediction"] = concluded
-    columns[raw] = reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else nothing)
-    columns[status] = reasons.where(reasons.isna(), "error")
+    columns[raw] = reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None))
+    columns[status] = reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed")
     directions = {*table[own["direction"]].dropna()} if "direction" in own else set()
     scale = _SCALES.get(directions.pop()) if len(directions) == 1 else None
     kinds |= {"raw": raw, "status": status}

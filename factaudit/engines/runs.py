@@ -190,7 +190,8 @@ def score_response_files(
             seconds = (time.monotonic() - start) / max(1, len(responses))
             if extend_results is not None:
                 add = extend_results(responses, scored, run.work / "journal")
-        for line in (*format_unscored_verdicts(scored.verdicts), _format_fact_count(scored.summary)):
+        unscored = format_unscored_verdicts(scored.verdicts, scorer.names)
+        for line in (*unscored, _format_fact_count(scored.summary)):
             say(line)
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")

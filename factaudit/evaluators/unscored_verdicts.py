@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
@@ -12,23 +14,22 @@ from factaudit.text.stated_verdicts import list_json_fields
 MAX_SILENT_GUESS_SHARE = 0.01
 #: So much of a reply is shown in a line.
 _SHOWN_CHARACTERS = 100
-#: How the errors begin that the same call would meet again: what the server refuses, and a prompt that it cut.
-_LASTING_ERRORS = ("HTTP 4", "the server cut the prompt")
+#: How the errors begin that the same call would meet again: what the server refuses, and a prompt that it cut. Several
+#: samples' replies are in one text.
+_LASTING_ERROR = r"""^(?:\["|the sentence was not decomposed: )?(?:HTTP 4|the server cut the prompt)"""
 
 
-def list_lasting_errors(verdicts: pd.DataFrame) -> pd.Series:
-    """The errors among verdicts that would come again, as they were told."""
-    told = verdicts.loc[verdicts["status"] == "error", "raw"].dropna().astype(str)
-    # Several samples' replies are in one text.
-    return told[told.str.lstrip('["').str.startswith(_LASTING_ERRORS)]
+def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str] = ()) -> list[str]:
+    """A line for each evaluator and each of: calls that failed, replies that were cut off, others that could not be
+    read, guesses.
 
-
-def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
-    """A line for each evaluator and each of: replies that were cut off, others that could not be read, guesses."""
+    judged_now: the evaluators that were asked in this run, and will be asked again by the same command.
+    """
     lines = []
     doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few: to group all would copy millions of rows
     for name, n in verdicts["evaluator"].value_counts(sort=False).items():
         table = doubtful[doubtful["evaluator"] == name]
+        lines += _format_failed_calls(str(name), int(n), table, name in judged_now)
         unparsed = table["status"] == "unparsed"
         # Several samples' replies are in one text.
         cut = unparsed & table["raw"].fillna("").astype(str).str.contains(CUT_OFF_PREFIX, regex=False)
@@ -48,6 +49,19 @@ def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
                 f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply does not clearly state an"
                 " answer; they are within the bounds, and with parser: strict they are unscored"
             )
+    return lines
+
+
+def _format_failed_calls(name: str, n: int, table: pd.DataFrame, is_asked_again: bool) -> list[str]:
+    told = table.loc[table["status"] == "error", "raw"].fillna("").astype(str)
+    is_lasting = told.str.contains(_LASTING_ERROR)
+    again = ": run the same command again to retry them" if is_asked_again else ""
+    lines = []
+    for part, ending in ((told[is_lasting], " and would fail again"), (told[~is_lasting], again)):
+        if len(part):
+            first = cut_text(put_on_one_line(part.mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
+            why = f" ({first})" if first else ""
+            lines.append(f"{name}: {len(part):,} of {n:,} calls failed{why}{ending}")
     return lines
 
 

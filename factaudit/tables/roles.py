@@ -433,6 +433,8 @@ def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[Colu
     found: list[ColumnProfile] = []
     said = {column for one in table.declared.values() for column in one.columns}
     free = [one for one in table.list_free_columns() if one.name not in said]
+    if {"agreed", "label"} <= {*table.roles}:
+        free.append(table.roles["label"])  # the labels follow from an evaluator's word and whether it was accepted
     for name in names:
         own = match_column_patterns([one.name for one in free], [name])
         own = own or [one.name for one in free if split_evaluator_name(one.name)[0] == name]
