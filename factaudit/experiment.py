@@ -242,7 +242,7 @@ def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: R
     """The results for tables that DuckDB loads: their texts are not read, and the tables are not copied."""
     chosen = read_audit_names_and_options(experiment.audits)
     if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
-        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --on memory")
+        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --where memory")
     check_run_spares_inputs(folder.path, tables.files)
     judged = load_duckdb_judgements(tables, folder.work / "spill")
     shutil.rmtree(folder.work / "spill", ignore_errors=True)
@@ -296,17 +296,14 @@ def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluat
 
 
 def estimate_experiment_cost(
-    experiment: RunSettings | str | Path,
-    price_table_path: str | Path | None = None,
-    settings: Mapping[str, object] | None = None,
+    experiment: RunSettings | str | Path, settings: Mapping[str, object] | None = None
 ) -> list[Row]:
     """What the calls of an experiment would cost at the most, a row per evaluator or step that asks a language model.
 
-    Nothing is sent. ``price_table_path``: a price table of the user's. The rows are those of
-    `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of `factaudit.engines.scoring_calls`.
+    Nothing is sent. The rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of
+    `factaudit.engines.scoring_calls`.
     """
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
-    from factaudit.llm.cost import read_llm_price_table
 
     if not isinstance(experiment, RunSettings):
         experiment = read_experiment(experiment, settings)
@@ -315,12 +312,10 @@ def estimate_experiment_cost(
 
         return count_scoring_calls(experiment)
     if not experiment.evaluators:
-        if price_table_path is not None:
-            read_llm_price_table(price_table_path)  # a table that cannot be read is said all the same
         return []
     fetch_missing_published_files(experiment.table_paths)
     evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
-    return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims, price_table_path)
+    return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims)
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -11,24 +12,29 @@ import pandas as pd
 
 from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.published_counts import expand_published_counts as counted
-from factaudit.audit import find_audit_declaration, list_computable_audits, make_audited_run
+from factaudit.audit import find_audit_declaration, list_computable_audits, load_all_audits, make_audited_run
 from factaudit.audit.audit_options import (
     choose_supported_audits,
     read_audit_names_and_options,
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
+from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
 from factaudit.audit.core.unknown_counts import UNKNOWN_COUNTS, blank_unknown_counts
+from factaudit.audit.findings import run_audit_checks
 from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
-from factaudit.comparison_tables import AuditRunSettings, ComparisonTables
+from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
 from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_report_frame
+from factaudit.signature import hash_texts, make_signature
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.digest import compute_table_digest
+from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +65,20 @@ class Results:
     def findings(self) -> pd.DataFrame:
         """The findings, a row each: severity (fail, warn, ok), statement, and what it is about."""
         return pd.DataFrame(self.finding_rows, columns=None if self.finding_rows else FINDING_KEYS)
+
+    @property
+    def decisions(self) -> list[Row]:
+        """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot tell, ...), the
+        ``figure`` that it rests on, and ``why``. Evaluators that read nothing are no candidates."""
+        run = make_audited_run(self.audits, self.about)
+        found = []
+        for name in self.evaluators:
+            for audit in load_all_audits().values() if name not in run.floors else ():
+                for one in audit.decides if self.audits.get(audit.name) else ():
+                    if (answer := one.answer(run, name)) is not None:
+                        told = {"may": answer.may, "figure": answer.figure, "why": answer.sentence}
+                        found.append({"evaluator": name, "task": one.task, **told})
+        return found
 
     def __getitem__(self, audit: str) -> pd.DataFrame:
         """`table` of an audit; raises a `KeyError` where there is none of this name."""
@@ -204,6 +224,53 @@ class AuditRunOptions(TypedDict, total=False):
     inputs: Sequence[Row]
 
 
+def _make_intervals(options: AuditRunOptions) -> ClusterBootstrap | None:
+    replicates = options.get("replicates", 2000)
+    return ClusterBootstrap(replicates, options.get("seed", 0), options.get("confidence", 0.95)) if replicates else None
+
+
+def _assemble_results(
+    tables_digest: str,
+    claim_and_evaluator_rows: tuple[list[Row], list[Row]],
+    chosen: Mapping[str, Mapping[str, Any]],
+    audit_rows: dict[str, Sequence[Row]],
+    options: AuditRunOptions,
+) -> Results:
+    """The results of audits with their signature and findings.
+
+    tables_digest: of what they are computed on. claim_and_evaluator_rows: rows of the claims by dataset, and of the
+    evaluators. chosen: the audits with their options.
+    """
+    claims, evaluators = claim_and_evaluator_rows
+    names, trained_on = [row["name"] for row in evaluators], options.get("trained_on") or {}
+    for name in trained_on:
+        if name not in names:
+            raise UsageError(f"trained_on: no evaluator {name!r}{suggest_known_name(name, names)}")
+    evaluators = [
+        row | ({"trained_on": list(trained_on[row["name"]])} if row["name"] in trained_on else {}) for row in evaluators
+    ]
+    drawn: Row = {"seed": options.get("seed", 0), "replicates": options.get("replicates", 2000)}
+    drawn["confidence"] = options.get("confidence", 0.95)
+    about = {
+        "title": options.get("title", DEFAULT_TITLE),
+        "factaudit": __version__,
+        **drawn,
+        "limits": DecisionLimits.parse(options.get("decisions")).as_dict(),
+        "options": {name: dict(given) for name, given in chosen.items() if given},
+        "claims": claims,
+        "evaluators": evaluators,
+        "inputs": list(options.get("inputs", ())),
+    }
+    in_order = sorted(evaluators, key=itemgetter("name"))
+    own = {
+        "evaluators": hash_texts(*(f"{row['name']}={row['signature'] or ''}" for row in in_order)),
+        "audits": hash_texts(*(make_signature(name, given) for name, given in chosen.items())),
+    }
+    signature = make_signature("factaudit", {**drawn, "tables": tables_digest, "version": __version__, **own})
+    findings, about["n_tests"] = run_audit_checks(audit_rows, about)
+    return Results(signature, about, audit_rows, findings)
+
+
 @raise_python_errors
 def compare(
     claims: TableSource | Sequence[TableSource] | ComparisonTables,
@@ -256,24 +323,26 @@ def compare(
     judged = ready.judged
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
-        chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
-    for name, options in chosen.items():
+        chosen = {n: given for n, given in chosen.items() if (asked := applies[n]) is None or asked(judged)}
+    for name, given in chosen.items():
         if (complete := known[name].complete) is not None:
-            chosen[name] = complete(options, signatures or {})
-    settings = AuditRunSettings(
-        ready.tables_digest,
-        title,
-        seed,
-        replicates,
-        confidence,
-        decisions,
-        trained_on,
-        inputs,
-    )
-    found = settings.compute_audit_rows(judged, chosen)
-    results = Results(
-        *settings.assemble_results(about_of(judged, ready.evaluator_order, signatures or {}), chosen, found)
-    )
+            chosen[name] = complete(given, signatures or {})
+    options: AuditRunOptions = {
+        "title": title,
+        "seed": seed,
+        "replicates": replicates,
+        "confidence": confidence,
+        "decisions": decisions,
+        "trained_on": trained_on,
+        "inputs": inputs,
+    }
+    intervals, found = _make_intervals(options), dict[str, Sequence[Row]]()
+    for name, given in chosen.items():
+        compute = known[name].compute
+        with use_one_blas_thread():
+            found[name] = compute(judged, **given, intervals=intervals) if compute else []
+    about = about_of(judged, ready.evaluator_order, signatures or {})
+    results = _assemble_results(ready.tables_digest, about, chosen, found, options)
     if ready.graded_labels:
         results.about["graded_labels"] = list(ready.graded_labels)
     if not (rules := judged.label_rules):
@@ -297,7 +366,7 @@ def compare_counts(
     able = [name for name, audit in known.items() if audit.counts is not None]
     chosen = choose_supported_audits(audits, able, "needs claims: of a counts table")
     joint = counts[counts["errors_found"].notna()]
-    settings = AuditRunSettings(compute_table_digest(counts), **options)
+    intervals = _make_intervals(options)
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
     units = {
         (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))
@@ -310,11 +379,14 @@ def compare_counts(
             judged = units[level, str(audit.counts)]
             if audit.compute is not None:
                 given = asked | ({"levels": [level]} if by_level else {})
-                rows += audit.compute(judged, **given, intervals=settings.intervals)
+                rows += audit.compute(judged, **given, intervals=intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
     claim_rows, evaluator_rows = about_of(units[levels[0], "margins"], counts["evaluator"].unique(), {})
-    more: Row = {}
-    if not counts["n_known"].all():
-        found = {name: blank_unknown_counts(rows) for name, rows in found.items()}
-        claim_rows, more = [], {"counts": UNKNOWN_COUNTS}
-    return Results(*settings.assemble_results((claim_rows, evaluator_rows), chosen, found, more))
+    is_unknown = not counts["n_known"].all()
+    if is_unknown:
+        found, claim_rows = {name: blank_unknown_counts(rows) for name, rows in found.items()}, []
+    about = (claim_rows, evaluator_rows)
+    results = _assemble_results(compute_table_digest(counts), about, chosen, found, options)
+    if is_unknown:
+        results.about["counts"] = UNKNOWN_COUNTS
+    return results

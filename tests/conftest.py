@@ -16,7 +16,7 @@ from hypothesis import settings
 from published_server import folder, published, serve  # noqa: F401  (fixtures for all)
 
 if TYPE_CHECKING:
-    from factaudit.report.report_figures import ReportFigure
+    from factaudit.report.figures import ReportFigure
 
 # The same examples in every run: what fails fails for everybody.
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=50)

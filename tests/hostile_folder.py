@@ -10,19 +10,19 @@ from typing import Any
 
 #: Verb and arguments, and the files of `write_inputs` that it reads. What it writes is called ``out`` and so on.
 COMMANDS: list[tuple[str, tuple[str, ...]]] = [
-    ("inspect --strict claims.jsonl", ("claims.jsonl",)),
-    ("inspect --strict claims.csv --kind claims", ("claims.csv",)),
-    ("inspect --strict verdicts.jsonl --claims claims.jsonl", ("verdicts.jsonl", "claims.jsonl")),
-    ("inspect --strict e.yaml", ("e.yaml",)),
+    ("inspect claims.jsonl", ("claims.jsonl",)),
+    ("inspect claims.csv", ("claims.csv",)),
+    ("inspect claims.jsonl verdicts.jsonl", ("verdicts.jsonl", "claims.jsonl")),
+    ("inspect e.yaml", ("e.yaml",)),
     ("inspect wide.csv", ("wide.csv",)),
     ("inspect claims.jsonl verdicts.jsonl", ("claims.jsonl", "verdicts.jsonl")),
-    ("inspect --strict wide.csv --columns mapping.yaml", ("mapping.yaml", "wide.csv")),
+    ("inspect wide.csv --columns mapping.yaml", ("mapping.yaml", "wide.csv")),
     ("run e.yaml --out out", ("e.yaml", "claims.jsonl", "verdicts.jsonl")),
     ("run e.yaml --dry-run", ("e.yaml",)),
     ("audit claims.jsonl verdicts.jsonl --replicates 0 --out out", ("claims.jsonl", "verdicts.jsonl")),
     ("judge claims.jsonl --evaluator rouge2 --out judged.jsonl", ("claims.jsonl", ".judged.jsonl.journal/*.jsonl")),
     ("judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv", ("verdicts.jsonl",)),
-    ("estimate claims.jsonl verdicts.jsonl --calibrate s0 --evaluator e0 --out out.csv", ("claims.jsonl",)),
+    ("adjust claims.jsonl verdicts.jsonl --calibrate s0 --evaluator e0 --out out.csv", ("claims.jsonl",)),
     ("sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page out.html", ("claims.jsonl",)),
     ("labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html", ("ann.csv", "ben.csv")),
     (
@@ -46,11 +46,11 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("responses.jsonl",),
     ),
     (
-        "score --dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
-        " --out out",
+        "score --dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given"
+        " --set replicates=0 --out out",
         ("groups.jsonl",),
     ),
-    ("knowledge build pages.jsonl --out out.db", ("pages.jsonl",)),
+    ("knowledge pages.jsonl --out out.db", ("pages.jsonl",)),
     ("inspect wiki.db", ("wiki.db",)),
     ("inspect wiki.db --page Rain", ("wiki.db",)),
     ("export runs/a --to report", ("runs/a/results.json", "runs/a/.work/*.json")),
@@ -58,14 +58,12 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("export runs/a --to leaderboard --out out", ("runs/a/results.json",)),
     ("diff runs/a runs/b --out out.json", ("runs/a/results.json", "runs/b/verdicts.parquet")),
     ("run e.yaml --out runs/a", ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.yaml")),
-    ("cache --file cache.db", ("cache.db",)),
-    ("cache --prune --model other --file cache.db", ("cache.db",)),
 ]
 #: Those that write, of the conversions one: all are written alike.
 WRITING_COMMANDS = [
     command
     for command, _ in COMMANDS
-    if ("--out" in command or command.startswith(("export", "cache")))
+    if ("--out" in command or command.startswith("export"))
     and (not command.startswith("convert") or "halueval" in command)
 ]
 
@@ -128,7 +126,7 @@ def write_inputs(folder: Path) -> None:
     shutil.copy(logs / "trulens.jsonl", folder / "trulens.jsonl")
     for run in ("a", "b"):
         assert run_command("run", "e.yaml", "--out", f"runs/{run}") == 0
-    assert run_command("knowledge", "build", "pages.jsonl", "--out", "wiki.db") == 0
+    assert run_command("knowledge", "pages.jsonl", "--out", "wiki.db") == 0
     judge(read_claims("claims.jsonl"), ["rouge2"], journal=folder / ".judged.jsonl.journal")
     with ReplyCache(folder / "cache.db") as cache:
         for n in range(20):

@@ -28,7 +28,7 @@ from scripted_llm import find_facts_to_group
 FORKS = """
 import json, os, resource, sys
 import factaudit.experiment, factaudit.engines.runs
-import factaudit.report.plots.plot_data, factaudit.report.report_document, factaudit.tables.table_loading
+import factaudit.report.plots.drawing, factaudit.report.document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
 from factaudit.llm import batch_api, client

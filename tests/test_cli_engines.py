@@ -13,6 +13,8 @@ from report_results import read_report_text
 
 from factaudit.tables import read_claims, read_verdicts
 
+DFACTSCORE = ["score", "--dfactscore"]
+
 
 @pytest.fixture(scope="module")
 def people(root: Path) -> Path:
@@ -34,16 +36,16 @@ def responses(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path, tmp_path: Path) -> None:
     file = tmp_path / "people.db"
-    code, out, _ = call("knowledge", "build", people / "pages.jsonl", "--out", file, "--passage-tokens", "100")
+    code, out, _ = call("knowledge", people / "pages.jsonl", "--out", file, "--passage-tokens", "100")
     assert (code, out) == (0, f"{file}: 14 pages in 28 passages (white space)\n")
     code, out, _ = call("inspect", file)
     assert code == 0
     assert "n_pages: 14" in out
     assert "passage_tokens: 100" in out
-    code, out, _ = call("inspect", file, "--page", "elena_varga (botanist)")
+    code, out, _ = call("inspect", file, "--show", "elena_varga (botanist)")
     assert code == 0
     assert out.startswith("Elena Varga (botanist): 2 passages\n\n[1] Elena Varga")
-    code, _, err = call("inspect", file, "--page", "Nobody")
+    code, _, err = call("inspect", file, "--show", "Nobody")
     assert (code, err) == (
         1,
         f"factaudit: {file}: there is no page 'Nobody'; `factaudit inspect {file}` shows how many pages there are\n",
@@ -118,7 +120,7 @@ def test_score_says_first_that_facts_are_not_in_the_text(call: Call, people: Pat
     )
     assert "2 of 6 facts of bios come from the examples in the prompt." in said
     report = read_report_text(tmp_path / "run")
-    assert report.index("Avoid the scores") < report.index("Contents"), "the first screen says it"
+    assert report.index("Avoid the scores") < report.index("Methods"), "the first screen says it"
 
 
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
@@ -176,16 +178,30 @@ def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path
         (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
         (["score", "{bios}"], 2, "--out"),
         (
-            ["score", "--dfactscore", "{bios}", "--verifier", "unigram", "--grouper", "one-group", "--out", "o"],
+            [
+                "score",
+                "--dfactscore",
+                "{bios}",
+                "--verifier",
+                "unigram",
+                "--grouper",
+                "one-group",
+                "--out",
+                "o",
+            ],
             2,
             "candidates are",
         ),
-        (["score", "--dfactscore", "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
-        (["score", "--dfactscore", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
+        ([*DFACTSCORE, "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
         (
-            ["inspect", "{pages}", "--page", "x"],
+            [*DFACTSCORE, "{bios}", "--set", "gruper=llm", "--out", "o"],
+            2,
+            "did you mean 'groupers'?",
+        ),
+        (
+            ["inspect", "{pages}", "--show", "x"],
             1,
-            "not an SQLite file; make one from it with `factaudit knowledge build`",
+            "not an SQLite file; make one from it with `factaudit knowledge`",
         ),
     ],
 )

@@ -11,7 +11,6 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.cli.sample import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
 from factaudit.tables import write_table
 
@@ -100,14 +99,9 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
 
 
-@pytest.mark.parametrize(("share", "read"), [("20%", 0.2), ("0.2", 0.2), ("100%", 1.0), ("1", 1.0), ("0%", 0.0)])
-def test_an_overlap_is_a_percentage_or_a_share(share: str, read: float) -> None:
-    assert _parse_overlap_option(share) == read
-
-
 def test_several_annotators(folder: Path, run: Run) -> None:
     said = run(
-        *("sample", *TABLES, "--budget", "40", "--annotators", "2", "--overlap", "100%"),
+        *("sample", *TABLES, "--budget", "40", "--annotators", "2", "--overlap", "1"),
         *("--out", "sample.parquet", "--page", "label.html"),
     )
     assert "label-1.html" in said
@@ -120,7 +114,7 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     one = run("labels", files[0], label(folder, "c.csv", "cat", wrong=1), "--out", "one.parquet")
     assert "1 claim has both labels" in one
     assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
-    rule = ("--rule", "any_unattributable")
+    rule = ("--label-rule", "any_unattributable")
     run("estimate", *TABLES, "--label-file", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")
     run(
         "estimate",
@@ -129,7 +123,7 @@ def test_several_annotators(folder: Path, run: Run) -> None:
         "all.parquet",
         "--sample",
         "sample.parquet",
-        "--rule",
+        "--label-rule",
         "ann",
         "--out",
         "runs/one",
@@ -193,10 +187,10 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         (["sample", *TABLES, "--out", "s.parquet"], 2, "expected --budget for a new sample, or --then"),
         (["sample", *TABLES, "--budget", "3", "--out", "s.parquet"], 2, "3 labels are too few for 4 systems"),
         (["sample", *TABLES, "--budget", "40", "--out", "s.csv"], 1, "ends in .parquet"),
-        (["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"], 2, "a share like 20%"),
+        (["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"], 2, "is not a valid float"),
         (["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"], 2, "name the sample with --then"),
         (["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"], 2, "no verdicts of 'e9'"),
-        (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "unknown method 'magic'"),
+        (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "'magic' is not one of 'hierarchical'"),
         (["estimate", *TABLES, "--label-file", "nowhere.csv", "--out", "r"], 1, "no such file"),
         (
             ["estimate", *TABLES, "--sample", "claims.parquet", "--out", "r"],

@@ -17,22 +17,18 @@ from estimate_data import World, annotated, tables
 from llm_server import FaultServer, Plan
 
 from factaudit.cli import cli
-from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_output_value
-from factaudit.cli.options import list_subcommands_and_flag_forms
+from factaudit.cli.json_output import _convert_to_json_output_value
 from factaudit.tables import write_table
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
 CASES = {
     "demo": "--out runs/demo",
     "run": "mine.yaml --out runs/b",
-    "inspect --strict": "verdicts.parquet --claims claims.parquet",
     "inspect": "wide.csv",
     "perturb": "plain.jsonl --out pairs.parquet",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
-    "judge --dry-run": "claims.parquet --evaluator llm:model=gpt-4o-mini",
-    "run --dry-run": "asked.yaml",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
-    "estimate --calibrate": "s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
+    "adjust": "--calibrate s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
@@ -42,32 +38,13 @@ CASES = {
     "diff": "runs/a runs/a --out diff.json",
     "convert": "halueval qa_data.json --out converted.parquet",
     "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
-    "score --dry-run": "responses.jsonl --llm gpt-4o-mini --verifier rouge2",
-    "score --dfactscore --dry-run": "groups.jsonl --llm gpt-4o-mini",
-    "score --dfactscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
-    " --out runs/d",
-    "knowledge build": "pages.jsonl --out built.db",
-    "cache": "--file cache.db",
-    "cache --prune": "--model other --file cache.db",
+    "knowledge": "pages.jsonl --out built.db",
     "list": "audits",
 }
-TYPES = {"string": str, "integer": int, "number": (int, float), "array": list, "object": dict, "null": type(None)}
 
 
-VERBS = dict(list_subcommands_and_flag_forms(cli, ""))
-
-
-def name_of_document(name: str) -> str:
-    return f"factaudit.{name.replace(' --', '.').replace(' ', '.')}/1"
-
-
-def test_every_verb_gives_json_and_is_tried_here():
-    assert {name for name, verb in VERBS.items() if not isinstance(verb, JsonOutputCommand)} == set()
-    assert set(CASES) == set(VERBS)
-    for name, verb in VERBS.items():
-        assert isinstance(verb, JsonOutputCommand)
-        for told in (verb.json_keys or {}).values():
-            assert set(told.partition(":")[0].split(" or ")) <= set(TYPES), f"{name}: {told}"
+def test_every_verb_is_tried_here():
+    assert set(CASES) == set(cli.commands)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         assert run_command("run", "mine.yaml", "--out", "runs/a") == 0
-        assert run_command("knowledge", "build", "pages.jsonl", "--out", "wiki.db") == 0
+        assert run_command("knowledge", "pages.jsonl", "--out", "wiki.db") == 0
     return made
 
 
@@ -129,12 +106,8 @@ def document(
     monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda self: None)
 
     def called(name: str) -> tuple[dict[str, Any], str]:
-        if name.startswith("cache") and not (folder / "cache.db").exists():
-            asked = ["plain.jsonl", "--evaluator", model, "--out", "some.jsonl"]
-            assert run_command("judge", *asked) == 0
-            capsys.readouterr()
         arguments = shlex.split(CASES[name])
-        code = run_command(*name.split(), *arguments, "--format", "json")
+        code = run_command(name, *arguments, "--format", "json")
         told = capsys.readouterr()
         assert code == 0, told.err
         return json.loads(told.out, parse_constant=pytest.fail), told.err
@@ -143,19 +116,10 @@ def document(
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "demo" else n for n in CASES])
-def test_a_verb_gives_what_it_declares(name, document):
+def test_a_verb_gives_one_document_and_says_the_rest_beside_it(name, document):
     found, said = document(name)
-    verb = VERBS[name]
-    assert isinstance(verb, JsonOutputCommand)
-    if verb.json_keys is None:
-        assert found["$schema"].startswith("https://json-schema.org/")
-        return
-    assert found.pop("schema") == name_of_document(name)
-    assert found.keys() == verb.json_keys.keys()
-    for key, told in verb.json_keys.items():
-        kinds = told.partition(":")[0].split(" or ")
-        assert isinstance(found[key], tuple(TYPES[kind] for kind in kinds)), f"{name}, {key}: {found[key]!r}"
-        assert not isinstance(found[key], bool)
+    assert found["schema"] == f"factaudit.{name}/1"
+    assert len(found) > 1
     assert said.strip()  # what is for people is still said, beside
 
 
@@ -164,7 +128,6 @@ def test_what_the_figures_are(document, folder):
     rows = json.loads((folder / ran["results"]).read_text(encoding="utf-8"))["audits"]["rates"]
     assert ran["audits"] == {"rates": len(rows)}
     assert {one["may"] for one in ran["decisions"]} <= {"yes", "no", "cannot tell"}
-    assert [one["evaluator"] for one in document("inspect --strict")[0]["evaluators"]] == ["e0", "e1"]
     inspected = document("inspect")[0]
     assert inspected["mapping"]["columns"]["claim"] == "sentence"
     assert [column["name"] for column in inspected["files"][0]["columns"]] == ["sentence", "context", "human", "gpt4"]
@@ -191,7 +154,7 @@ def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monk
 
 def test_without_it_nothing_changes(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    assert run_command("inspect", "wiki.db", "--page", "Rain") == 0
+    assert run_command("inspect", "wiki.db", "--show", "Rain") == 0
     assert capsys.readouterr().out.startswith("Rain: 1 passage\n")
 
 

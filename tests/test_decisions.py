@@ -16,7 +16,7 @@ from factaudit.audit.core.decision_limits import (
     widen_interval_for_decision_limits,
 )
 from factaudit.errors import UsageError
-from factaudit.report.summary import build_report_evaluator_uses_table
+from factaudit.results import Results
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -113,11 +113,11 @@ def test_a_shifted_score_is_good_with_a_threshold():
 def test_each_evaluator_has_a_line_with_a_figure_and_a_sentence_for_each_task():
     rows = [row | {"f": row["e"], "g": float(1 - row["label"])} for row in claims(SYSTEMS)]
     of = results(rows, "e", "f", "g")
-    table = build_report_evaluator_uses_table(of)
-    assert table is not None
-    assert table.columns[0] == "evaluator"
-    assert [line[0].text for line in table.rows] == ["e", "f", "g"]
-    assert all(cell.text == "–" or len(cell.notes) == 2 for line in table.rows for cell in line[1:])
+    found = Results("s", {**of["about"], "evaluators": [{"name": name} for name in "efg"]}, of["audits"]).decisions
+    tasks = ["find single errors", "report a system's error rate", "rank systems"]
+    assert [row["task"] for row in found if row["evaluator"] == "e"] == tasks
+    assert {row["evaluator"] for row in found} == {*"efg"}
+    assert all(row["may"] and row["figure"] and row["why"] for row in found)
 
 
 def test_limits_can_be_set_and_are_checked():
@@ -125,9 +125,6 @@ def test_limits_can_be_set_and_are_checked():
     assert answers(results(rows, "e"))["find single errors"].may == "yes"
     strict = results(rows, "e", about={"limits": DecisionLimits.parse({"min_rate": 0.95}).as_dict()})
     assert answers(strict)["find single errors"].may == "no"
-    table = build_report_evaluator_uses_table(strict)
-    assert table is not None
-    assert "a TPR and a TNR of more than 95.0 %" in table.caption
     with pytest.raises(UsageError, match="unknown limit 'max_biass'"):
         DecisionLimits.parse({"max_biass": 0.1})
     with pytest.raises(UsageError, match="expected max_bias between 0 and 1, found 5"):
@@ -149,11 +146,3 @@ def test_what_is_not_scored_cannot_be_told_of():
     of["about"]["evaluators"] = [{"name": "e"}, {"name": "always-yes", "floor": True}]
     found = answers(of)["find single errors"]
     assert (found.may, found.figure) == ("cannot tell", "0 scored claims")
-
-
-def test_tasks_stand_in_the_order_of_the_question():
-    rows = [row | {"f": float(1 - row["label"])} for row in claims(SYSTEMS)]
-    table = build_report_evaluator_uses_table(results(rows, "e", "f"))
-    assert table is not None
-    asked = ["find single errors", "report a system's error rate", "rank systems"]
-    assert table.columns[1:] == asked

@@ -12,9 +12,8 @@ import pytest
 from doc_pages import NOT_RUN, NOT_RUN_PAGES, PAGES, ROOT, describe_difference, list_commands, run_page, shorten_output
 
 from factaudit.cli import cli
-from factaudit.cli.options import list_subcommands_and_flag_forms
 
-COMMANDS = {tuple(path.split()): command for path, command in list_subcommands_and_flag_forms(cli, "")}
+COMMANDS = {(name,): command for name, command in cli.commands.items()}
 RUN_PAGES = [
     page
     for page in PAGES

@@ -23,13 +23,13 @@ from factaudit.tables.reading import read_table
 CLAIM = {"claim_id": "a", "dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1}
 #: Verbs that read files; FILE is the hostile one.
 READERS = (
-    "inspect --strict FILE",
+    "inspect FILE",
     "inspect FILE",
     "audit FILE --out run",
     "judge FILE --evaluator rouge2 --out v.jsonl",
     "convert ragtruth FILE --out claims.parquet",
     "convert inspect FILE --out claims.parquet",
-    "knowledge build FILE --out pages.db",
+    "knowledge FILE --out pages.db",
     "score FILE --knowledge pages.jsonl --verifier rouge2 --facts model --out run",
     "sample FILE FILE --budget 5 --out sample.parquet",
     "estimate FILE FILE --label-file FILE --sample FILE --out run",
@@ -38,7 +38,6 @@ READERS = (
     "run FILE --dry-run",
     "diff FILE FILE",
     "export FILE --to jsonl --out out.jsonl",
-    "cache --file FILE",
 )
 
 
@@ -133,8 +132,8 @@ BOMBS = {
 def test_what_unpacks_to_more_than_the_limit_is_refused_in_little_memory(name: str) -> None:
     write_gzip_bomb(Path(name), *BOMBS[name])
     for command in (
-        ["inspect", "--strict", name],
-        ["knowledge", "build", name, "--out", "pages.db"] if name.startswith("pages") else ["inspect", name],
+        ["inspect", name],
+        ["knowledge", name, "--out", "pages.db"] if name.startswith("pages") else ["inspect", name],
     ):
         code, said, peak = measure_command(*command)
         assert code == 1, said
@@ -151,7 +150,7 @@ def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_
             with archive.open(member_name, "w", force_zip64=True) as member:
                 for _ in range(70):
                     member.write(MEGABYTE)
-        code, said, peak = measure_command("inspect", "--strict", name)
+        code, said, peak = measure_command("inspect", name)
         assert code == 1, said
         assert UNPACK_LIMIT_VARIABLE in said
         assert peak < 600_000, f"{peak:,} KB"

@@ -373,24 +373,6 @@ def test_offline_names_each_file_its_place_its_address_and_its_hash(published, f
     assert not published.asked
 
 
-def test_much_is_fetched_on_a_terminal_only_when_it_says_yes(published, folder, monkeypatch):
-    monkeypatch.setattr(fetching, "MAX_UNASKED_BYTES", 1000)
-    asked: list[str] = []
-    token = fetching.confirm_download.set(lambda question: bool(asked.append(question)))
-    try:
-        with pytest.raises(UsageError, match="no published data was fetched before"):
-            fetch_missing_published_files([locate_published_reference(REFERENCE)])
-    finally:
-        fetching.confirm_download.reset(token)
-    assert asked == ["Fetch 0 MB?"]
-    assert not published.asked
-    fetch_missing_published_files([locate_published_reference(REFERENCE)])
-    assert published.asked
-
-
-# --------------------------------------------------------------------------------------------------------- experiments
-
-
 def test_a_misspelt_publication_is_a_problem_of_its_line(folder, tmp_path, capsys):
     path = tmp_path / "e.yaml"
     path.write_text("claims:\n  - format: tofueval\n    source: [published:tofueva]\n", encoding="utf-8")
@@ -404,13 +386,10 @@ def test_the_list_says_what_there_is_and_what_is_here(published, folder, capsys)
     fetch_missing_published_files([locate_published_reference(REFERENCE)])
     main_exit(["list", "data"])
     text = capsys.readouterr().out
-    assert "4 files, 1.1 MB; 1 here" in text
+    assert "4 files, 1.1 MB; 1 in" in text
     assert "convert score-csv published:aggrefact-long --option dataset=NAME --out" in text
     assert "hf auth login" in text
     assert str(folder) in text
-    main_exit(["cache", "--prune", "--published"])
-    assert "1 published files deleted" in capsys.readouterr().out
-    assert [one for one in folder.rglob("*") if one.is_file()] == []
 
 
 def main_exit(arguments: list[str]) -> None:

@@ -83,8 +83,7 @@ def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
     results = compare(claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0)
     results.save(tmp_path)
     text = (tmp_path / "report.html").read_text()
-    assert "Look at claims" not in text
-    assert "claims that evaluators get wrong" not in text
+    assert 'id="claims"' not in text
 
 
 def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
@@ -108,26 +107,8 @@ def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
     )
 
 
-@pytest.mark.parametrize("has_labels", [True, False])
-def test_errors_are_offered_where_some_are_known(has_labels: bool, tmp_path: Path) -> None:
-    """Of claims without a label the report held "sure errors", and sorted by "most evaluators wrong"."""
-    claims, verdicts = tables()
-    claims["label"] = claims["label"] if has_labels else None
-    claims = validate_claims(claims)
-    assert ("wrong" in ClaimBrowser(Judgements.join(claims, verdicts), verdicts).list_filter_choices()["orders"]) == (
-        has_labels
-    )
-    write_table(claims, tmp_path / "claims.parquet")
-    write_table(verdicts, tmp_path / "verdicts.parquet")
-    compare(claims, verdicts, audits=["consistency"], replicates=0).save(tmp_path)
-    text = (tmp_path / "report.html").read_text()
-    assert "Held here" in text
-    assert [word in text for word in ("(sure errors,", "most evaluators wrong")] == [has_labels] * 2
-    assert ("(without a verdict, disagreements)" in text) != has_labels
-
-
 def test_a_finding_links_to_its_claims() -> None:
-    about = {"datasets": ["a b"], "evaluators": ["x&y"], "kinds": {"wrong": "judged wrongly"}}
+    about = {"datasets": ["a b"], "evaluators": ["x&y"]}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
     assert make_claim_browser_link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
     assert make_claim_browser_link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
@@ -135,8 +116,6 @@ def test_a_finding_links_to_its_claims() -> None:
     assert (
         make_claim_browser_link(finding | {"evaluator": "x / y"}, named) == "evaluator=x+%2F+y&dataset=a+b&kind=wrong"
     )
-    # Where no claim is judged wrongly, a link to those would lead to nothing.
-    assert make_claim_browser_link(finding, about | {"kinds": {}}) == "evaluator=x%26y&dataset=a+b"
 
 
 def test_a_folder_without_claims_is_named(tmp_path) -> None:
@@ -256,28 +235,18 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
             wait(driver, READY)
             first = of_x.sort_values("score", ascending=is_lowest)["claim"].iloc[0]
             assert wait(driver, f"{texts}[0]") == first
+        offered = "Array.from(document.querySelectorAll('[data-part=kind] option'), (node) => node.value)"
+        assert wait(driver, offered) == ["", "wrong", "passed", "rejected", "right", "unscored", "disagree"]
         assert driver.get_log("browser") == []
     driver.get("about:blank")
     driver.get((run_dir / "report.html").as_uri())
     wait(driver, READY)
-    # The appendix is folded; a link unfolds it and its figures come to be seen.
-    assert driver.execute_script("return document.querySelectorAll('details.section[open]').length") == 0
-    driver.execute_script("document.querySelector('nav a[href$=rates]').click()")
-    assert wait(driver, "document.querySelector('#rates').open")
-    assert wait(driver, "Array.from(document.images).filter((image) => image.naturalWidth > 100).length > 0")
-    # The contents stay in view, and a point of a figure leads to its claims, by the keyboard too.
-    driver.execute_script("window.scrollTo(0, document.body.scrollHeight)")
-    top = driver.execute_script("return document.querySelector('nav').getBoundingClientRect().top")
-    assert 0 <= top < 100
-    assert wait(driver, "document.querySelectorAll('#figures .points a').length > 1")
-    first = "document.querySelector('#figures .points').querySelectorAll('a[tabindex=\"0\"]').length"
-    assert driver.execute_script(f"return {first}") == 1
-    driver.execute_script("document.querySelector('#figures .points a').focus()")
+    # The figure is part of the page, and a point of it leads to its claims, by the keyboard too.
+    assert driver.execute_script("return document.querySelector('#rates svg').getBoundingClientRect().width") > 300
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    driver.switch_to.active_element.send_keys(keys.ARROW_RIGHT)
+    driver.execute_script("document.querySelector('#rates svg a').focus()")
     point = driver.switch_to.active_element
-    asked = parse_qs(point.get_attribute("data-asked"))
-    assert point == driver.execute_script("return document.querySelectorAll('#figures .points a')[1]")
+    asked = parse_qs(point.get_attribute("href").partition("#claims?")[2])
     point.send_keys(keys.ENTER)
     found = int((claims["dataset"] == asked["dataset"][0]).sum()) if "dataset" in asked else len(claims)
     assert wait(driver, f"{COUNT}.startsWith('1 to ')")

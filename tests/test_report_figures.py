@@ -25,9 +25,8 @@ from report_results import make_results
 from factaudit.audit import list_computable_audits
 from factaudit.errors import UsageError
 from factaudit.report.plots import figure_files, figure_style
-from factaudit.report.plots.drawing import draw_audit_plot
+from factaudit.report.plots.drawing import DrawnAuditFigure, draw_audit_plot
 from factaudit.report.plots.figure_style import use_report_style
-from factaudit.report.plots.plot_data import DrawnAuditFigure
 from factaudit.results import Results
 
 Rows = list[dict[str, Any]]

@@ -33,12 +33,11 @@ factaudit list data                                                 # all of it:
 factaudit convert tofueval --out claims.parquet                     # all that is published in the format
 factaudit convert tofueval published:tofueval/factual_consistency/mediasum_factual_eval_dev.csv --out claims.parquet
 factaudit run experiments/dfactscore_published.yaml                 # an experiment fetches what it names
-factaudit cache --prune --published                                 # delete what was fetched
 ```
 
 A file that is missing is fetched once, from the repository named below. What is fetched, from where, how large and
 under which licence is said before; on a terminal you are asked above 50 MB. A file is kept only if its size and its
-SHA-256 are those of the register (where only git's blob id is known, that). `factaudit inspect --strict FILE` fetches nothing. A run
+SHA-256 are those of the register (where only git's blob id is known, that). `factaudit inspect FILE` fetches nothing. A run
 folder's report names publications, commits and files, and `references.bib` has what to cite.
 
 | variable or option | |

@@ -14,8 +14,7 @@ import click
 
 from factaudit.cli.app import cli
 from factaudit.cli.export import RUN_EXPORT_FORMS
-from factaudit.cli.json_output import JSON_FLAG, JsonOutputCommand, make_json_schema_name
-from factaudit.cli.options import list_subcommands_and_flag_forms
+from factaudit.cli.json_output import JSON_FLAG
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import list_builtin_evaluators
 from factaudit.export import EXPORT_FORMS
@@ -23,8 +22,7 @@ from factaudit.files import write_text
 
 _JSON_FORMAT_NOTE = """\
 Every command takes `--format json`: standard output is then one JSON document, and what is said goes to standard error.
-It has the keys that stand with the command, all of them every time, and `schema`, whose number rises when a key goes or
-changes its meaning; further keys may come. An undefined figure is null. Where the work fails before there is an
+Its key `schema` names the command. An undefined figure is null. Where the work fails before there is an
 outcome, standard output is empty; the exit code is 0 (done), 1 (the work failed) or 2 (wrong usage) in either format.
 """
 #: What the environment may set, beside options and keys of a YAML, which go before it.
@@ -45,7 +43,7 @@ _ENVIRONMENT_VARIABLES = {
     "FACTSCORE_DB_PATH": "The knowledge source of `score` without `--knowledge`.",
     "FACTSCORE_CACHE_DIR": "The folder of the original's `enwiki-20230401.db`; by default `.cache/factscore`.",
     "FACTSCORE_DEMONS_PATH": "A JSON file of demonstrations for splitting sentences into facts, in place of our own.",
-    "GITHUB_SERVER_URL": "With the next two the workflow's run, which `diff --format github` links.",
+    "GITHUB_SERVER_URL": "With the next two the workflow's run, which `diff --out FILE.md` links.",
     "GITHUB_REPOSITORY": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
     "GITHUB_RUN_ID": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
     "RAY_ADDRESS": "The cluster of `--on ray`, where no address is given.",
@@ -66,7 +64,7 @@ def render_command_reference_page() -> str:
         "The audits are on [a page of their own](audits.md).\n",
         "## Commands\n",
         _JSON_FORMAT_NOTE,
-        *_render_command_sections(cli, "factaudit"),
+        *_render_command_sections(cli),
         "## Evaluators\n",
         "| name | what it does | needs | example |\n|---|---|---|---|",
         *(
@@ -88,23 +86,16 @@ def render_command_reference_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _render_command_sections(group: click.Group, command_path: str) -> Iterator[str]:
-    for path, command in list_subcommands_and_flag_forms(group, command_path):
+def _render_command_sections(group: click.Group) -> Iterator[str]:
+    for name, command in group.commands.items():
         text = cleandoc((command.help or "").replace("\b", ""))
         given = [one.metavar or str(one.name).upper() for one in command.params if isinstance(one, click.Argument)]
-        yield f"### `{' '.join([path, *given])}`\n\n{text}\n"
+        yield f"### `{' '.join(['factaudit', name, *given])}`\n\n{text}\n"
         options = [one for one in command.params if isinstance(one, click.Option) and one.name != JSON_FLAG]
         options = [one for one in options if not one.hidden]
         if options:
             yield "| option | value | default | |\n|---|---|---|---|"
             yield from (_render_command_option_row(one) for one in options)
-            yield ""
-        if isinstance(command, JsonOutputCommand) and command.json_keys is not None:
-            yield f"`--format json` gives `{make_json_schema_name(path.partition(' ')[2])}`:\n"
-            yield "| key | type | |\n|---|---|---|"
-            for key, told in command.json_keys.items():
-                kind, _, meaning = told.partition(":")
-                yield _render_markdown_row(f"`{key}`", kind, meaning.strip())
             yield ""
 
 

@@ -81,7 +81,7 @@ def choose_duckdb_tables(
     n = _count_parquet_verdicts(files, verdicts)
     if n <= MAX_VERDICTS_IN_MEMORY:
         return None
-    say(f"{n:,} verdicts, more than {MAX_VERDICTS_IN_MEMORY:,}: loaded by DuckDB, without texts (else --on memory)")
+    say(f"{n:,} verdicts, more than {MAX_VERDICTS_IN_MEMORY:,}: loaded by DuckDB, without texts (else --where memory)")
     return find_parquet_tables(files, verdicts)
 
 
@@ -342,7 +342,7 @@ def _match_parquet_files(patterns: Sequence[str]) -> list[str]:
             raise InputError(pattern, [Problem("no such file")])
         for name in matching:
             if not name.endswith(".parquet"):
-                raise InputError(name, [Problem("expected Parquet: other files are read into memory (--on memory)")])
+                raise InputError(name, [Problem("expected Parquet: other files are read into memory (--where memory)")])
         names += matching
     return names
 

@@ -18,7 +18,6 @@ import click
 
 from factaudit.cli import (
     audit,
-    cache,
     convert,
     diff,
     estimate,
@@ -52,7 +51,7 @@ _SECTIONS = {
     "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
     "Label": (sample, labels, estimate, triage),
     "Share": (export, convert, listing),
-    "Metrics": (factscore, knowledge, cache),
+    "Metrics": (factscore, knowledge),
 }
 
 

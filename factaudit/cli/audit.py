@@ -9,7 +9,7 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand
-from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results, render_run_figures
+from factaudit.cli.result_display import display_run_results
 from factaudit.cli.terminal import print_line
 from factaudit.files import resolve_path
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 @click.command(
     "audit",
     cls=JsonOutputCommand,
-    json_keys=RUN_JSON_KEYS,
     short_help="Compare the verdicts of evaluators with human labels.",
-    epilog=options.format_help_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
+    example="factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine",
 )
 @click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
 @options.RUN_FOLDER_OPTION
@@ -38,14 +37,13 @@ if TYPE_CHECKING:
     help="The number of bootstrap replicates; 0 leaves out intervals that need a bootstrap.",
 )
 @click.option(
-    "--on",
-    "where",
+    "--where",
     type=click.Choice(["memory", "duckdb"]),
     help="How Parquet files are read: into memory, or with DuckDB, which leaves the texts out.  [default: duckdb "
     "above 10,000,000 verdicts]",
 )
 @click.option(
-    "--limit",
+    "--require",
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
@@ -65,7 +63,6 @@ if TYPE_CHECKING:
     "rule makes the labels; repeat the option to compare rules.",
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
-@options.PNG_OPTION
 def audit_command(
     files: tuple[str, ...],
     out: Path,
@@ -78,7 +75,6 @@ def audit_command(
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     split: str | None,
-    png: bool,
 ) -> None:
     """Compare the verdicts of evaluators with human labels, and write a report.
 
@@ -106,8 +102,6 @@ def audit_command(
     given["split"] = split
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
-    if png:
-        render_run_figures(out)
     display_run_results(results, out)
 
 
@@ -119,7 +113,7 @@ def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:
     try:
         return name, DecisionLimits.parse({name: float(value)}).as_dict()[name]
     except ValueError:
-        raise click.BadParameter(f"expected NAME=SHARE, found {limit_text!r}", param_hint="--limit") from None
+        raise click.BadParameter(f"expected NAME=SHARE, found {limit_text!r}", param_hint="--require") from None
 
 
 COMMANDS = (audit_command,)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import OFFLINE_OPTION, PATH_TYPE, format_help_example
+from factaudit.cli.options import OFFLINE_OPTION, PATH_TYPE
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
@@ -16,19 +17,8 @@ from factaudit.errors import UsageError
 @click.command(
     "convert",
     cls=JsonOutputCommand,
-    json_keys={
-        "claims": "string: the file",
-        "n_claims": "integer",
-        "verdicts": "string or null: the file",
-        "n_verdicts": "integer or null: of the source, written or not",
-        "annotations": "string or null: the file",
-        "n_annotations": "integer or null: of the source, written or not",
-        "n_left_out": "integer: rows and files that could not be read",
-        "problems": "string or null: the file that lists them",
-        "notes": "array: rows left out and why, how a join went",
-    },
     short_help="Turn a published data set into claims.",
-    epilog=format_help_example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
+    example="factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet",
 )
 @click.argument("format", metavar="FORMAT")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
@@ -39,12 +29,6 @@ from factaudit.errors import UsageError
 @click.option("--annotations", type=PATH_TYPE, help="Also write what each annotator said, if the format has it.")
 @click.option(
     "--problems", type=PATH_TYPE, help="Also write a list of what could not be read: file, row, column and reason."
-)
-@click.option(
-    "--join",
-    multiple=True,
-    metavar="FORMAT:PATH",
-    help="Only for aggrefact: find system and response_id in the original data set.",
 )
 @click.option(
     "--option",
@@ -61,7 +45,6 @@ def convert_command(
     verdicts: Path | None,
     annotations: Path | None,
     problems: Path | None,
-    join: Sequence[str],
     options: Sequence[str],
 ) -> None:
     """Turn a published data set into claims and verdicts. `factaudit list formats` shows the formats.
@@ -82,7 +65,8 @@ def convert_command(
         if path is not None:
             parse_table_suffix(path)
     check_outputs_do_not_replace_inputs(
-        [*sources, *(one.partition(":")[2] for one in join)], out, verdicts, annotations, problems
+        [*sources, *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part)],
+        *(out, verdicts, annotations, problems),
     )
     # A format's option is text unless it is a list: `attributable=yes` is no truth value, `dataset=007` no number.
     texts = {key: text for key, _, text in (pair.partition("=") for pair in options)}
@@ -90,8 +74,6 @@ def convert_command(
         key: value if isinstance(value, list | dict) else texts[key]
         for key, value in parse_yaml_set_options(options, "--option").items()
     }
-    if join:
-        given["join"] = list(join)
     converted = convert_sources(format, sources or None, report_line=print_line, **given)
     for note in converted.notes:
         print_line(note)

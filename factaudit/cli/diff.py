@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print_json_output
-from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.terminal import exit_command_with_two_on_errors, print_line
 
 if TYPE_CHECKING:
     from factaudit.diff import RunDiff
@@ -21,33 +21,8 @@ if TYPE_CHECKING:
 @click.command(
     "diff",
     cls=JsonOutputCommand,
-    json_keys={
-        "before": "string: a run folder",
-        "after": "string: a run folder",
-        "n_claims": "integer: in both",
-        "only_before": "integer: claims",
-        "only_after": "integer: claims",
-        "n_labelled": "integer: of these, with a label before; rates are of these (PPR of all where there is none)",
-        "n_labels_changed": "integer: claims whose label differs; the label before is used",
-        "n_texts_changed": "integer: claims in both with another text or document",
-        "only_datasets_before": "array: data sets without a claim after",
-        "only_datasets_after": "array: data sets without a claim before",
-        "pairs": "array: the evaluators compared: before, after",
-        "alone_before": "array: evaluators without a partner",
-        "alone_after": "array: evaluators without a partner",
-        "changes": "array: per evaluator and data set (__macro__: the mean): n, n_both, n_flips, flips, lost, gained,"
-        " to_right, to_wrong, and per figure its change, _low, _high, _before and _after",
-        "findings": "array: those that are new, gone or changed in severity",
-        "costs": "object: US dollars before and after, null where unknown",
-        "examples": "array: claims that changed: evaluator, claim_id, dataset, claim, label, before, after",
-        "verdict": "object: word (fail, cannot tell, warn or pass; without conditions worse, better, changed, no"
-        " significant change or cannot tell), and its sentences: failing, undecided, warnings, others",
-    },
-    formats={"github": "a summary in Markdown for a pull request."},
     short_help="Show what changed between two runs, and fail if a judge got worse.",
-    epilog=options.format_help_example(
-        "factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'"
-    ),
+    example="factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'",
 )
 @click.argument("before", type=options.PATH_TYPE)
 @click.argument("after", type=options.PATH_TYPE)
@@ -77,11 +52,6 @@ if TYPE_CHECKING:
     type=options.PATH_TYPE,
     help="Also write the comparison to this file: as Markdown for a pull request (.md), else as JSON.",
 )
-@click.option(
-    "--link",
-    metavar="URL",
-    help="The address of the full report, for --format github.  [default: this GitHub workflow]",
-)
 @options.add_mapping_options
 def diff_command(
     before: Path,
@@ -90,7 +60,6 @@ def diff_command(
     warn_on: Sequence[str],
     pairs: Sequence[str],
     out: Path | None,
-    link: str | None,
     mapping: ColumnMapping,
 ) -> None:
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
@@ -117,9 +86,8 @@ def diff_command(
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
         answer = {**asdict(found), "verdict": asdict(verdict)}
-        markdown = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
         if out is not None and out.suffix == ".md":
-            write_text(out, markdown)
+            write_text(out, render_run_diff_markdown(found, verdict, _find_workflow_address_for_diff_command()))
         elif out is not None:
             write_json(out, answer)
         first, *others = verdict.sentences or [""]
@@ -127,8 +95,6 @@ def diff_command(
         for line in (*(" " * 10 + other for other in others), *describe_run_diff(found)):
             print_line(line)
         print_json_output(answer)
-        if is_answer_format("github"):
-            click.echo(format_terminal_text(markdown), nl=False)
     if verdict.failing:
         raise FactauditError("; ".join(verdict.failing))
     if verdict.undecided:

@@ -1,4 +1,4 @@
-"""``estimate`` and ``estimate --calibrate SYSTEM``: what are the error rates of systems?"""
+"""``estimate`` and ``adjust``: what are the error rates of systems, from few labels or those of one system?"""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.result_display import (
-    RUN_JSON_KEYS,
-    display_adjusted_rates,
-    display_estimated_rates,
-    display_run_json,
-)
+from factaudit.cli.result_display import display_run_results
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 from factaudit.files import resolve_path
@@ -26,17 +21,10 @@ if TYPE_CHECKING:
 
 @click.command(
     "estimate",
-    cls=options.FlagSwitchedCommand,
-    json_keys={
-        **RUN_JSON_KEYS,
-        "summary": "array: per data set and level: which method to quote and why, how sure the order of systems is",
-        "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
-    },
+    cls=JsonOutputCommand,
     short_help="Estimate the error rate of each system from a few labels.",
-    epilog=options.format_help_example(
-        "factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample sample.parquet"
-        " --out runs/rates"
-    ),
+    example="factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample sample.parquet"
+    " --out runs/rates",
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -57,7 +45,8 @@ if TYPE_CHECKING:
     "--method",
     "methods",
     multiple=True,
-    help="A method to use: hierarchical, regression-ppi, labels or raw; repeat the option for several.  [default: all]",
+    type=click.Choice(["hierarchical", "regression-ppi", "labels", "raw"]),
+    help="A method to use; repeat the option for several.  [default: all]",
 )
 @click.option(
     "--level",
@@ -122,13 +111,10 @@ def estimate_command(
         estimate=EstimateSettings(**settings),
     )
     results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
-    display_estimated_rates(results.audits)
-    display_run_json(
-        results,
-        out,
-        summary=results.audits["estimate_summary"],
-        estimates=results.audits["estimates"],
-    )
+    for about in results.audits["estimate_summary"]:
+        if about["reason"]:
+            print_line(f"note      {about['dataset']}: {about['reason']}")
+    display_run_results(results, out)
 
 
 #: What one labelled system can correct by, and what was predicted.
@@ -136,18 +122,10 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 
 
 @click.command(
-    "estimate --calibrate",
+    "adjust",
     cls=JsonOutputCommand,
-    json_keys={
-        "rows": "array: per dataset, evaluator, method and system: threshold, n (all its scored claims),"
-        " predicted_error_rate, adjusted_error_rate with _low and _high, labelled_error_rate of its n_labels, reason"
-        " where there is none; n_calibration_labels: of the system calibrated on",
-        "out": "string or null: the file of the rows",
-    },
     short_help="Correct error rates with the labels of one system (often makes them worse).",
-    epilog=options.format_help_example(
-        "factaudit estimate claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts"
-    ),
+    example="factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts",
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -162,7 +140,7 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 @options.LEVEL_OPTION
 @click.option("--out", type=options.PATH_TYPE, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
 @options.add_mapping_options
-def estimate_calibrate_command(
+def adjust_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     calibrate: str,
@@ -196,10 +174,11 @@ def estimate_calibrate_command(
     rows = rows[rows["method"].isin(methods or _METHODS)].reset_index(drop=True)
     if out is not None:
         write_table(rows, out)
-    display_adjusted_rates(rows)
+    shown = rows.drop(columns=["reason", "n_calibration_labels"]).dropna(axis="columns", how="all")
+    print_line(shown.to_string(index=False, na_rep="–", float_format="{:.3f}".format))
+    for reason in rows["reason"].dropna().unique():
+        print_line(f"–: {reason}")
     print_json_output({"rows": list_plain_rows(rows), "out": out})
 
 
-estimate_command.add_mode("--calibrate", estimate_calibrate_command)
-
-COMMANDS = (estimate_command,)
+COMMANDS = (estimate_command, adjust_command)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, PNG_OPTION, format_help_example
+from factaudit.cli.options import PATH_TYPE
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
@@ -23,9 +23,8 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 @click.command(
     "export",
     cls=JsonOutputCommand,
-    json_keys={"form": "string: the form", "files": "array: what was written"},
     short_help="Write a run as LaTeX, a leaderboard page, JSON lines or a report.",
-    epilog=format_help_example("factaudit export runs/mine --to latex"),
+    example="factaudit export runs/mine --to latex",
 )
 @click.argument("run_dirs", type=PATH_TYPE, nargs=-1, required=True, metavar="RUN...")
 @click.option("--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The format to write.")
@@ -33,7 +32,7 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
     "--out", type=PATH_TYPE, help="The folder to write; --to leaderboard needs it.  [default: RUN/export/FORMAT]"
 )
 @click.option("--title", help="The heading of the leaderboard.")
-@PNG_OPTION
+@click.option("--png", is_flag=True, help="With --to report: write the figures as PNG, too.")
 def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
     """Export a run.
 

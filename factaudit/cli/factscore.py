@@ -1,4 +1,4 @@
-"""``score`` and ``score --dfactscore``: what are the FActScore and the D-FActScore of texts?"""
+"""``score``: what are the FActScore and the D-FActScore of texts?"""
 
 from __future__ import annotations
 
@@ -8,108 +8,43 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from factaudit.cli.options import (
-    MAX_COST_OPTION,
-    OVERWRITE_OPTION,
-    RUN_FOLDER_OPTION,
-    SYSTEM_OPTION,
-    FlagSwitchedCommand,
-    format_help_example,
-)
-from factaudit.cli.result_display import (
-    RUN_JSON_KEYS,
-    check_displayed_run_has_predictions,
-    display_cached_calls,
-    display_expected_costs,
-    display_run_json,
-    display_score_warnings,
-)
+from factaudit.cli import options
+from factaudit.cli.json_output import JsonOutputCommand
+from factaudit.cli.result_display import display_expected_costs, display_score_warnings, finish_displayed_run
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from factaudit.results import Results
     from factaudit.run_folder import RunSettings
 
 EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
-_LLM_OPTION = click.option(
-    "--llm",
-    metavar="NAME[:key=value,...]",
-    help="The language model, for example gpt-4o-mini or smollm2:base_url=local.",
-)
-_KNOWLEDGE_OPTION = click.option(
-    "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge build` made, or a .jsonl."
-)
-_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts.")
-_DEMOS_OPTION = click.option(
-    "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
-)
-_MISSING_TOPICS_OPTION = click.option(
-    "--missing",
-    type=click.Choice(["error", "skip", "wikipedia"]),
-    help="What to do with a topic that the knowledge source has no page about.  [default: skip]",
-)
-_OTHER_SETTINGS_OPTION = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3, seed=1 or"
-    " replicates=500.",
-)
-
-
-def _add_engine_options(command_function: Any) -> Any:
-    options = (
-        *(_DEMOS_OPTION, _MISSING_TOPICS_OPTION, SYSTEM_OPTION, _LIMIT_OPTION, MAX_COST_OPTION, RUN_FOLDER_OPTION),
-        OVERWRITE_OPTION,
-        _OTHER_SETTINGS_OPTION,
-    )
-    for option in reversed(options):
-        command_function = option(command_function)
-    return command_function
-
-
-def _parse_scoring_engine_options(
-    model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], options: dict[str, Any]
-) -> EngineExperiment:
-    """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
-    from factaudit.yaml_file import check_yaml_settings, parse_option_of_varied_settings, parse_yaml_set_options
-
-    if pairs := options.pop("vary", ()):
-        options = options | {"variants": parse_option_of_varied_settings(pairs)}
-    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
-    inside = {key: value for key, value in listed.items() if value not in (None, [])}
-    whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
-    for key, value in parse_yaml_set_options(settings).items():
-        (whole if key in model.model_fields and key != block else inside)[key.removeprefix(f"{block}.")] = value
-    return check_yaml_settings(model, whole)
-
-
-def _display_scoring_engine_run(results: Results, out: Path) -> None:
-    display_score_warnings(results)
-    display_cached_calls(results.calls)
-    display_run_json(results, out)
-    check_displayed_run_has_predictions(results)
 
 
 @click.command(
     "score",
-    cls=FlagSwitchedCommand,
-    json_keys=RUN_JSON_KEYS,
+    cls=JsonOutputCommand,
     short_help="Compute FActScore or D-FActScore of texts.",
-    epilog=format_help_example(
-        "factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios"
-    ),
+    example="factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios",
 )
 @click.argument("responses", nargs=-1, required=True)
-@_KNOWLEDGE_OPTION
-@_LLM_OPTION
+@click.option(
+    "--dfactscore",
+    is_flag=True,
+    help="Compute D-FActScore, which notices if a text about a person merges the facts of several people of the name.",
+)
+@click.option(
+    "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge` made, or a .jsonl."
+)
+@click.option(
+    "--llm",
+    metavar="NAME[:key=value,...]",
+    help="The language model, for example gpt-4o-mini or smollm2:base_url=local.",
+)
 @click.option(
     "--verifier",
     "verifiers",
     multiple=True,
-    help="What verifies the facts: retrieval (the language model with retrieved passages; the default), no-context "
-    "(without passages), npm (the masked language model of the original, extra hf) or any evaluator "
+    help="What verifies the facts: retrieval (the language model with retrieved passages; the default, of D-FActScore "
+    "llm), no-context (without passages), npm (the masked language model of the original, extra hf) or any evaluator "
     "(NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
@@ -119,87 +54,94 @@ def _display_scoring_engine_run(results: Results, out: Path) -> None:
 @click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
 @click.option(
+    "--grouper",
+    "groupers",
+    multiple=True,
+    help="What groups the facts by person for D-FActScore: llm (default), given or one-group. Repeat the option for "
+    "several.",
+)
+@click.option(
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
     help="Score again with other values of a setting (k=1,3 or parser=original), to see how far scores and their "
     "order change.",
 )
-@_add_engine_options
-def score_command(out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
-    """Compute FActScore (Min et al. 2023).
+@click.option(
+    "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "skip", "wikipedia"]),
+    help="What to do with a topic that the knowledge source has no page about.  [default: skip]",
+)
+@click.option("--system", help="The name of the system, if the file does not have it.")
+@click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop before the calls cost more than this many US dollars. Run the command again to continue.",
+)
+@click.option("--out", type=options.PATH_TYPE, help="The run folder.")
+@options.OVERWRITE_OPTION
+@options.DRY_RUN_OPTION
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3, seed=1 or"
+    " replicates=500.",
+)
+def score_command(
+    responses: Sequence[str],
+    dfactscore: bool,
+    out: Path | None,
+    overwrite: bool,
+    dry_run: bool,
+    max_cost: float | None,
+    settings: Sequence[str],
+    **given: Any,
+) -> None:
+    """Compute FActScore (Min et al. 2023) or, with --dfactscore, D-FActScore (Chiang & Lee 2024).
 
     A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
-    a verifier says whether they support it. The score is the share of supported facts, with a penalty for responses
-    with fewer than ten facts.
+    a verifier says whether they support it. FActScore is the share of supported facts. For D-FActScore, facts are
+    grouped by the person that they seem to be about, and each group is checked against one person's page.
     """
-    from factaudit.engines.runs import FactScoreExperiment
-    from factaudit.experiment import run
-
-    experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
-    _display_scoring_engine_run(run(experiment, out, progress=True, overwrite=overwrite, say=print_line), out)
-
-
-@click.command(
-    "score --dfactscore",
-    cls=FlagSwitchedCommand,
-    json_keys=RUN_JSON_KEYS,
-    short_help="Compute D-FActScore.",
-    epilog=format_help_example(
-        "factaudit score --dfactscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"
-    ),
-)
-@click.argument("biographies", nargs=-1, required=True)
-@_KNOWLEDGE_OPTION
-@_LLM_OPTION
-@click.option(
-    "--verifier",
-    "verifiers",
-    multiple=True,
-    help="What checks the facts: llm (default), npm or any evaluator (NAME[:key=value,...]). Repeat the option "
-    "for several; the first one links the groups.",
-)
-@click.option(
-    "--grouper",
-    "groupers",
-    multiple=True,
-    help="What groups the facts by person: llm (default), given or one-group. Repeat the option for several.",
-)
-@_add_engine_options
-def score_people_command(
-    out: Path, overwrite: bool, max_cost: float | None, settings: Sequence[str], **options: Any
-) -> None:
-    """Compute D-FActScore (Chiang & Lee 2024), which notices when a text merges the facts of two people.
-
-    The facts of each text are grouped by the person that they seem to be about. Each group is linked to the page that
-    supports most of its facts, and each fact is checked against that page.
-    """
-    from factaudit.engines.runs import DFactScoreExperiment
-    from factaudit.experiment import run
-
-    experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
-    _display_scoring_engine_run(run(experiment, out, progress=True, overwrite=overwrite, say=print_line), out)
-
-
-def _display_scoring_calls(max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
-    from factaudit.engines.scoring_calls import count_scoring_calls
+    from factaudit.experiment import estimate_experiment_cost, run
 
-    del options["out"], options["overwrite"]
-    model, block = (
-        (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
-    )
-    experiment = _parse_scoring_engine_options(model, block, max_cost, settings, options)
-    display_expected_costs(count_scoring_calls(experiment))
+    experiment: RunSettings
+    if dfactscore:
+        given["biographies"] = responses
+        experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, given)
+    else:
+        given["responses"] = responses
+        experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, given)
+    if dry_run:
+        display_expected_costs(estimate_experiment_cost(experiment))
+        return
+    out = options.check_out_is_given(out)
+    results = run(experiment, out, progress=True, overwrite=overwrite, say=print_line)
+    display_score_warnings(results)
+    finish_displayed_run(results, out)
 
 
-score_people_command.add_dry_run(
-    _display_scoring_calls,
-    "factaudit score --dfactscore biographies.jsonl --llm gpt-4o-mini --dry-run",
-    is_priced=False,
-)
-score_command.add_mode("--dfactscore", score_people_command)
-score_command.add_dry_run(
-    _display_scoring_calls, "factaudit score responses.jsonl --llm gpt-4o-mini --dry-run", is_priced=False
-)
+def _parse_scoring_engine_options(
+    model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], given: dict[str, Any]
+) -> EngineExperiment:
+    """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
+    from factaudit.yaml_file import check_yaml_settings, parse_option_of_varied_settings, parse_yaml_set_options
+
+    if pairs := given.pop("vary"):
+        given["variants"] = parse_option_of_varied_settings(pairs)
+    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+    inside = {key: value for key, value in listed.items() if value not in (None, [])}
+    whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
+    for key, value in parse_yaml_set_options(settings).items():
+        (whole if key in model.model_fields and key != block else inside)[key.removeprefix(f"{block}.")] = value
+    return check_yaml_settings(model, whole)
+
+
 COMMANDS = (score_command,)

@@ -1,4 +1,4 @@
-"""``inspect``: what is in a user's files, and how would they be read? ``inspect --strict`` checks one."""
+"""``inspect``: what is in a user's files, and how would they be read? Is an experiment YAML valid?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.result_display import TABLE_JSON_KEYS, count_claims_and_verdicts_for_display
+from factaudit.cli.result_display import count_claims_and_verdicts_for_display
 from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
 
@@ -25,20 +25,9 @@ if TYPE_CHECKING:
 
 @click.command(
     "inspect",
-    cls=options.FlagSwitchedCommand,
-    json_keys={
-        "files": "array: path, format (of a known one) or n_rows, and columns: name, kind,"
-        " n_different, n_missing, words, low, high, mean_length (of the first 20,000 rows)",
-        "mapping": "object or null: how columns that are not ours are read; null where they are ours",
-        "notes": "array: what was taken for what, what was assumed, which columns nothing reads",
-        **TABLE_JSON_KEYS,
-        "written": "string or null: the mapping's file",
-        "knowledge": "object or null: of a knowledge source: path, bytes, n_pages, n_redirects, indexed, signature, how"
-        " it was made; with --page its title and passages",
-        "next": "array: commands to run",
-    },
+    cls=JsonOutputCommand,
     short_help="Show what is in your files and how factaudit would read them.",
-    epilog=options.format_help_example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
+    example="factaudit inspect answers.csv judges.tsv --write mapping.yaml",
 )
 @click.argument("files", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
@@ -47,13 +36,16 @@ if TYPE_CHECKING:
     metavar="MAPPING.yaml",
     help="Write the mapping to this file, so that you can read it, change it and use it.",
 )
-@click.option("--page", metavar="TITLE", help="Show the passages of this page of a knowledge source.")
+@click.option("--show", metavar="TITLE", help="Show the passages of this page of a knowledge source.")
+@options.SETTINGS_OPTION
 @options.add_mapping_options
-def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | None, mapping: ColumnMapping) -> None:
+def inspect_command(
+    files: tuple[Path, ...], write: Path | None, show: str | None, settings: Sequence[str], mapping: ColumnMapping
+) -> None:
     """Show what is in your files: what each column means, how the files join, and which commands to run next.
 
-    The command writes no file, except the mapping with --write. For a knowledge source (.db), the command shows how
-    many pages it has and how it was made.
+    The command writes no file, except the mapping with --write. An experiment YAML is checked without running anything.
+    For a knowledge source (.db), the command shows how many pages it has and how it was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
@@ -66,10 +58,13 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)
-    if page is not None or (len(files) == 1 and is_docdb_sqlite_file(files[0])):
+    if len(files) == 1 and files[0].suffix in (".yaml", ".yml"):
+        _check_experiment(files[0], settings)
+        return
+    if show is not None or (len(files) == 1 and is_docdb_sqlite_file(files[0])):
         if len(files) > 1:
-            raise UsageError("--page shows a page of one knowledge source; give one file SOURCE.db")
-        _display_knowledge_source(files[0], page)
+            raise UsageError("--show shows a page of one knowledge source; give one file SOURCE.db")
+        _display_knowledge_source(files[0], show)
         return
     held, notes = list[dict[str, Any]](), list[str]()
     for path in files:
@@ -132,7 +127,6 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
             "mapping": described,
             "notes": notes,
             "written": write,
-            "knowledge": None,
             "next": commands,
             **count_claims_and_verdicts_for_display(loaded.claims, loaded.verdicts),
         }
@@ -148,8 +142,20 @@ def _display_score_commands_for_annotated_responses(paths: tuple[Path, ...], hel
     print_line(line)
     for command in commands:
         print_line(f"next      {command}")
-    described = {"files": held, "mapping": None, "notes": [line], "written": None, "next": commands}
-    print_json_output({**described, "knowledge": None, **count_claims_and_verdicts_for_display(None, None)})
+    print_json_output({"files": held, "notes": [line], "next": commands})
+
+
+def _check_experiment(path: Path, settings: Sequence[str]) -> None:
+    """All that is wrong with an experiment YAML is raised together."""
+    from factaudit.experiment import Experiment, read_experiment
+    from factaudit.text.display_text import format_count
+    from factaudit.yaml_file import parse_yaml_set_options
+
+    experiment = read_experiment(path, parse_yaml_set_options(settings))
+    n_evaluators = len(experiment.evaluators) if isinstance(experiment, Experiment) else None
+    told = "" if n_evaluators is None else f" ({format_count(n_evaluators, 'evaluator')} to run)"
+    print_line(f"{path}: a valid experiment{told}")
+    print_json_output({"files": [{"path": path, "format": "experiment"}], "n_evaluators": n_evaluators})
 
 
 def _display_knowledge_source(path: Path, title: str | None) -> None:
@@ -173,9 +179,7 @@ def _display_knowledge_source(path: Path, title: str | None) -> None:
         for number, passage in enumerate(page.passages, start=1):
             print_line(f"\n[{number}] {passage}")
         info |= {"title": page.title, "passages": page.passages}
-    described: dict[str, Any] = {"mapping": None, "notes": [], "written": None, "next": [], "knowledge": info}
-    held = [{"path": path, "format": "knowledge source", "n_rows": None, "columns": []}]
-    print_json_output({"files": held, **described, **count_claims_and_verdicts_for_display(None, None)})
+    print_json_output({"files": [{"path": path, "format": "knowledge source"}], "knowledge": info})
 
 
 def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
@@ -204,71 +208,4 @@ def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
         print_line(f"verdicts  {len(part):,} of {evaluator}: {int(scored.sum()):,} with a prediction{share}")
 
 
-@click.command(
-    "inspect --strict",
-    cls=JsonOutputCommand,
-    json_keys={
-        "file": "string: what is valid",
-        "kind": "string: experiment, claims, verdicts, or tables of both",
-        "n_evaluators": "integer or null: an experiment's, to run",
-        **TABLE_JSON_KEYS,
-    },
-    short_help="Only check whether a file is valid.",
-    epilog=options.format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
-)
-@click.argument("file", type=options.PATH_TYPE)
-@click.option(
-    "--kind",
-    type=click.Choice(["experiment", "claims", "verdicts"]),
-    help="What the file is.  [default: found out from the file]",
-)
-@click.option("--claims", type=options.PATH_TYPE, help="The claims that the verdicts are about.")
-@options.SETTINGS_OPTION
-@options.add_mapping_options
-def inspect_strict_command(
-    file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: ColumnMapping
-) -> None:
-    """Check whether an experiment YAML, a file of claims or a file of verdicts is valid, without running anything.
-
-    If it is not, the command lists all problems and its exit code is 1.
-    """
-    from factaudit.experiment import Experiment, read_experiment
-    from factaudit.input_tables import load_input_tables
-    from factaudit.tables import read_claims, read_verdicts
-    from factaudit.text.display_text import format_count
-    from factaudit.yaml_file import parse_yaml_set_options
-
-    n_evaluators, made, verdicts = None, None, None
-    if kind is None:
-        kind = "experiment" if file.suffix in (".yaml", ".yml") else "tables"
-    if kind == "experiment":
-        experiment = read_experiment(file, parse_yaml_set_options(settings))
-        n_evaluators = len(experiment.evaluators) if isinstance(experiment, Experiment) else None
-        told = "" if n_evaluators is None else f" ({format_count(n_evaluators, 'evaluator')} to run)"
-        print_line(f"{file}: a valid experiment{told}")
-    elif kind == "claims":
-        made = read_claims(file)
-    elif kind == "verdicts":
-        verdicts = read_verdicts(file, claims=read_claims(claims) if claims else None)
-    else:
-        loaded = load_input_tables([file] if claims is None else [claims, file], mapping, print_line)
-        made, verdicts = loaded.claims if claims is None else None, loaded.verdicts
-    if made is not None:
-        labelled, datasets = int(made["label"].notna().sum()), format_count(made["dataset"].nunique(), "dataset")
-        print_line(f"{file}: {format_count(len(made), 'valid claim')}, {labelled:,} labelled, {datasets}")
-    if verdicts is not None:
-        print_line(
-            f"{file}: {format_count(len(verdicts), 'valid verdict')} of {', '.join(verdicts['evaluator'].unique())}"
-        )
-    print_json_output(
-        {
-            "file": file,
-            "kind": kind,
-            "n_evaluators": n_evaluators,
-            **count_claims_and_verdicts_for_display(made, verdicts),
-        }
-    )
-
-
-inspect_command.add_mode("--strict", inspect_strict_command)
 COMMANDS = (inspect_command,)

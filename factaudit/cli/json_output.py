@@ -1,8 +1,7 @@
 """A verb of the command line: what it did it says in lines or, asked by ``--format json``, as one JSON document.
 
-A verb declares in ``json_keys`` what its document holds (the reference is made of it) and calls `print_json_output`
-with it. Its lines go to standard error then: standard output holds the document alone, or nothing where the work failed
-before there was an outcome. A test asks every verb.
+A verb calls `print_json_output` with its outcome. Its lines go to standard error then: standard output holds the
+document alone, or nothing where the work failed before there was an outcome. A test asks every verb.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -30,30 +28,20 @@ class ColumnOption(click.Option):
 
 
 class JsonOutputCommand(click.Command):
-    """A command with ``--format``.
+    """A command with ``--format``, whose help ends with an example.
 
-    json_keys: the keys of its JSON, each as ``TYPE: what it is`` in JSON's words for types (``integer or null: ...``);
-    None where the verb prints a document that has a definition of its own, in either format. formats: further ones,
-    each with what it is (`is_answer_format`).
+    example: a command line.
     """
 
-    def __init__(
-        self,
-        *arguments: Any,
-        json_keys: Mapping[str, str] | None,
-        formats: Mapping[str, str] = MappingProxyType({}),
-        **more: Any,
-    ) -> None:
-        super().__init__(*arguments, **more)
-        self.json_keys = json_keys
+    def __init__(self, name: str, *, example: str = "", **more: Any) -> None:
+        super().__init__(name, epilog=f"\b\nExample:\n  {example}", **more)
         self.params.append(
             click.Option(
                 ["--format", JSON_FLAG],
-                type=click.Choice(["text", "json", *formats]),
+                type=click.Choice(["text", "json"]),
                 default="text",
                 show_default=True,
-                help="json: one document on standard output; messages go to standard error."
-                + "".join(f" {name}: {told}" for name, told in formats.items()),
+                help="json: one document on standard output; messages go to standard error.",
             )
         )
 
@@ -77,34 +65,16 @@ class JsonOutputCommand(click.Command):
             return super().invoke(ctx)
 
 
-def is_answer_format(name: str) -> bool:
-    """Whether the command under way was asked for this ``--format``."""
-    return bool(click.get_current_context().meta[JSON_FLAG] == name)
-
-
-def make_json_schema_name(command_path: str) -> str:
-    """The name of a verb's documents: ``knowledge build`` gives ``factaudit.knowledge.build/1``, ``sample --plan``
-    ``factaudit.sample.plan/1``."""
-    return f"factaudit.{'.'.join(word.lstrip('-') for word in command_path.split())}/1"
-
-
 def print_json_output(outcome: Mapping[str, Any]) -> None:
     """Give the outcome of the verb under way: printed where JSON is wanted. A failure may still follow.
 
     Undefined figures are null, keys and passwords ``***``; all beyond ASCII is escaped, so that no terminal obeys it.
     """
     context = click.get_current_context()
-    verb = context.command
-    assert isinstance(verb, JsonOutputCommand)
-    if verb.json_keys is not None and outcome.keys() != verb.json_keys.keys():
-        raise TypeError(f"{context.command_path}: gives {sorted(verb.json_keys)}, found {sorted(outcome)}")
-    own = verb.json_keys is None
-    if own or is_answer_format("json"):
+    if context.meta[JSON_FLAG] == "json":
         import json
 
-        # The name of a form (`sample --plan`) has its command's.
-        name = verb.name if " " in (verb.name or "") else context.command_path.partition(" ")[2]
-        document = outcome if own else {"schema": make_json_schema_name(name or ""), **outcome}
+        document = {"schema": f"factaudit.{context.command.name}/1", **outcome}
         click.echo(json.dumps(_convert_to_json_output_value(document), indent=1, allow_nan=False))
 
 

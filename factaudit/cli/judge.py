@@ -1,20 +1,20 @@
-"""``judge``: what do evaluators say of claims? ``judge --dry-run``: what will it cost?"""
+"""``judge``: what do evaluators say of claims, and what will it cost?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.json_output import print_json_output
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import (
     CLAIMS_ARGUMENT,
+    DRY_RUN_OPTION,
     PATH_TYPE,
-    FlagSwitchedCommand,
     add_mapping_options,
-    format_help_example,
+    check_out_is_given,
 )
 from factaudit.cli.result_display import display_cached_calls, display_expected_costs
 from factaudit.cli.terminal import print_line
@@ -30,16 +30,9 @@ if TYPE_CHECKING:
 
 @click.command(
     "judge",
-    cls=FlagSwitchedCommand,
-    json_keys={
-        "out": "string: the verdicts' file",
-        "evaluators": "array: evaluator, n_verdicts, and statuses: how many of each",
-        "n_errors": "integer: verdicts whose call failed",
-    },
+    cls=JsonOutputCommand,
     short_help="Judge claims with evaluators.",
-    epilog=format_help_example(
-        "factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"
-    ),
+    example="factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet",
 )
 @CLAIMS_ARGUMENT
 @click.option(
@@ -54,22 +47,22 @@ if TYPE_CHECKING:
 @click.option(
     "--repeats", type=click.IntRange(1), help="Judge each claim this many times, to see how stable the verdicts are."
 )
-@click.option(
-    "--out", type=PATH_TYPE, required=True, help="The file of verdicts to write: .parquet, .jsonl[.gz] or .csv[.gz]."
-)
+@click.option("--out", type=PATH_TYPE, help="The file of verdicts to write: .parquet, .jsonl[.gz] or .csv[.gz].")
 @click.option(
     "--on",
     metavar="ray[://HOST:PORT]",
     help="Judge on a Ray cluster (extra [ray]). Calls to language models are sent from this machine.",
 )
+@DRY_RUN_OPTION
 @add_mapping_options
 def judge_command(
     claims: Path,
     evaluators: Sequence[str],
     split: str | None,
     repeats: int | None,
-    out: Path,
+    out: Path | None,
     on: str | None,
+    dry_run: bool,
     mapping: ColumnMapping,
 ) -> None:
     """Judge claims with evaluators. If the command was interrupted, start it again: it continues where it stopped."""
@@ -79,6 +72,13 @@ def judge_command(
     from factaudit.files import delete_unheld_folder
     from factaudit.tables import parse_table_suffix, write_table
 
+    if dry_run:
+        from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+
+        table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
+        display_expected_costs(estimate_evaluator_costs(named, table))
+        return
+    out = check_out_is_given(out)
     parse_table_suffix(out)  # a wrong name is said before the work, not after
     table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping, out)
     journal = out.parent / f".{out.name}.journal"
@@ -137,23 +137,4 @@ def _read_claims_for_judge_command(
     return table, named
 
 
-@add_mapping_options
-def _display_judging_cost(
-    claims: Path,
-    evaluators: Sequence[str],
-    split: str | None,
-    repeats: int | None,
-    prices: Path | None,
-    mapping: ColumnMapping,
-    **others: Any,
-) -> None:
-    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
-
-    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
-    display_expected_costs(estimate_evaluator_costs(named, table, prices))
-
-
-judge_command.add_dry_run(
-    _display_judging_cost, "factaudit judge claims.jsonl --evaluator llm:model=gpt-4o-mini --dry-run"
-)
 COMMANDS = (judge_command,)

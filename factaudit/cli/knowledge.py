@@ -1,4 +1,4 @@
-"""``knowledge build``: how do pages become a knowledge source?"""
+"""``knowledge``: how do pages become a knowledge source?"""
 
 from __future__ import annotations
 
@@ -13,25 +13,11 @@ from factaudit.cli.terminal import print_line
 from factaudit.text.progress_lines import ProgressLines
 
 
-@click.group("knowledge", short_help="Build a knowledge source from pages.", cls=options.CommandGroup)
-def knowledge_group() -> None:
-    """Build a knowledge source from pages. The SQLite file of the original FActScore can be used as it is.
-
-    `factaudit inspect SOURCE.db` shows what a knowledge source has.
-    """
-
-
 @click.command(
-    "build",
+    "knowledge",
     cls=JsonOutputCommand,
-    json_keys={
-        "out": "string: the knowledge source",
-        "n_pages": "integer",
-        "n_passages": "integer",
-        "tokenizer": "string: what passages were cut by",
-    },
     short_help="Build a knowledge source from a file of pages.",
-    epilog=options.format_help_example("factaudit knowledge build pages.jsonl --out wiki.db"),
+    example="factaudit knowledge pages.jsonl --out wiki.db",
 )
 @click.argument("source", type=options.PATH_TYPE)
 @click.option("--out", type=options.PATH_TYPE, required=True, help="The knowledge source to write.")
@@ -48,10 +34,11 @@ def knowledge_group() -> None:
     "are counted]",
 )
 @options.OFFLINE_OPTION
-def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
+def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
     """Build a knowledge source from a file with one JSON object per page: {title, text | passages | redirect}.
 
-    If the command was interrupted, start it again: it continues where it stopped.
+    The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db` shows what a knowledge
+    source has. If the command was interrupted, start it again: it continues where it stopped.
     """
     from tqdm import tqdm
 
@@ -81,5 +68,4 @@ def _display_knowledge_build_progress(
     progress_bar.set_postfix(pages=n_pages)
 
 
-knowledge_group.add_command(knowledge_build_command)
-COMMANDS = (knowledge_group,)
+COMMANDS = (knowledge_command,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,30 +10,21 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.result_display import display_annotator_agreement
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
+from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(
     "labels",
     cls=JsonOutputCommand,
-    json_keys={
-        "out": "string: the annotations together",
-        "agreement": "array: per pair of annotators (__all__: all of them): n, percent, kappa, alpha; _low and _high",
-        "rule": "string: how labels were made",
-        "undecided": "object: from the reason why people could not decide to a number of claims",
-        "labels": "object: attributable, unattributable and without, how many; of the rule mean: mean and without",
-        "disagreements": "array: the claim_id of claims with both labels",
-        "page": "string or null: the page to adjudicate on",
-    },
     short_help="Merge the labels of several annotators and measure their agreement.",
-    epilog=options.format_help_example(
-        "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html"
-    ),
+    example="factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html",
 )
 @click.argument("annotations", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
@@ -95,7 +86,7 @@ def labels_command(
     rows = compute_label_agreement(judged, table, seed=seed)
     reasons = find_undecided_claims(rule, together, made)
     undecided = {str(reason): int(n) for reason, n in reasons.value_counts().items()}
-    display_annotator_agreement(rows, made, rule, len(split), undecided)
+    _display_annotator_agreement(rows, made, rule, len(split), undecided)
     print_line(str(out))
     if page is not None and table is not None and len(split):
         from factaudit.estimate.page import write_labelling_page
@@ -112,6 +103,45 @@ def labels_command(
         found |= {"attributable": int((made == 1).sum()), "unattributable": int((made == 0).sum())}
     told = {"agreement": rows, "rule": rule, "labels": found, "undecided": undecided, "disagreements": list(split)}
     print_json_output({"out": out, "page": page, **told})
+
+
+def _display_annotator_agreement(
+    agreement_rows: Sequence[dict[str, Any]],
+    labels: pd.Series,
+    rule: str,
+    n_disagreements: int,
+    undecided_reasons: Mapping[str, int],
+) -> None:
+    """Agreement of annotators, and what the label rule makes of their labels."""
+    for row in agreement_rows:
+        who = "all annotators" if row["annotator_a"] == "__all__" else f"{row['annotator_a']} and {row['annotator_b']}"
+        told = [
+            f"{name} {_format_displayed_agreement(row, key)}"
+            for key, name in _AGREEMENT_FIGURES
+            if row[key] is not None
+        ]
+        print_line(f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}")
+    counts = labels.value_counts()
+    kinds = (f"{counts.get(1, 0):,} attributable", f"{counts.get(0, 0):,} unattributable")
+    said = ", ".join(kinds) if rule != "mean" else f"mean {labels.mean():.3f}"
+    print_line(f"labels by {rule}: {said}, {int(labels.isna().sum()):,} without")
+    if undecided_reasons:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?")
+        print_line(
+            f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
+        )
+    if n_disagreements:
+        print_line(f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'} both labels")
+
+
+_AGREEMENT_FIGURES = (("percent", "agreement"), ("kappa", "κ"), ("alpha", "α"))
+
+
+def _format_displayed_agreement(agreement_row: Mapping[str, Any], figure: str) -> str:
+    form = "{:.1%}" if figure == "percent" else "{:.2f}"
+    text = form.format(agreement_row[figure])
+    low, high = agreement_row[f"{figure}_low"], agreement_row[f"{figure}_high"]
+    return text if low is None else f"{text} ({form.format(low)} to {form.format(high)})"
 
 
 def _parse_grade_options(grade_texts: Sequence[str]) -> dict[str, int | None] | None:

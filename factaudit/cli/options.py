@@ -7,14 +7,13 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.json_output import ARGUMENTS_KEY, JSON_FLAG, ColumnOption, JsonOutputCommand
+from factaudit.cli.json_output import ARGUMENTS_KEY, ColumnOption, JsonOutputCommand
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
@@ -44,28 +43,19 @@ OVERWRITE_OPTION = click.option(
 SETTINGS_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
 )
-PNG_OPTION = click.option("--png", is_flag=True, help="Write the figures as PNG, too.")
+DRY_RUN_OPTION = click.option(
+    "--dry-run", is_flag=True, help="Only say what the calls will cost, or how many there are. Nothing is sent."
+)
 
 
 def _apply_offline_option(context: click.Context, parameter: click.Parameter, offline: bool) -> None:
-    """Fetch nothing where ``--offline`` is given; else ask before much is fetched, where somebody can answer."""
-    from factaudit.publications.fetching import OFFLINE_VARIABLE, confirm_download
+    """Fetch nothing where ``--offline`` is given, for this command alone: another of the same process may fetch."""
+    from factaudit.publications.fetching import OFFLINE_VARIABLE
 
     before = os.environ.get(OFFLINE_VARIABLE)
     if offline:
         os.environ[OFFLINE_VARIABLE] = "1"
-        # For this command alone: another of the same process (a test, a notebook) may fetch.
-        context.call_on_close(lambda: _restore_option_environment_variable(OFFLINE_VARIABLE, before))
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        token = confirm_download.set(click.confirm)
-        context.call_on_close(lambda: confirm_download.reset(token))
-
-
-def _restore_option_environment_variable(name: str, value: str | None) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
+        context.call_on_close(lambda: os.environ.update({OFFLINE_VARIABLE: before or "0"}))
 
 
 OFFLINE_OPTION = click.option(
@@ -75,7 +65,6 @@ OFFLINE_OPTION = click.option(
     callback=_apply_offline_option,
     help="Download nothing; list the published data that is missing.",
 )
-SYSTEM_OPTION = click.option("--system", help="The name of the system, if the file does not have it.")
 SEED_OPTION = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed for all random draws."
 )
@@ -88,7 +77,6 @@ LEVEL_OPTION = click.option(
 )
 LABEL_RULE_OPTION = click.option(
     "--label-rule",
-    "--rule",
     "rule",
     default="majority",
     show_default=True,
@@ -115,13 +103,6 @@ STRATA_OPTION = click.option(
     metavar="COLUMN",
     help="A column whose groups of claims may have different error rates. Can be repeated.",
 )
-MAX_COST_OPTION = click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Stop before the calls cost more than this many US dollars. Run the command again to continue.",
-)
-
-
 LABEL_FILES_OPTION = click.option(
     "--label-file",
     "label_files",
@@ -245,8 +226,7 @@ _MAPPING_OPTIONS = (
 
 
 class CommandGroup(click.Group):
-    """Commands in the order in which they were added, under headings where there are some, each a `JsonOutputCommand`,
-    with a hint for a misspelt one."""
+    """Commands under headings, each a `JsonOutputCommand`, with a hint for a misspelt one."""
 
     command_class = JsonOutputCommand
 
@@ -260,12 +240,7 @@ class CommandGroup(click.Group):
         for one in commands:
             self.add_command(one)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if not self.headings:
-            super().format_commands(ctx, formatter)
         for heading, names in self.headings.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
@@ -276,73 +251,8 @@ class CommandGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class FlagSwitchedCommand(JsonOutputCommand):
-    """A command that a flag turns into another one, with options and JSON of its own (``sample --plan``)."""
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.modes: dict[str, JsonOutputCommand] = {}
-
-    def add_mode(self, flag: str, mode: JsonOutputCommand) -> None:
-        """Call ``mode`` where the flag is given.
-
-        A flag that ``mode`` has as an option stays in its line (``estimate --calibrate SYSTEM``).
-        """
-        self.modes[flag] = mode
-        value = next((option.metavar for option in mode.params if flag in option.opts), None)
-        told = f"{mode.short_help} See factaudit {self.name} {' '.join(filter(None, (flag, value)))} --help."
-        self.params.append(click.Option([flag], is_flag=value is None, metavar=value, expose_value=False, help=told))
-
-    def add_dry_run(self, callback: Callable[..., None], example: str, is_priced: bool = True) -> None:
-        """``--dry-run``: the command's own line says what its calls would cost, by ``--prices``; or, where that is not
-        known before, how many there are at most."""
-        told = "what the calls will cost" if is_priced else "how many calls there are at most"
-        params = [copy(one) for one in self.params if one.name != JSON_FLAG and not {*one.opts} & {*self.modes}]
-        for one in params:
-            one.required = one.required and isinstance(one, click.Argument)
-        mode = JsonOutputCommand(
-            f"{self.name} --dry-run",
-            params=[*params, *([_PRICES_OPTION] if is_priced else [])],
-            callback=callback,
-            json_keys=_COST_JSON_KEYS,
-            short_help=f"Say {told}; nothing is sent.",
-            help=f"Say {told}. Nothing is sent or written.",
-            epilog=format_help_example(example),
-        )
-        self.add_mode("--dry-run", mode)
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        for flag, mode in self.modes.items():
-            if flag in (word.partition("=")[0] for word in args):
-                if any(flag in option.opts for option in mode.params):
-                    return mode.make_context(info_name, args, parent, **extra)
-                left = [word for word in args if word != flag]
-                return mode.make_context(f"{info_name} {flag}", left, parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-_PRICES_OPTION = click.Option(
-    ["--prices"], type=PATH_TYPE, help="A price table of your own: CSV with model, input, output per 1M tokens."
-)
-_COST_JSON_KEYS = {
-    "rows": "array: per evaluator: calls, cached_calls, prompt_tokens, max_completion_tokens, cost, reason",
-    "cost": "number or null: US dollars of all; null where some price is not known",
-}
-
-
-def format_help_example(command_line: str) -> str:
-    """The line that ends a command's help."""
-    return f"\b\nExample:\n  {command_line}"
-
-
-def list_subcommands_and_flag_forms(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command under one, and the forms that flags give it (``sample --plan``), each after what it is called."""
-    if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from list_subcommands_and_flag_forms(inner, f"{path} {name}".lstrip())
-        return
-    yield path, command
-    for flag, mode in command.modes.items() if isinstance(command, FlagSwitchedCommand) else ():
-        yield from list_subcommands_and_flag_forms(mode, f"{path} {flag}")
+def check_out_is_given(out: Path | None, option: str = "--out") -> Path:
+    """Raise `UsageError` where a verb that writes was told no place, which a dry run does not need."""
+    if out is None:
+        raise UsageError(f"expected {option}: the place to write to")
+    return out

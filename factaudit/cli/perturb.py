@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import CLAIMS_ARGUMENT, PATH_TYPE, SEED_OPTION, add_mapping_options, format_help_example
+from factaudit.cli.options import CLAIMS_ARGUMENT, PATH_TYPE, SEED_OPTION, add_mapping_options
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -18,16 +18,8 @@ if TYPE_CHECKING:
 @click.command(
     "perturb",
     cls=JsonOutputCommand,
-    json_keys={
-        "out": "string: the file of claims and variants",
-        "n_claims": "integer: claims with a variant, of all that were given",
-        "n_variants": "integer",
-        "kinds": "array: kind, expected (same or changed), n_variants",
-    },
     short_help="Change one thing in each claim, to test whether verdicts change with the meaning.",
-    epilog=format_help_example(
-        "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
-    ),
+    example="factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet",
 )
 @CLAIMS_ARGUMENT
 @click.option(

@@ -10,27 +10,20 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.result_display import display_drawn_sample
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
+from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
+    from factaudit.estimate.label_sample import LabelSample
     from factaudit.tables.column_mapping import ColumnMapping
 
 
 @click.command(
     "sample",
     cls=JsonOutputCommand,
-    json_keys={
-        "out": "string: the sample",
-        "pages": "array: pages to label on",
-        "drawn": "object: per data set, the claims (or responses) to label now",
-        "remaining": "integer: labels of the budget that the next phase draws",
-    },
     short_help="Choose which claims to label.",
-    epilog=options.format_help_example(
-        "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html"
-    ),
+    example="factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html",
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -69,10 +62,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--overlap",
-    default="0%",
+    type=click.FloatRange(0, 1),
+    default=0.0,
     show_default=True,
-    metavar="SHARE",
-    help="The share of the claims that all annotators label, for example 20% or 0.2.",
+    help="The share of the claims that all annotators label, for example 0.2.",
 )
 @click.option(
     "--page", type=options.PATH_TYPE, help="Also write a web page (.html) for labelling, one for each annotator."
@@ -134,7 +127,7 @@ def sample_command(
             seed=seed,
             phases=1 if one_phase else 2,
             is_at_random=at_random,
-            **design | {"overlap": _parse_overlap_option(design["overlap"])},
+            **design,
         )
     drawn.write(out)
     pages: list[Path] = []
@@ -142,19 +135,29 @@ def sample_command(
         from factaudit.estimate.page import write_labelling_pages
 
         pages = write_labelling_pages(drawn, table, page, seed)
-    display_drawn_sample(drawn, out, pages)
+    _display_drawn_sample(drawn, out, pages)
     left = sum(drawn.plan.count_remaining_labels(name) for name in drawn.plan.shares)
     print_json_output({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
 
 
-def _parse_overlap_option(share_text: str) -> float:
-    try:
-        share = float(share_text.rstrip("%")) / (100 if share_text.endswith("%") else 1)
-    except ValueError:
-        raise UsageError(f"expected a share like 20% or 0.2, found {share_text!r}") from None
-    if not 0 <= share <= 1:
-        raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {share_text!r}")
-    return share
+def _display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:
+    """What was drawn, and what to do next."""
+    plan = sample.plan
+    rows = sample.rows[sample.rows["phase"] == len(plan.drawn) - 1]
+    left = sum(plan.count_remaining_labels(name) for name in plan.shares)
+    what = plan.level
+    for dataset, part in rows.groupby("dataset"):
+        n_systems, strata = part["system"].nunique(), format_count(part["stratum"].nunique(), "stratum", "strata")
+        systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
+        print_line(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], what)}{systems} in {strata}")
+    for path in pages:
+        print_line(f"open {path} in a browser to label")
+    print_line(str(out))
+    if left:
+        print_line(
+            f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the others with "
+            f"--then {out.name}"
+        )
 
 
 COMMANDS = (sample_command,)

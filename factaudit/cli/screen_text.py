@@ -30,7 +30,7 @@ def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREE
 def format_terminal_screen(results: Results) -> Iterator[str]:
     """The lines of a run's first screen, for a terminal."""
     from factaudit.audit.screen import DEFAULT_TITLE, compose_screen
-    from factaudit.report.summary import compose_report_summary_paragraphs
+    from factaudit.report.document import compose_report_remarks
 
     content = results.to_dict()
     screen = compose_screen(content)
@@ -38,7 +38,7 @@ def format_terminal_screen(results: Results) -> Iterator[str]:
     head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
     yield from wrap_terminal_paragraph(head)
     if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
-        for paragraph in compose_report_summary_paragraphs(content):
+        for paragraph in compose_report_remarks(content):
             yield from ("", *wrap_terminal_paragraph(paragraph))
     elif screen.columns:
         yield ""

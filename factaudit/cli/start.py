@@ -7,17 +7,16 @@ from pathlib import Path
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand
-from factaudit.cli.options import PATH_TYPE, format_help_example
-from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
+from factaudit.cli.options import PATH_TYPE
+from factaudit.cli.result_display import display_run_results
 from factaudit.cli.terminal import print_line
 
 
 @click.command(
     "demo",
     cls=JsonOutputCommand,
-    json_keys=RUN_JSON_KEYS,
     short_help="Audit four hallucination detectors on data that comes with factaudit.",
-    epilog=format_help_example("factaudit demo"),
+    example="factaudit demo",
 )
 @click.option("--out", type=PATH_TYPE, default=Path("runs/demo"), show_default=True, help="The run folder.")
 def demo_command(out: Path) -> None:

@@ -27,19 +27,8 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.command(
     "triage",
     cls=JsonOutputCommand,
-    json_keys={
-        "promises": "array: per group (all claims, a data set or a system): n_passing, n_known_errors"
-        " (labelled, do not pass), share_passing, statement",
-        "rule": "string: the rule, a file that `read_triage_rule` applies to new claims",
-        "queue": "string: a row per claim, those to review first",
-        "curve": "string: errors that pass by the share that passes, a row per threshold",
-        "figure": "string: the curve",
-        "page": "string or null: the first claims of the queue, to label; null where claims have no text",
-    },
     short_help="Choose which claims can pass without review.",
-    epilog=options.format_help_example(
-        "factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05 --out triage"
-    ),
+    example="factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05 --out triage",
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -108,7 +97,7 @@ def triage_command(
         promise["max_error"] = 0.05
     given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}
     results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
-    page = write_triage_command_folder(results, out, max_error=promise["max_error"])
+    page = write_triage_command_folder(results, out)
     for row in results.promises:
         print_line(row["statement"])
     if len(results.rule.weights) > 1:
@@ -129,8 +118,8 @@ def triage_command(
     to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
     print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
     bound = " (of these claims alone; --target population makes one for new claims)"
-    print_line(f"rule {out / 'rule.json'}{bound * (promise['target'] == 'corpus')}, curve {out / 'curve.svg'}")
-    files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
+    print_line(f"rule {out / 'rule.json'}{bound * (promise['target'] == 'corpus')}, curve {out / 'curve.csv'}")
+    files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv"}
     print_json_output({"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page})
 
 
@@ -149,16 +138,15 @@ def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFr
         print_line(f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass")
 
 
-_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
+_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "review.html")
 
 
-def write_triage_command_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
+def write_triage_command_folder(results: TriageResults, out: Path) -> Path | None:
     """Write what a triage found; the page to review on, or None where the claims have no text."""
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page
     from factaudit.files import hold_folder_lock, write_json, write_text
-    from factaudit.report.plots.command_plots import draw_triage_curve, write_command_figure
     from factaudit.tables import write_table
     from factaudit.tables.schema import is_text_placeholder
 
@@ -167,8 +155,6 @@ def write_triage_command_folder(results: TriageResults, out: Path, max_error: fl
         write_json(out / "promises.json", results.promises)
         write_table(results.queue.drop(columns="doc"), out / "queue.csv")
         write_table(pd.DataFrame(results.curve), out / "curve.csv")
-        drawn = draw_triage_curve(results.curve, max_error)
-        write_command_figure(drawn, out / "curve.svg", "Errors among what passes without review")
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         page = out / "review.html"

@@ -7,16 +7,15 @@ from pathlib import Path
 import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.options import PATH_TYPE, format_help_example
+from factaudit.cli.options import PATH_TYPE
 from factaudit.cli.terminal import print_line
 
 
 @click.command(
     "view",
     cls=JsonOutputCommand,
-    json_keys={"address": "string: where the page is served, until the command is ended"},
     short_help="Look at the claims of a run in your browser.",
-    epilog=format_help_example("factaudit view runs/quickstart"),
+    example="factaudit view runs/quickstart",
 )
 @click.argument("run_dir", type=PATH_TYPE)
 @click.option(

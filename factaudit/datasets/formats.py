@@ -86,7 +86,7 @@ FORMATS: dict[str, DatasetFormat] = {
         DatasetFormat(
             "aggrefact",
             "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
-            "factaudit convert aggrefact test.parquet --join tofueval:tofueval/ --out claims.parquet",
+            "factaudit convert aggrefact test.parquet --option join=tofueval:tofueval/ --out claims.parquet",
             {
                 "join": "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify, expertqa):"
                 " recover system and response_id by claim text",

@@ -47,9 +47,9 @@ class RunDiff:
     right, and wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and
     ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. All but unscored are of the claims judged in
     both runs. Rates are means over repeats, counts are of the first one.
-    findings: those that are new, gone, or changed (in severity, or in what they say), of evaluators and audits of both
-    runs. costs: US dollars of the calls, where known. examples: some claims whose prediction changed, those that became
-    wrong first.
+    findings: those that are new, gone, or changed (in severity or data set), of evaluators and audits of both runs.
+    costs: US dollars of the calls, where known. examples: some claims whose prediction changed, those that became wrong
+    first.
     """
 
     before: str
@@ -274,7 +274,9 @@ def _list_changed_claims(judgements: Sequence[Judgements], name: str) -> list[Ro
 
 
 def _compare_findings(first: Results, second: Results, new_names: Mapping[str, str]) -> list[Row]:
-    """The findings that are new, gone or changed. A finding is that of the same check, evaluators and data set.
+    """The findings that are new, gone or changed (in severity, or in the data set that they are about).
+
+    A finding is that of the same check and evaluators, and of the same data set where both runs have one of it.
 
     One that is gone is not reported now, which does not show that it was mended. Findings of an audit or an evaluator
     that only one run has are left out.
@@ -292,11 +294,20 @@ def _compare_findings(first: Results, second: Results, new_names: Mapping[str, s
                 named = " / ".join(sorted(names[part] for part in parts))
                 kept[finding["id"], named, str(finding["dataset"])] = finding
         known.append(kept)
-    before, after = known
-    rows = [{"change": "new", **finding} for key, finding in after.items() if key not in before]
+    left, after = known
+    rows, fresh = [], []
     for key, finding in after.items():
-        old = before.get(key)
-        if old is not None and old["severity"] != finding["severity"]:
-            told = {"severity_before": old["severity"], "statement_before": old["statement"]}
-            rows.append({"change": "changed", **finding, **told})
-    return rows + [{"change": "gone", **finding} for key, finding in before.items() if key not in after]
+        if key not in left:
+            fresh.append((key, finding))
+        elif (old := left.pop(key))["severity"] != finding["severity"]:
+            rows.append(_describe_change(old, finding))
+    for (check, evaluator, _), finding in fresh:
+        # What was said of another data set is no new fault, and the old one is not gone.
+        place = next((key for key in left if key[:2] == (check, evaluator)), None)
+        rows.append({"change": "new", **finding} if place is None else _describe_change(left.pop(place), finding))
+    return rows + [{"change": "gone", **finding} for finding in left.values()]
+
+
+def _describe_change(before: Row, after: Row) -> Row:
+    told = {f"{key}_before": before[key] for key in ("severity", "dataset", "statement")}
+    return {"change": "changed", **after, **told}

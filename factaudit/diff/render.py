@@ -50,7 +50,9 @@ def describe_run_diff(diff: RunDiff) -> Iterator[str]:
             place = "all claims" if row["dataset"] == MACRO_MEAN else row["dataset"]
             yield f"{row['evaluator']}, {place}: {'; '.join(_list_change_phrases(row))}"
     for row in diff.findings:
-        before = f"{row['severity_before']} → " if row["change"] == "changed" else ""
+        before = (
+            f"{row['severity_before']} → " if row.get("severity_before", row["severity"]) != row["severity"] else ""
+        )
         yield f"{row['change']:<9} [{before}{row['severity']}] {row['statement']}"
     if None not in diff.costs.values():
         yield f"cost      ${diff.costs['before']:,.2f} → ${diff.costs['after']:,.2f}"

@@ -1,4 +1,4 @@
-"""Which settings do `factaudit score`, `score --dfactscore` and the blocks ``factscore:`` and ``dfactscore:`` have?"""
+"""Which settings do `factaudit score` and the blocks ``factscore:`` and ``dfactscore:`` have?"""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class FactScoreSettings(EngineSettings):
 
 
 class DFactScoreSettings(DFactScoreOptions, EngineSettings):
-    """Everything that `factaudit score --people` takes, by the names of its options.
+    """Everything that `factaudit score --dfactscore` takes, by the names of its options.
 
     Without ``knowledge`` the biographies' own documents are used. citation_judge: an evaluator that judges the
     citations of biographies with documents. annotations: people's annotations to compare with.

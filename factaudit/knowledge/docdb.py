@@ -75,7 +75,7 @@ def find_knowledge_database(path: str | Path | None = None) -> Path:
         return original
     raise FactauditError(
         f"no knowledge source: none was given, {DATABASE_PATH_VARIABLE} is not set, and there is no "
-        f"{original}. Make one with `factaudit knowledge build PAGES.jsonl --out FILE`, or get the "
+        f"{original}. Make one with `factaudit knowledge PAGES.jsonl --out FILE`, or get the "
         f"original's {DATABASE_NAME}"
     )
 
@@ -329,7 +329,7 @@ def _check_docdb_file(path: Path) -> None:
     if not head.startswith(_SQLITE_HEADER):
         if head.lstrip().lower().startswith((b"<!doctype", b"<html")):
             raise _make_database_error(path, "an HTML page (a download link's warning page, perhaps)")
-        raise _make_database_error(path, "not an SQLite file; make one of pages with `factaudit knowledge build`")
+        raise _make_database_error(path, "not an SQLite file; make one of pages with `factaudit knowledge`")
     if len(head) < 100:
         raise _make_database_error(path, f"cut off: {size} bytes")
     page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])

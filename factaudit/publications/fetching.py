@@ -13,14 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from platformdirs import user_cache_dir
 
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import FactauditError
 from factaudit.files import delete_abandoned_temporaries, replace_file_atomically
 from factaudit.publications.register import PublishedFile, find_published_files, is_reference, list_published_files
 from factaudit.text.display_text import format_count
@@ -32,10 +31,6 @@ ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
 DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
 #: Nothing is fetched where this is set to anything but 0.
 OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
-#: Above so many bytes a terminal is asked first.
-MAX_UNASKED_BYTES = 50_000_000
-#: Who is asked whether so much is to be fetched; the command line sets it where it runs in a terminal.
-confirm_download: ContextVar[Callable[[str], bool] | None] = ContextVar("confirm_download", default=None)
 #: How often a server that fails is asked, how long it may say nothing, and how long it is left alone (times the number
 #: of the attempt), in seconds.
 _ATTEMPTS = 3
@@ -99,7 +94,7 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
     """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and under which
     licence.
 
-    Above `MAX_UNASKED_BYTES` it asks first where `confirm_download` is set. Raises `FactauditError`, naming file and
+    Raises `FactauditError`, naming file and
     address, where a file cannot be had.
     """
     missing = list_missing_published_files(paths)
@@ -107,7 +102,6 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
         return
     if is_offline():
         raise FactauditError("\n".join(_describe_unfetched_published_files(missing)))
-    total = sum(file.bytes or 0 for file in missing)
     publications = list(dict.fromkeys(file.publication for file in missing))
     for publication in publications:
         own = [file for file in missing if file.publication == publication]
@@ -116,22 +110,8 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
             f"{_base_address()}/{publication.repository} at {publication.commit[:8]}; licence: {publication.licence}; "
             f"cite {publication.cite}"
         )
-    confirm = confirm_download.get()
-    if total > MAX_UNASKED_BYTES and confirm is not None and not confirm(f"Fetch {total / 1e6:,.0f} MB?"):
-        raise UsageError("no published data was fetched before, so there is nothing to delete")
     for file in missing:
         _fetch_published_file(file)
-
-
-def delete_fetched_published_files() -> int:
-    """Delete the published files that were fetched, and folders left empty; how many there were."""
-    fetched = [path for path in map(_stored_file_path, list_published_files()) if path.is_file()]
-    for path in fetched:
-        path.unlink()
-        for folder in path.relative_to(publication_folder()).parents[:-1]:
-            with suppress(OSError):  # one that still holds something
-                (publication_folder() / folder).rmdir()
-    return len(fetched)
 
 
 def _stored_file_path(file: PublishedFile) -> Path:

@@ -29,25 +29,6 @@ MAX_REPORT_CLAIMS = 2_000
 MAX_REPORT_CLAIM_BYTES = 250_000
 #: Characters of a text that a report holds; the whole is in the run folder.
 MAX_TEXT_LENGTH, MAX_REPLY_LENGTH = 6_000, 600
-#: What may be asked for: claims judged wrongly (in either way), rightly, not at all, or differently by evaluators.
-CLAIM_KINDS = {
-    "wrong": "judged wrongly",
-    "passed": "unattributable, and passed",
-    "rejected": "attributable, and rejected",
-    "right": "judged rightly",
-    "unscored": "without a verdict",
-    "disagree": "evaluators disagree",
-    "contrary": "verdict does not follow a change",
-}
-#: What comes first; scores are those of the evaluator that is asked for, else the mean of all.
-CLAIM_ORDERS = {
-    "": "most telling",
-    "wrong": "most evaluators wrong",
-    "disagreement": "most disagreement",
-    "lowest": "lowest score",
-    "highest": "highest score",
-}
-
 #: What is shown of an annotation.
 _ANNOTATION_FIELDS = ("annotator", "label", "grade", "start", "end", "note")
 
@@ -89,29 +70,9 @@ class ClaimBrowser:
         return found
 
     @cached_property
-    def contrary_mask(self) -> np.ndarray:
-        """bool (E, n): whether an evaluator's verdict on a claim and on one of its variants are not what they should
-        be: the same, or attributable and then unattributable."""
-        found = np.zeros(self.judged.prediction.shape, dtype=bool)
-        if (variants := self.judged.variants) is None:
-            return found
-        must_change = (variants.claims["expected"] == "changed").to_numpy(dtype=bool)
-        for original, rows in self._variants.items():
-            before, after = self.judged.prediction[:, [original]], variants.prediction[:, rows]
-            flipped = (before != MISSING) & (after != MISSING) & (before != after)
-            missed = (before == 1) & (after == 1) & (self.judged.label[original] != 0)
-            found[:, original] = np.where(must_change[rows], missed, flipped).any(1)
-        return found
-
-    @cached_property
     def has_text(self) -> bool:
         """Whether there is a claim to read."""
         return any(not is_text_placeholder(str(text)) for text in self.table["claim"].dropna())
-
-    @property
-    def n_labelled(self) -> int:
-        """Claims with a label."""
-        return int((self.judged.label != MISSING).sum())
 
     @property
     def row_explanation(self) -> str:
@@ -125,31 +86,17 @@ class ClaimBrowser:
             text += "what FActScore and D-FActScore get wrong."
         return text
 
-    @cached_property
-    def kind_masks(self) -> dict[str, np.ndarray]:
-        """bool (E, n) of each of `CLAIM_KINDS`; ``disagree`` is the same for all evaluators."""
-        said, label = self.judged.prediction, self.judged.label[None]
-        known = (said != MISSING) & (label != MISSING)
-        both = ((said == 1).any(0) & (said == 0).any(0))[None]
-        return {
-            "wrong": known & (said != label),
-            "passed": known & (said == 1) & (label == 0),
-            "rejected": known & (said == 0) & (label == 1),
-            "right": known & (said == label),
-            "unscored": said == MISSING,
-            "disagree": np.broadcast_to(both, said.shape),
-            "contrary": self.contrary_mask,
-        }
-
     def score_telling_claims(self, at: int) -> np.ndarray:
         """float64 (n,): how telling each claim is of an evaluator: sure errors, then disagreements, then the rest.
 
         at: the evaluator's place. One at a time, as all of them take more memory than all the audits.
         """
+        said, label = self.judged.prediction, self.judged.label
         score = np.nan_to_num(np.abs(self.judged.score[at] - 0.5), nan=0.25)
-        masks = {kind: self.kind_masks[kind][at] for kind in ("wrong", "unscored", "disagree", "contrary")}
-        rest = np.where(masks["unscored"], 1.5, masks["disagree"] + 0.5 - score)
-        return np.where(masks["wrong"], 2 + score, np.where(masks["contrary"], np.maximum(rest, 1.75), rest))
+        is_disputed = (said == 1).any(0) & (said == 0).any(0)
+        rest = np.where(said[at] == MISSING, 1.5, is_disputed + 0.5 - score)
+        is_wrong = (said[at] != MISSING) & (label != MISSING) & (said[at] != label)
+        return np.where(is_wrong, 2 + score, rest)
 
     def make_claim_row(self, position: int, document: Any = None) -> dict[str, Any]:
         """A claim as the page shows it. ``document``: what stands for its document (by default the text)."""
@@ -217,11 +164,6 @@ class ClaimBrowser:
             "datasets": sorted(self.table["dataset"].dropna().unique().tolist()),
             "systems": sorted(self.table["system"].dropna().unique().tolist()),
             "total": len(self.table),
-            "kinds": {kind: told for kind, told in CLAIM_KINDS.items() if self.kind_masks[kind].any()},
-            # Without a claim that is judged wrongly, as where none has a label, no order is by them.
-            "orders": {
-                order: told for order, told in CLAIM_ORDERS.items() if order != "wrong" or self.kind_masks[order].any()
-            },
         }
 
     def pack_telling_claims(self) -> str:
@@ -240,22 +182,16 @@ class ClaimBrowser:
             size = max(20, int(n_claims * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))
 
     def _choose_telling_claims(self, size: int) -> Sequence[int]:
-        parts = [np.flatnonzero(self.judged.dataset_codes == code) for code in range(len(self.judged.dataset_names))]
-        # No queue gives more than are wanted: so much of each is kept.
-        of_evaluators = []
+        """The most telling claims of each data set in turn, by the evaluator that each is most telling of."""
+        telling = np.zeros(len(self.table))
         for at in range(len(self.evaluators)):
-            telling = self.score_telling_claims(at)
-            of_evaluators.append([rows[np.argsort(-telling[rows], kind="stable")[:size]] for rows in parts])
-        queues = [queue for of_dataset in zip(*of_evaluators, strict=True) for queue in of_dataset]
-        found: dict[int, None] = {}
-        for place in range(max(map(len, queues), default=0)):
-            found |= dict.fromkeys(int(queue[place]) for queue in queues if place < len(queue))
-            if len(found) >= size:
-                break
-        return list(found)[:size]
+            telling = np.maximum(telling, self.score_telling_claims(at))
+        order = pd.Series(np.argsort(-telling, kind="stable"))
+        turn = order.groupby(self.judged.dataset_codes[order]).cumcount()
+        return order[np.argsort(turn, kind="stable")].tolist()[:size]
 
     def make_page_content(self, n_claims: int, *, is_cut: bool = False) -> dict[str, Any]:
-        """The most telling claims of each data set and evaluator in turn, as the page reads them.
+        """The most telling claims of each data set in turn, as the page reads them.
 
         `list_filter_choices` with ``docs`` (texts) and ``claims`` (rows whose ``doc`` is a place among these, or -1).
         is_cut: long texts are cut off, which their end says.
@@ -294,9 +230,7 @@ def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[
         return None
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
     kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
-    kind = kinds.get(str(finding.get("id")), "wrong")
-    # Of a kind that no claim is of, the link would lead to nothing: of all, it leads to what the finding is about.
-    return urlencode(asked | ({"kind": kind} if kind in filter_choices["kinds"] else {})) if asked else None
+    return urlencode(asked | {"kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
 
 
 def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -66,13 +66,11 @@ def make_claim_server(run_dir: Path, port: int = 0) -> ThreadingHTTPServer:
 
 
 def _render_claim_page(claims: ClaimBrowser, run_name: str, script: str) -> bytes:
-    choices = claims.list_filter_choices()
-    held = {"served": True, "packed": None, "kinds": choices["kinds"], "orders": choices["orders"]}
     template = make_html_template_environment().get_template("view.html.j2")
     page = template.render(
-        claims=held | {"explanation": claims.row_explanation},
+        claims={"packed": None, "command": None, "explanation": claims.row_explanation},
         name=run_name,
-        total=choices["total"],
+        total=len(claims.table),
         script=script,
         style=read_style_sheet(),
     )

@@ -7,6 +7,15 @@
   const SIZE = 20;
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const fields = ["dataset", "system", "evaluator", "kind", "text", "order"];
+  const KINDS = {
+    wrong: "judged wrongly", passed: "unattributable, and passed", rejected: "attributable, and rejected",
+    right: "judged rightly", unscored: "without a verdict", disagree: "evaluators disagree",
+    contrary: "verdict does not follow a change",
+  };
+  const ORDERS = {
+    "": "most telling", wrong: "most evaluators wrong", disagreement: "most disagreement", lowest: "lowest score",
+    highest: "highest score",
+  };
   let about = null;
   let first = 0;
 
@@ -33,7 +42,7 @@
     if (kind === "unscored") return said.p === null;
     return all.some((one) => one.p === 1) && all.some((one) => one.p === 0);
   }
-  // Whether a verdict on a variant is not what that on its claim asks for, as `ClaimBrowser.contrary_mask` says it.
+  // Whether a verdict on a variant is not what that on its claim asks for.
   function isContrary(said, variant, label) {
     const after = variant.said.find((one) => one.e === said.e);
     if (!after || said.p === null) return false;
@@ -51,6 +60,11 @@
     const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
     return scores.length ? (order === "highest" ? mean : -mean) : -Infinity;
   }
+  function hasKind(kind, row, evaluator) {
+    const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
+    if (kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
+    return said.some((one) => isOf(kind, one, row.label, row.said));
+  }
   function find(asked) {
     const evaluator = about.evaluators.indexOf(asked.evaluator);
     const text = asked.text.toLowerCase();
@@ -58,10 +72,7 @@
       if (asked.dataset && row.dataset !== asked.dataset) return false;
       if (asked.system && row.system !== asked.system) return false;
       if (text && !`${row.claim || ""}\n${row.id}`.toLowerCase().includes(text)) return false;
-      if (!asked.kind) return true;
-      const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
-      if (asked.kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
-      return said.some((one) => isOf(asked.kind, one, row.label, row.said));
+      return !asked.kind || hasKind(asked.kind, row, evaluator);
     });
     if (asked.order) {
       const values = new Map(rows.map((row) => [row, orderValue(asked.order, row, evaluator)]));
@@ -215,23 +226,22 @@
     part("back").disabled = first === 0;
     part("on").disabled = last >= found.length;
   }
-  function fill(name, values) {
+  function fill(name, choices) {
     const select = part(name);
-    for (const value of values) {
-      const option = make("option", value);
+    for (const [value, label] of choices) {
+      const option = make("option", label);
       option.value = value;
       select.append(option);
     }
-    select.closest("label").hidden = !values.length;
+    select.closest("label").hidden = choices.length < 2;
   }
   function follow() {
     const hash = location.hash.slice(1); // URLSearchParams decodes it, and once is enough: "R&D" and "a+b" are names
     if (!hash.startsWith("claims?")) return;
     const given = new URLSearchParams(hash.slice(7));
     for (const name of fields) part(name).value = given.get(name) || "";
+    for (const select of root.querySelectorAll("select")) if (select.selectedIndex < 0) select.selectedIndex = 0;
     first = 0;
-    for (let node = root; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
-    root.querySelector("details").open = true;
     root.scrollIntoView();
     show();
   }
@@ -244,9 +254,13 @@
       part("count").textContent = "This browser cannot unpack the claims: they are in claims.parquet, or `factaudit view`.";
       return;
     }
-    fill("dataset", about.datasets);
-    fill("system", about.systems);
-    fill("evaluator", about.evaluators);
+    for (const name of ["dataset", "system", "evaluator"]) {
+      fill(name, [["", "any"], ...about[`${name}s`].map((value) => [value, value])]);
+    }
+    // What no claim is of is not offered.
+    const kinds = Object.entries(KINDS).filter(([kind]) => about.claims.some((row) => hasKind(kind, row, -1)));
+    fill("kind", [["", "all"], ...kinds]);
+    fill("order", Object.entries(ORDERS).filter(([order]) => order !== "wrong" || kinds.some(([kind]) => kind === "wrong")));
     if (about.claims.length < about.total) part("held").hidden = false;
     let late = 0;
     for (const name of fields) {

@@ -8,45 +8,42 @@ from typing import TYPE_CHECKING
 
 from factaudit.errors import InputError
 from factaudit.files import write_text
-from factaudit.report.report_tables import write_report_csv_table
 from factaudit.report.results_json import read_results_json
+from factaudit.report.tables import write_report_csv_table
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
-    from factaudit.report.report_figures import ReportFigure
+    from factaudit.report.figures import ReportFigure
 
 _FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
-_CALL_COLUMNS = (
-    *("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost"),
-    *("possible_calls", "possible_cost", "served", "cached_from", "cached_until"),
-)
 
 
 def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
-    Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` of the figures that
-    the report shows (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each file is whole
-    or absent, and the same results give the same bytes. Raises `InputError` where there is no ``results.json`` of a
-    schema that is read.
+    Writes ``tables/*.csv`` (one per audit that has rows, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` of the
+    figures that the report shows (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each
+    file is whole or absent, and the same results give the same bytes. Raises `InputError` where there is no
+    ``results.json`` of a schema that is read.
 
     claim_browser: the claims of the run, where they are at hand.
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
+    from factaudit.report.document import build_report_document
     from factaudit.report.html import render_html_report
-    from factaudit.report.report_document import build_report_document
 
     run_dir = Path(run_dir)
     results = read_results_json(run_dir)
     tables = run_dir / "tables"
-    written = [write_report_csv_table(rows, tables / f"{name}.csv") for name, rows in results["audits"].items()]
-    written.append(write_report_csv_table(results.get("findings") or [], tables / "findings.csv", _FINDING_COLUMNS))
-    written.append(write_report_csv_table(results.get("calls") or [], tables / "calls.csv", _CALL_COLUMNS))
+    written = [write_report_csv_table(rows, tables / f"{name}.csv") for name, rows in results["audits"].items() if rows]
+    for name, rows, columns in (("findings", results["findings"], _FINDING_COLUMNS), ("calls", results["calls"], ())):
+        if rows:
+            written.append(write_report_csv_table(rows, tables / f"{name}.csv", columns))
     document = build_report_document(results, run_dir)
     figures = run_dir / "figures"
-    for picture in (picture for section in document.sections for picture in section.figures):
-        if picture.draw is not None:
-            written += draw_report_figure_files(picture, figures, ("svg", "png") if png else ("svg",))
+    for section in document.sections:
+        if section.figure is not None and section.figure.draw is not None:
+            written += draw_report_figure_files(section.figure, figures, ("svg", "png") if png else ("svg",))
     page = run_dir / "report.html"
     write_text(page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir)))
     return [*written, page]

@@ -22,7 +22,7 @@ def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
 
     On one line, as the encoder of the standard library is many times slower with line breaks.
     """
-    tables = {name: f"tables/{name}.csv" for name in content["audits"]}
+    tables = {name: f"tables/{name}.csv" for name, rows in content["audits"].items() if rows}
     write_json(run_dir / "results.json", {**content, "tables": tables}, indent=None)
 
 

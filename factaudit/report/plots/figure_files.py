@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape, quoteattr
 from matplotlib import rc_context
 
 from factaudit.files import replace_file_atomically, write_text
+from factaudit.report.plots.drawing import DrawnAuditFigure
 from factaudit.report.plots.figure_style import MISSING_GLYPH_WARNING, use_report_style
-from factaudit.report.plots.plot_data import DrawnAuditFigure
 from factaudit.text.display_text import escape_control_characters
 
 
@@ -75,9 +75,8 @@ def _compact_figure_svg(svg: str) -> str:
 def _render_figure_claim_links(drawn: DrawnAuditFigure) -> str:
     """The links of a figure's points, as SVG: transparent discs that lead into the report beside the folder."""
     found = []
-    for ax, placed in drawn.points:
-        point = placed.point
-        x, y = 72 / drawn.figure.dpi * ax.transData.transform((point.value or 0.0, placed.y))
+    for point in drawn.points:
+        x, y = 72 / drawn.figure.dpi * point.ax.transData.transform((point.x, point.y))
         address = quoteattr(f"../report.html#claims?{point.claim_query}")
         found.append(
             f"<a href={address}><title>{escape(escape_control_characters(point.title))}</title>"

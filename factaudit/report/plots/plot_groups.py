@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -46,16 +45,6 @@ def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
     if row.get("n_unscored"):
         return bool(low < high)
     return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
-
-
-def count_overlapping_dot_plot_points(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
-    """How many rows of a dot plot share a panel, group and series at the most: from two on their points stand in one
-    line, without intervals."""
-    columns = [plot.series, *group_columns]
-    places = Counter(
-        (key, *(str(row.get(one)) for one in columns)) for key in plot.keys for row in rows if row.get(key) is not None
-    )
-    return max(places.values(), default=0)
 
 
 def drop_floor_evaluator_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
