@@ -67,39 +67,27 @@ def load_input_tables(
 
 
 def _ask_about_columns_beside_a_format(
-    sources: Sequence[Any], given: ColumnMapping, columns: Mapping[str, Sequence[str]], n_claims: int
+    sources: Sequence[Any], given: ColumnMapping, names: Sequence[str], n_claims: int
 ) -> None:
     """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
-    mapping says nothing of them: whoever added them wants them read.
-
-    columns: with the words of each whose words are no labels that are known.
-    """
-    names = [*columns]
+    mapping says nothing of them: whoever added them wants them read. Readings that do not work are not offered."""
     if not names or given.ignore or given.evaluator or "label" in given.columns:
         return
-    listed = ", ".join(names)
-    text = f"{listed}: by the name people or an evaluator judged there, and the format has no place for it"
     offers = [read_columns_as_people(names)] if len(names) > 1 else []
-    for name, words in columns.items():
-        ways = [(f"{one!r} is attributable, the rest not", {w: int(w == one) for w in words}) for one in words]
-        plain = [] if words else [read_columns_as_people([name])]
-        turned = [
-            PossibleReading(f"{name}: people's labels, {said}", {"columns": {"label": name}, "labels": labels})
-            for said, labels in ways or [("1 and yes are not attributable", {"1": 0, "0": 1})]
-        ]
-        offers += turned + plain if is_reversed_column_name(name) else plain + turned
+    for name in names:
+        said = f"{name}: people's labels, 1 and yes are not attributable"
+        turned = PossibleReading(said, {"columns": {"label": name}, "labels": {"1": 0, "0": 1}})
+        plain = read_columns_as_people([name])
+        offers += [turned, plain] if is_reversed_column_name(name) else [plain, turned]
     offers += [read_columns_as_evaluators(names), ignore_columns(names)]
-    _ask_about_a_format(sources, given, OpenQuestion(text, offers), n_claims)
-
-
-def _ask_about_a_format(sources: Sequence[Any], given: ColumnMapping, question: OpenQuestion, n_claims: int) -> None:
-    """Raise `AmbiguousReadingError` with the readings of a question that work."""
-    data = given.model_dump(exclude_defaults=True, mode="json")
+    text = f"{', '.join(names)}: by the name people or an evaluator judged there, and the format has no place for it"
+    question = OpenQuestion(text, offers)
 
     def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
         with collect_unreadable_rows():
             return _load_collected_input_tables(sources, settled, lambda line: None)
 
+    data = given.model_dump(exclude_defaults=True, mode="json")
     readings = settle_readings([question], data, read_otherwise, n_claims)
     raise AmbiguousReadingError(name_input_sources(sources), [question], readings)
 
@@ -180,7 +168,7 @@ def _convert_published_data(
     converted = convert(name, paths)
     for note in converted.notes:
         report_line(f"          {note}")
-    unread = {column: words for column, words in converted.unread_judgements.items() if not _is_tools_own_name(column)}
+    unread = [column for column in converted.unread_judgements if not _is_tools_own_name(column)]
     _ask_about_columns_beside_a_format(sources, given, unread, len(converted.claims))
     judged = converted.verdicts
     known = [] if judged is None else [*map(str, judged["evaluator"].unique())]

@@ -69,7 +69,7 @@ def convert(
             converted = function(paths, **options)
         found = left_out.list_problem_rows()
         notes = left_out.list_notes()
-        unread = converted.unread_judgements | {name: () for names in left_out.columns.values() for name in names}
+        unread = [name for names in left_out.columns.values() for name in names]
         return replace(converted, notes=[*converted.notes, *notes], left_out=found, unread_judgements=unread)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -28,7 +28,7 @@ class _LmEvalSample(DatasetSourceRow):
     doc_id: str
     doc: dict[str, Any]
     target: Any = None
-    arguments: Any = None
+    arguments: list[list[Any] | dict[str, Any]] | dict[str, list[Any] | dict[str, Any]] | None = None
     filtered_resps: list[Any] = Field(default_factory=list)
     filter: str | None = None
 
@@ -156,4 +156,7 @@ def _parse_responses(line: _LmEvalSample, attributable: str | None, answers: Seq
     choice = int(attributable) if attributable and attributable.isdigit() else 1
     if meanings.count(1) == 1:
         choice = meanings.index(1)
-    return float(scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))[choice])
+    try:
+        return float(scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))[choice])
+    except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
+        return None

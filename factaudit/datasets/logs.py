@@ -104,7 +104,9 @@ def read_log(
             own, root = (samples[one] for one in recipe.same)
             samples = samples[root.isna() | (own == root)]
         by = [one for one in recipe.order if one in samples]
-        table = flatten_foreign_columns(samples.sort_values(by, kind="stable") if by else samples)
+        table = flatten_foreign_columns(
+            samples.sort_values(by, kind="stable", key=lambda cells: cells.astype("str")) if by else samples
+        )
         if task is not None or dataset is not None or len(paths) > 1:
             table = table.assign(dataset=dataset or task or name_table_stem(str(path)))
         parts.append(table)
@@ -265,7 +267,7 @@ def _read_evaluator(
         kinds["prediction"] = concluded
     columns[raw] = reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None))
     columns[status] = reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed")
-    directions = {*table[own["direction"]].dropna()} if "direction" in own else set()
+    directions = {*map(str, table[own["direction"]].dropna())} if "direction" in own else set()
     scale = _SCALES.get(directions.pop()) if len(directions) == 1 else None
     kinds |= {"raw": raw, "status": status}
     return columns, EvaluatorColumnMapping.model_validate(kinds | {"scale": scale})
@@ -304,7 +306,7 @@ def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: LogRecipe) 
     if not fields and {*map(str.lower, map(str, made.columns))} & {*COLUMN_NAMES["claim_id"]}:
         return made
     ids = (
-        table[fields].astype("str").agg("-".join, axis=1)
+        table[fields].apply(lambda row: "-".join(map(str, row)), axis=1)
         if fields
         else pd.Series(map(str, range(len(table))), index=table.index)
     )

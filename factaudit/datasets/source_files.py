@@ -40,8 +40,7 @@ class Conversion:
     notes: what a user wants to know, a line each: rows read, rows left out and why, how a join went.
     provenance: what pins a source beyond its files' checksums (a hub's resolved revision).
     left_out: what could not be read: file, row, column and reason.
-    unread_judgements: columns that may hold what people or evaluators said, and that the format has no place for, with
-        their words where these say of no label which it is.
+    unread_judgements: columns that may hold what people or evaluators said, and that the format has no place for.
     """
 
     claims: pd.DataFrame
@@ -50,7 +49,7 @@ class Conversion:
     provenance: dict[str, Any] = field(default_factory=dict)
     annotations: pd.DataFrame | None = None
     left_out: list[dict[str, Any]] = field(default_factory=list)
-    unread_judgements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unread_judgements: list[str] = field(default_factory=list)
 
     @classmethod
     def from_rows(

@@ -134,7 +134,10 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
 def _parse_all_numbers(values: pd.Series) -> pd.Series:
     if values.dtype != object and not isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return pd.to_numeric(values, errors="coerce").astype("float64")
-    found = pd.to_numeric(values, errors="coerce").astype("float64")
+    try:
+        found = pd.to_numeric(values, errors="coerce").astype("float64")
+    except OverflowError:  # an integer beyond the range of floats
+        found = pd.to_numeric(values.astype("str"), errors="coerce").astype("float64")
     texts = {at: text.strip() for at, text in enumerate(values.tolist()) if isinstance(text, str)}
     is_open = found.isna().to_numpy()
     texts = {at: text for at, text in texts.items() if text and is_open[at]}

@@ -112,9 +112,7 @@ def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> li
 
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float | None, float]:
-    """The AUC of an evaluator, and the probability of one so small by chance."""
-    from scipy.stats import fisher_exact, mannwhitneyu
-
+    """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not below one half."""
     values: Any = rows["score"].astype("float64").to_numpy()
     has_scores = bool(np.isfinite(values).any())
     if not has_scores:
@@ -123,11 +121,21 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float |
     ones, zeros = values[known & (truth == 1)], values[known & (truth == 0)]
     if not len(ones) or not len(zeros):
         return None, 1.0
+    auc = _compute_auc(ones, zeros)
+    if auc >= 0.5:
+        return auc, 1.0
+    from scipy.stats import fisher_exact, mannwhitneyu
+
     if has_scores:
-        test = mannwhitneyu(ones, zeros, alternative="less")
-        return float(mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros))), float(test.pvalue)
+        return auc, float(mannwhitneyu(ones, zeros, alternative="less").pvalue)
     table = np.array([[ones.sum(), len(ones) - ones.sum()], [zeros.sum(), len(zeros) - zeros.sum()]])
-    return float(0.5 + (ones.mean() - zeros.mean()) / 2), float(fisher_exact(table, alternative="less").pvalue)
+    return auc, float(fisher_exact(table, alternative="less").pvalue)
+
+
+def _compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
+    """The share of pairs of a 1 and a 0 in which the 1 has the higher score, ties counting one half."""
+    ranks = pd.Series(np.concatenate([ones, zeros])).rank().to_numpy()[: len(ones)]
+    return float((ranks.sum() - len(ones) * (len(ones) + 1) / 2) / (len(ones) * len(zeros)))
 
 
 def ask_whether_scores_are_of_support(
@@ -142,8 +150,6 @@ def ask_whether_scores_are_of_support(
 
     columns: ``score`` and ``prediction``. words: what those of predictions mean. scale: of the scores.
     """
-    from scipy.stats import mannwhitneyu
-
     score, predicted = columns["score"].name, rows[columns["prediction"].name].astype("str")
     meanings = {normalise_vocabulary_words(word): value for word, value in words.items()}
     said = predicted.map({one: meanings.get(normalise_vocabulary_words(one)) for one in predicted.unique()})
@@ -151,7 +157,7 @@ def ask_whether_scores_are_of_support(
     ones, zeros = numbers[said == 1].dropna().to_numpy(), numbers[said == 0].dropna().to_numpy()
     if not len(ones) or not len(zeros):
         return []
-    auc = mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros))
+    auc = _compute_auc(ones, zeros)
     auc = 1 - auc if scale in ("-logit", "-log") or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
     if auc > _CLOSE_AUC:
         return []

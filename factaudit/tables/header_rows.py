@@ -146,7 +146,7 @@ def _check_last_rows(source: str, body: Sequence[Sequence[Any]]) -> None:
 
 def _is_summary_row(row: Sequence[Any], above: Sequence[Sequence[Any]]) -> bool:
     first = next((at for at, cell in enumerate(row) if cell is not None), None)
-    if first is None or not isinstance(row[first], str):
+    if first is None or None not in row or not isinstance(row[first], str):
         return False
     columns = [[one[at] for one in above] for at in range(len(row))]
     texts = [
@@ -158,7 +158,7 @@ def _is_summary_row(row: Sequence[Any], above: Sequence[Sequence[Any]]) -> bool:
             for at in texts
         )
         return is_short and any(row[at] is None and None not in columns[at] for at in range(len(row)))
-    return None in row and row[first].strip().lower().rstrip(":") in _TOTAL_WORDS
+    return row[first].strip().lower().rstrip(":") in _TOTAL_WORDS
 
 
 def _read_excel_grids(path: Path) -> dict[str, list[list[Any]]]:

@@ -21,4 +21,4 @@ def escape_spreadsheet_cell(text: str) -> str:
 
 def unescape_spreadsheet_cell(cell: str) -> str:
     """The text of a cell that `escape_spreadsheet_cell` made."""
-    return re.sub(ESCAPED_CELL_START, r"\1", cell)
+    return re.sub(ESCAPED_CELL_START, r"\1", cell) if cell.startswith("'") else cell
