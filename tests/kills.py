@@ -1,6 +1,6 @@
 """Commands that are killed at any moment and started again, against a server that fails: what is left, what was paid.
 
-`trial` does it for one command and tells how it went; `bench_kills.py` has a hundred kills, `test_kills.py` a few.
+`trial` does it for one command and tells how it went.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a bench measured, as lines of one table; ``python tests/benchmarks/table.py`` runs every bench and prints it.
 
 A bench calls `report` once for each figure. Run alone it prints its lines as they come; `make bench` collects the lines
-of all benches and prints them together at the end, as docs/performance.md has them.
+of all benches and prints them together at the end.
 
     python tests/benchmarks/table.py [bench_llm bench_overlap ...]
 """
