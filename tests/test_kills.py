@@ -1,4 +1,4 @@
-"""Commands that are killed at random moments and started again end as if nobody had; `bench_kills.py` has a hundred.
+"""Commands that are killed at random moments and started again end as if nobody had.
 
 30 % of the requests fail at first, and the server keeps books of its own.
 """
@@ -33,15 +33,14 @@ def test_killed_and_resumed_it_ends_as_if_undisturbed(command: str, start: Start
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["judge", "score", "run"])
-def test_on_a_full_disk_it_stops_and_goes_on_when_there_is_room(command: str, start: Starter, tmp_path: Path) -> None:
+def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(start: Starter, tmp_path: Path) -> None:
     prepare(tmp_path)
-    whole, _ = undisturbed(command, tmp_path, tmp_path / "whole", start)
+    whole, _ = undisturbed("run", tmp_path, tmp_path / "whole", start)
     life = tmp_path / "life"
     (life / "out").mkdir(parents=True)
     books = Books(1)
     with FaultServer(plan=books.plan, keep=False) as server:
-        given = arguments(command, tmp_path, life, server.url)
+        given = arguments("run", tmp_path, life, server.url)
         for limit in (2_000, 20_000, 60_000):  # the cache cannot be made; the journal, a table cannot be written
             start.output.write_text("")
             start.start(given, limit)

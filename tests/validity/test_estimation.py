@@ -47,7 +47,7 @@ def test_on_real_sets(name: str, budget: int, shared: Path) -> None:
 @pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: regime.name)
 def test_intervals_cover(regime: Regime) -> None:
     systems = len(regime.world.rates)
-    replicates = min(60, max(10, 80 // systems))
+    replicates = min(40, max(8, 48 // systems))
     for target, share in coverage(regime, replicates).items():
         # Systems of one replicate share the fit: more than four count as four.
         assert share > least(0.95, replicates * min(4, systems)), target
