@@ -98,7 +98,7 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, mode
     if name in PUBLISHED and not settings:
         assert "fetching" in out
         assert (run / "references.bib").read_text(encoding="utf-8").startswith("@")
-        assert "The published data behind these figures" in report
+        assert "references.bib has the citations" in report
     elif name not in PUBLISHED or settings:
         assert not server.asked
     if name == "dfactscore_published":
