@@ -209,7 +209,7 @@ def _judge_and_audit_tables(
                 provenance.append({"evaluator": one.name, **found})
     for line in format_unscored_verdicts(verdicts, [one.name for one in evaluators]):
         folder.say(line)
-    folder.say(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
+    folder.say(f"verdicts  {len(verdicts):>9,} by {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
     write_table(claims, folder.path / "claims.parquet")
     write_table(verdicts, folder.path / "verdicts.parquet")
     people = folder.path / "annotations.parquet"
@@ -248,7 +248,7 @@ def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: R
     shutil.rmtree(folder.work / "spill", ignore_errors=True)
     folder.say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'data set')}")
     n_verdicts = int((judged.status >= 0).sum())
-    folder.say(f"verdicts  {n_verdicts:>9,} of {format_count(len(judged.evaluators), 'evaluator')}")
+    folder.say(f"verdicts  {n_verdicts:>9,} by {format_count(len(judged.evaluators), 'evaluator')}")
     inputs = list_file_checksums(tables.files)
     read = [sql for sql, _ in (*tables.claims, *tables.verdicts)]
     digest = hash_texts(*read, *(row["checksum"] for row in inputs))

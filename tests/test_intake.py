@@ -531,7 +531,7 @@ def test_labels_and_judgements_need_no_text(tmp_path: Path) -> None:
     assert loaded.claims["doc"].isna().all()
     assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
     assert loaded.verdicts["prediction"].tolist() == [1, 1, 0, 1, 0, 0]
-    assert "text  none found (not always needed); name its column with --claim" in lines
+    assert "text  none found, but word overlap and chunking need it; name its column with --claim" in lines
     results = fa.compare(loaded.claims, loaded.verdicts)
     assert {"rates", "quantification"} <= set(results.audits)
     assert "surface" not in results.audits

@@ -1,4 +1,4 @@
-"""What are the systems' error rates after a correction with one system's labels? (``estimate --calibrate``)"""
+"""What are the systems' error rates after a correction with one system's labels? (``factaudit adjust``)"""
 
 from __future__ import annotations
 

@@ -567,7 +567,7 @@ def _state_far_rates(run: AuditedRun, name: str, off: Sequence[Row], tested: Seq
     if is_counted and len(off) > 1:
         return f"{len(off)} of {name}'s {len(tested)} error rates{_count_places(tested)} are off by up to {size}"
     if is_counted and len(tested) > 1:
-        return f"one of {name}'s {len(tested)} error rates{_count_places(tested)} is off by {size}"
+        return f"the worst of {name}'s {len(tested)} error rates{_count_places(tested)} is off by {size}"
     place = worst["dataset"] if worst["system"] == ALL_TOGETHER else f"{worst['system']} on {worst['dataset']}"
     return f"{name}'s error rate for {place} is off by {size}"
 
@@ -591,6 +591,7 @@ def _state_labels_needed(
     if needed <= have:
         return f"{text}." if text else ""
     each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
+    each += " and data set" * (bool(each) and len({row["dataset"] for row in rows}) > 1)
     how_many = f"about {_round_up(needed):,}{' labels' * is_alone}{each} would be enough, and there are {have:,.0f}."
     return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     metavar="NAME=SHARE",
     help="What you require of an evaluator, such as max_bias=0.03. min_rate (default 0.8): share of the errors that "
     "it finds and of the correct claims that it passes. max_bias (0.05): how far an error rate may be off. "
-    "max_misordered (0.1): share of pairs of systems ordered unlike the labels. min_orderable (0.25): share of pairs "
-    "that the labels must order. max_unscored (0.1): share of claims without a verdict. max_review (0.5): share of "
-    "claims that people may review.",
+    "max_misordered (0.1): share of pairs of systems on which it disagrees with the labels. min_orderable "
+    "(0.25): share of pairs that the labels must order. max_unscored (0.1): share of claims without a verdict. "
+    "max_review (0.5): share of claims that people may review.",
 )
 @click.option(
     "--label-rule",
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="RULE",
     help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
-    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator. The first "
-    "rule makes the labels; repeat the option to compare rules.",
+    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator. If you "
+    "repeat the option, the first rule makes the labels and the others are compared with it.  [default: majority]",
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
 def audit_command(

@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     "fail_on",
     multiple=True,
     metavar="LIMIT",
-    help="Exit with 1 if the change of a figure breaks this limit significantly, for example 'bacc<-0.02'.",
+    help="Exit with 1 if this holds significantly, for example 'bacc<-0.02': balanced accuracy fell by more than 2 "
+    "points.",
 )
 @click.option(
     "--warn-on",
     "warn_on",
     multiple=True,
     metavar="LIMIT",
-    help="Only warn if a change breaks this limit or cannot be checked.",
+    help="Like --fail-on, but only warn, also where the change cannot be checked.",
 )
 @click.option(
     "--pair",
@@ -65,7 +66,7 @@ def diff_command(
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
     A run is a run folder, or a file of judged claims, which is audited first. Evaluators with the same name are
-    compared, as are the pairs given with --pair. If exactly one evaluator of each run has no partner, the two are
+    compared, and --pair names further pairs. If exactly one evaluator of each run has no partner, the two are
     compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
     sets.
 
@@ -73,8 +74,8 @@ def diff_command(
     (its absolute value) and unscored (the share of claims without a verdict), and flips (the share of verdicts that
     changed).
 
-    The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if a limit cannot be
-    checked or nothing can be compared. Use it in CI when a judge is updated.
+    The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if such a limit
+    cannot be checked or nothing can be compared. Use it in CI when a judge is updated.
     """
     from dataclasses import asdict
 

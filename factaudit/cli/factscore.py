@@ -64,8 +64,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with other values of a setting (k=1,3 or parser=original), to see how far scores and their "
-    "order change.",
+    help="Score again with other values of a setting (k=1,3, passages per fact, or parser=original), to see how far "
+    "scores and their order change.",
 )
 @click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
@@ -90,8 +90,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3, seed=1 or"
-    " replicates=500.",
+    help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3 (passages "
+    "per fact), seed=1 or replicates=500.",
 )
 def score_command(
     responses: Sequence[str],

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The claims that were annotated. They are compared with the annotations; --page needs them.",
+    help="The claims that were annotated. Annotations of other claims are reported; --page needs the claims.",
 )
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options

@@ -19,8 +19,9 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits, formats, published data or groupers, with what each needs and how to run it, or the
-    stored replies of language models. Groupers group the facts of a text by person.
+    """List the evaluators, audits, formats, published data, groupers or stored replies of language models.
+
+    The list says what each one needs and how to run it. Groupers group the facts of a text by person.
     """
     entries = list(_LISTS[what]())
     for entry in entries:

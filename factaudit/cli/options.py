@@ -80,14 +80,16 @@ LABEL_RULE_OPTION = click.option(
     "rule",
     default="majority",
     show_default=True,
-    help="How the labels of several annotators become one label: majority, any_unattributable, all_attributable, or "
-    "the name of the annotator whose labels to use.",
+    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
+    " all_attributable (1 only if all say 1 and nobody is undecided), or the name of the annotator whose labels"
+    " to use.",
 )
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
 MAIN_EVALUATOR_OPTION = click.option(
     "--main",
-    help="The evaluator on whose scores the sample and the estimates mainly rest.  [default: the first in the file]",
+    help="The main evaluator: its scores count most for the sample and the estimates.  [default: the first in the "
+    "file]",
 )
 COVARIATES_OPTION = click.option(
     "--covariate",

@@ -42,8 +42,8 @@ def perturb_command(
 ) -> None:
     """Write claims together with variants in which a rule changed one thing, either the wording or the meaning.
 
-    Then judge and audit the file like any other: the audit `invariance` says which verdicts should have changed and
-    did not, and which changed although they should not have. No language model is needed.
+    Then judge and audit the file like any other: the audit `invariance` says which verdicts stayed the same although
+    the meaning changed, and which changed although it did not. No language model is needed.
     """
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims

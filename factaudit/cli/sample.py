@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 @options.COVARIATES_OPTION
 @options.STRATA_OPTION
 @options.LEVEL_OPTION
-@click.option("--one-phase", is_flag=True, help="Draw all claims now, not in two phases.")
+@click.option("--one-phase", is_flag=True, help="Draw the whole sample now, in one phase.")
 @click.option(
     "--at-random",
     is_flag=True,
-    help="Draw every claim of a data set with the same probability. Use this for `factaudit triage`.",
+    help="Draw every claim of a data set with the same probability, in one phase. Use this for `factaudit triage`.",
 )
 @click.option(
     "--annotators",

@@ -62,7 +62,12 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Give the guarantee for the claims in your files (corpus), or also for new claims about new documents "
     "(population).",
 )
-@click.option("--sample", type=options.PATH_TYPE, help="The sample that `factaudit sample` wrote for these labels.")
+@click.option(
+    "--sample",
+    type=options.PATH_TYPE,
+    help="The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims are taken for a"
+    " random sample.",
+)
 @options.LABEL_RULE_OPTION
 @options.LABEL_FILES_OPTION
 @options.add_mapping_options

@@ -277,7 +277,7 @@ def _describe_what_is_missing(
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
         notes.append("labels  none found; name their column with --label")
     if "claim" not in columns and "label" in columns:
-        notes.append("text  none found (not always needed); name its column with --claim")
+        notes.append("text  none found, but word overlap and chunking need it; name its column with --claim")
     if "dataset" not in columns and {"claim", "label"} & set(columns):
         notes.append("dataset  named after the file; to use a column, add --dataset COLUMN")
     unread = []
