@@ -241,6 +241,8 @@ def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path) -> None:
     assert re.findall(r"(?m)^file +(.*)$", done.stderr) == list(map(str, files))
     assert "report.html" not in done.output
     assert f"claims    {N} in both; 0 only before, 0 only after" in done.output
+    assert "data sets" not in done.output  # each is called by its file's name, and they are one
+    assert not re.findall(r"(?m)^(?:new|gone|changed) ", done.output)
 
 
 def make_claims(n: int = N) -> pd.DataFrame:

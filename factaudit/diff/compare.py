@@ -116,7 +116,7 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
         alone_before=[name for name in _list_judges(runs[0]) if name not in new_names],
         alone_after=[name for name in _list_judges(runs[1]) if name not in new_names.values()],
         changes=changes,
-        findings=_compare_findings(*runs, new_names),
+        findings=_compare_findings(*runs, new_names, _match_datasets(*claims)),
         costs={
             side: sum_run_call_costs(run.calls) if run.calls else None
             for side, run in zip(("before", "after"), runs, strict=True)
@@ -189,7 +189,8 @@ def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
     for column in ("claim", "doc"):
         texts = zip(old[column], new[column], strict=True)
         has_other_text |= np.array([_is_text(a) and _is_text(b) and a != b for a, b in texts], dtype=bool)
-    datasets = [list(side["dataset"].unique()) for side in (first, second)]
+    names = _match_datasets(before, after)
+    datasets = [[names.get(name, name) for name in first["dataset"].unique()], list(second["dataset"].unique())]
     return {
         "n_claims": len(shared),
         "only_before": len(first) - len(shared),
@@ -200,6 +201,16 @@ def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
         "only_datasets_before": [name for name in datasets[0] if name not in datasets[1]],
         "only_datasets_after": [name for name in datasets[1] if name not in datasets[0]],
     }
+
+
+def _match_datasets(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, str]:
+    """From each data set's name before to its name after, by the claims that they share: a data set may be called by
+    its file's name. Empty where they are not one to one.
+    """
+    names = before.set_index("claim_id")["dataset"], after.set_index("claim_id")["dataset"]
+    pairs = pd.concat(names, axis=1, join="inner", keys=("old", "new")).drop_duplicates()
+    is_one_to_one = pairs["old"].is_unique and pairs["new"].is_unique
+    return dict(zip(pairs["old"], pairs["new"], strict=True)) if is_one_to_one else {}
 
 
 def _is_text(value: object) -> bool:
@@ -273,7 +284,9 @@ def _list_changed_claims(judgements: Sequence[Judgements], name: str) -> list[Ro
     return found
 
 
-def _compare_findings(first: Results, second: Results, new_names: Mapping[str, str]) -> list[Row]:
+def _compare_findings(
+    first: Results, second: Results, new_names: Mapping[str, str], new_datasets: Mapping[str, str]
+) -> list[Row]:
     """The findings that are new, gone or changed (in severity, or in the data set that they are about).
 
     A finding is that of the same check and evaluators, and of the same data set where both runs have one of it.
@@ -292,7 +305,8 @@ def _compare_findings(first: Results, second: Results, new_names: Mapping[str, s
             parts = (finding["evaluator"] or "").split(" / ") if finding["evaluator"] else []
             if audit_of.get(finding["id"]) in {*other.audits, None} and all(part in names for part in parts):
                 named = " / ".join(sorted(names[part] for part in parts))
-                kept[finding["id"], named, str(finding["dataset"])] = finding
+                dataset = str(finding["dataset"])
+                kept[finding["id"], named, new_datasets.get(dataset, dataset) if run is first else dataset] = finding
         known.append(kept)
     left, after = known
     rows, fresh = [], []
