@@ -30,16 +30,22 @@ def read_inspect_log(path: Path, has_labels: bool) -> tuple[str | None, list[Any
     the target the label, and ``metadata.claim`` or the input the claim. has_labels: the user said what words mean.
     """
     document = _read_document(path)
-    spec = document.get("eval") or {}
+    spec = _get_object(document, "eval")
     samples = [_name_all_scores(one) for one in document.get("samples") or [] if isinstance(one, dict)]
     model = str(spec.get("model") or "model").rpartition("/")[2]
     return spec.get("task"), _read_model_as_judge(path, samples, model, has_labels) or samples
 
 
+def _get_object(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """What stands under a key where it is an object, as it is in every log that is not damaged."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
 def _name_all_scores(sample: dict[str, Any]) -> dict[str, Any]:
     """A sample in which each score has one value: those of a scorer that has several under names are scores each."""
     scores: dict[str, Any] = {}
-    for name, one in (sample.get("scores") or {}).items():
+    for name, one in _get_object(sample, "scores").items():
         value = one.get("value") if isinstance(one, dict) else None
         parts = (
             {f"{name}.{part}": said for part, said in value.items()} if isinstance(value, Mapping) else {name: value}
@@ -54,7 +60,7 @@ def _read_model_as_judge(
     """The samples of a task that has the model judge claims; none of another task. Raises `InputError` where a bare yes
     may mean an error."""
     targets = [_find_choice_text(one, one.get("target")) for one in samples]
-    replies = [_find_choice_text(one, (one.get("output") or {}).get("completion")) for one in samples]
+    replies = [_find_choice_text(one, _get_object(one, "output").get("completion")) for one in samples]
     words = [text if parse_label_word(text) is not None else find_verdict_in_reply(text) for text in replies]
     if {*map(parse_label_word, targets)} != {0, 1} or None in words:
         return []
@@ -65,7 +71,7 @@ def _read_model_as_judge(
         raise InputError(str(path), [Problem(f"{message} {yes!r} means supported", column="target")])
     judged = []
     for sample, target, word in zip(samples, targets, words, strict=True):
-        metadata = (sample.get("metadata") or {}) | {"label": target}
+        metadata = _get_object(sample, "metadata") | {"label": target}
         claim = metadata.get("claim", sample.get("input"))
         scores = {model: {"value": word}}
         judged.append({**sample, "metadata": metadata, "scores": scores, "output": {"completion": claim}})
