@@ -95,26 +95,6 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: Topic
     assert row["n_duplicates"] == 1
 
 
-def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: TopicLookup) -> None:
-    given = bios(MERGED, candidates=tuple(PAGES), facts=tuple(AtomicFact(f"{one}.") for one in MERGED[:-1].split(". ")))
-    whole = score(knowledge, ScriptedLLM(answer), given, gamma=0).responses[0]
-    llm = ScriptedLLM(answer)
-    scorer = DFactScorer(knowledge, llm, gamma=0, prefilter=1)
-    scored = scorer.score_responses(given)
-    verified = [prompt for prompt in llm.prompts if "True or False?" in prompt]
-    assert len(verified) < 6
-    left_out = scored.verdicts[scored.verdicts["prediction"].isna()]
-    assert len(left_out) == 6 - len(verified)
-    assert set(left_out["status"]) == {"skipped"}
-    assert left_out["raw"].str.startswith("not asked: other candidates").all()
-    (row,) = scored.responses
-    for key in ("init_factscore", "init_dfactscore"):
-        assert row[f"{key}_min"] <= whole[key] <= row[f"{key}_max"]
-    assert "put to the 1 candidates" in " ".join(scored.sections[0]["text"])
-    with pytest.raises(UsageError, match="prefilter: expected greater than or equal to 1"):
-        DFactScorer(knowledge, ScriptedLLM(answer), prefilter=0)
-
-
 def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: TopicLookup) -> None:
     scored = score(knowledge, ScriptedLLM(answer), bios(MERGED), verifiers=["llm", "unigram:threshold=0.9"])
     claims = scored.claims

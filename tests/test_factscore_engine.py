@@ -514,7 +514,7 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> N
         "line 1, column 'topic': the field is missing",
         "line 2, column 'output': expected a valid string, found None",
         "line 3, column 'annotations': expected a valid list, found 'S'",
-        "line 4, column 'facts[1]': expected a valid dictionary",
+        "line 4, column 'facts[1]': expected a dictionary",
         "line 5, column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
         "the response_id '1' stands 2 times",
     ):

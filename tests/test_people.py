@@ -14,7 +14,7 @@ from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, biography_ca
 from factaudit.engines.dfactscore import DFactScorer
 from factaudit.engines.dfactscore_report import DFACTSCORE
 from factaudit.engines.factscore_report import ScoredResponses
-from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
+from factaudit.engines.responses import FACT_LABELS, Response, find_group_entities, read_response_file
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.experiment import run as run_experiment
 from factaudit.knowledge.person_names import (
@@ -106,7 +106,7 @@ def test_the_biographies_are_as_described(root: Path, biographies: list[Response
         assert bio.candidates is not None
         assert bio.facts
         assert set(bio.candidates) <= titles
-        marks, entities = find_given_fact_groups(bio.facts)
+        marks, entities = [fact.group for fact in bio.facts], find_group_entities(bio.facts)
         people = {fact.entity for fact in bio.facts} - {None}
         assert people <= set(bio.candidates)
         assert biography_category(len(set(marks)), len(people)) == bio.category

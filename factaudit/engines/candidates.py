@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from factaudit.engines.passages import Candidate, FactRecord
+from factaudit.engines.passages import Candidate
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.person_names import find_titles_of_same_name
-from factaudit.knowledge.retrieval import Bm25Index
 from factaudit.knowledge.topic_lookup import TopicLookup
 
 #: At most so many candidates are put to the verifier, as many calls a fact.
@@ -87,22 +85,3 @@ def _find_page(title: str, brought: Sequence[str] | None, knowledge: TopicLookup
     if page is None and brought:
         page = KnowledgePage(title, tuple(brought))
     return Candidate(title, None, status, reason) if page is None else Candidate(page.title, page)
-
-
-def keep_nearest_candidates(record: FactRecord, nearest: int) -> FactRecord:
-    """The record with each fact put to so many candidates only: those with the passages that BM25 ranks best for it.
-
-    Candidates as good as the last of them stay, too. A fact has no verdict on the others, so that the bounds of each
-    figure hold whatever these verdicts would have been.
-    """
-    if len(record.candidates) <= nearest:
-        return record
-    texts = list(dict.fromkeys(text for row in record.contexts for one in row if one for text in one.passages))
-    index = Bm25Index([text.lower().split() for text in texts])
-    contexts = []
-    for fact, row in zip(record.decomposition.facts, record.contexts, strict=True):
-        scores = dict(zip(texts, index.get_scores(f"{record.response.topic} {fact.text}".lower().split()), strict=True))
-        best = [max((scores[text] for text in one.passages), default=-math.inf) if one else -math.inf for one in row]
-        least = sorted(best, reverse=True)[nearest - 1]
-        contexts.append(tuple(one if score >= least else None for one, score in zip(row, best, strict=True)))
-    return replace(record, contexts=tuple(contexts))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit.engines.responses import Response, read_response_lines, validate_response_file_rows
+from factaudit.engines.responses import Response, read_lines, validate_lines
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
 from factaudit.llm.answer_extraction import extract_llm_answer
@@ -141,7 +141,7 @@ def read_conversations(
         problems: list[Problem] = []
         n_short = 0
         before = len(found)
-        for number, talk in validate_response_file_rows(read_response_lines(path)[:limit], Conversation, problems):
+        for number, talk in validate_lines(read_lines(path)[:limit], Conversation, problems):
             talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
             turns, short = list_assistant_turn_responses(talk, talk.id or hash_texts(path.name, str(number)), topic)
             found += turns

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from factaudit.audit.core.result_rows import Row
-from factaudit.engines.candidates import CandidateSearch, find_candidates, keep_nearest_candidates
+from factaudit.engines.candidates import CandidateSearch, find_candidates
 from factaudit.engines.decompose import Decomposition
 from factaudit.engines.dfactscore_report import name_scores, report_dfactscore
 from factaudit.engines.factscore import FactScorer, verify_facts
@@ -65,7 +65,7 @@ class DFactScorer(FactScorer):
             "groupers": self.options.groupers,
             "demos": asked and self.grouping_prompt.signature,
             "llm": asked and asked.signature,
-            **self.options.model_dump(include={"max_candidates", "prefilter"}),
+            **self.options.model_dump(include={"max_candidates"}),
         }
         found = {name: f"{told}|{make_signature('groups', groups)}" for name, told in super().signatures.items()}
         for name, told in list(found.items()):
@@ -93,10 +93,7 @@ class DFactScorer(FactScorer):
         records = []
         for response, search, (made, groupings) in zip(responses, searches, grouped, strict=True):
             record = FactRecord(response, made, search.candidates, groupings, search.source, search.n_left_out)
-            record = retrieve_passages(record, self.retriever)
-            if self.options.prefilter is not None:
-                record = keep_nearest_candidates(record, self.options.prefilter)
-            records.append(record)
+            records.append(retrieve_passages(record, self.retriever))
         claims = build_claims_table(records, self.options.dataset, self.options.irrelevant)
         # 4. Verification.
         verdicts = verify_facts(claims, records, self.verifiers, journal, progress)

@@ -362,11 +362,6 @@ def _judge_facts(linked: _LinkedBiography, is_linked: bool) -> Iterator[Row]:
 def _describe_run(responses: Sequence[Row], scorer: DFactScorer) -> list[str]:
     options = scorer.options
     text = [f"Verified by {scorer.names[0]}; groups by {options.groupers[0]!r}; linked by {options.rule!r}."]
-    if options.prefilter is not None:
-        text.append(
-            f"Each fact was put to the {options.prefilter:,} candidates with the nearest passages only; on the others "
-            "it has no verdict, and the bounds say what they could change."
-        )
     counts = Counter(row["candidates_from"] for row in responses)
     text += [f"{counts[source]:,} {words}." for source, words in _SOURCES.items() if counts[source]]
     if n := sum(row["n_candidates_left_out"] for row in responses):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -79,38 +80,29 @@ def assign_facts_to_reply_groups(facts: Sequence[str], reply_groups: Sequence[Se
     where the fact before it went; where none before it has a group, where the first one after it went. Lines that are
     left are repetitions of a fact or inventions, and counted.
     """
-    lines = [(text, number) for number, group in enumerate(reply_groups) for text in group]
     found: list[int | None] = [None] * len(facts)
+    texts = list(map(normalise_fact, facts))
     waiting: dict[str, list[int]] = {}
-    for position, fact in enumerate(facts):
-        waiting.setdefault(normalise_fact(fact), []).append(position)
-    known = {text: list(positions) for text, positions in waiting.items()}
-    rest = []
+    for position, text in enumerate(texts):
+        waiting.setdefault(text, []).append(position)
     n_repeated = 0
-    for text, group in lines:
-        key = normalise_fact(text)
-        if waiting.get(key):
-            found[waiting[key].pop(0)] = group
-        elif key in known:
-            n_repeated += 1
-        else:
-            rest.append((key, group))
-    left = [(normalise_fact(facts[position]), position) for position, group in enumerate(found) if group is None]
-    matched = _match_facts_to_group_lines(left, rest)
-    for position, line in matched:
-        found[position] = rest[line][1]
-    dropped = [position for position, group in enumerate(found) if group is None]
+    rest: list[tuple[str, int]] = []
+    for number, group in enumerate(reply_groups):
+        for line in map(normalise_fact, group):
+            if waiting.get(line):
+                found[waiting[line].pop(0)] = number
+            elif line in waiting:
+                n_repeated += 1
+            else:
+                rest.append((line, number))
+    left = [(position, texts[position]) for position, group in enumerate(found) if group is None]
+    changed = _match_similar(left, [line for line, _ in rest])
+    for position, at in changed.items():
+        found[position] = rest[at][1]
     last = next((group for group in found if group is not None), 0)
-    placed: list[int] = []
-    for group_or_none in found:
-        last = last if group_or_none is None else group_or_none
-        placed.append(last)
+    placed = [last := last if group is None else group for group in found]
     return FactGrouping(
-        number_fact_groups(placed),
-        n_changed=len(matched),
-        n_dropped=len(dropped),
-        n_invented=len(rest) - len(matched),
-        n_repeated=n_repeated,
+        number_fact_groups(placed), len(changed), found.count(None), len(rest) - len(changed), n_repeated
     )
 
 
@@ -151,17 +143,21 @@ class GroupingPrompt:
         """
         source = Path(path) if path else files("factaudit.engines") / "group_demos.json"
         check_no_pipe(str(source))
+        examples = []
         try:
-            found = parse_json_file_text(source.read_text(encoding="utf-8"))
-            examples = tuple((text, *_parse_fact_grouping_demonstration(*value)) for text, value in found.items())
+            for text, (facts, lines) in parse_json_file_text(source.read_text(encoding="utf-8")).items():
+                groups = [list(group) for is_group, group in groupby(lines, lambda line: "===" not in line) if is_group]
+                if not facts or Counter(facts) != Counter(fact for group in groups for fact in group):
+                    raise ValueError("the grouped facts are not the facts")
+                examples.append((text, tuple(facts), tuple(map(tuple, groups))))
+            if not examples:
+                raise ValueError("there is no demonstration")
         except OSError as error:
             raise InputError(str(source), [Problem(f"not readable ({error.strerror})")]) from None
         except (ValueError, TypeError, AttributeError) as error:
             message = f'expected an object {{paragraph: [[fact, ...], [fact, ..., "===", ...]]}} ({error})'
             raise InputError(str(source), [Problem(message)]) from None
-        if not examples:
-            raise InputError(str(source), [Problem("expected at least one demonstration")])
-        return cls(examples)
+        return cls(tuple(examples))
 
     @property
     def signature(self) -> str:
@@ -200,20 +196,6 @@ _GROUP_SEPARATOR = "====="
 def _format_ungrouped_facts(paragraph: str, facts: Sequence[str]) -> str:
     told = "".join(f"- {fact}\n" for fact in facts)
     return f"{_PARAGRAPH_TASK}{paragraph.strip()}\n{told}{_GROUPING_TASK}"
-
-
-def _parse_fact_grouping_demonstration(
-    facts: list[str], grouped_lines: list[str]
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    groups: list[list[str]] = [[]]
-    for one in grouped_lines:
-        if "===" in one:
-            groups.append([])
-        else:
-            groups[-1].append(one)
-    if not facts or Counter(facts) != Counter(fact for group in groups for fact in group):
-        raise ValueError("the grouped facts are not the facts")
-    return tuple(facts), tuple(tuple(group) for group in groups if group)
 
 
 #: Said to a model whose reply could not be read, once.
@@ -292,27 +274,19 @@ def _reconcile_group_reply(reply: ChatReply, facts: Sequence[str]) -> FactGroupi
     return found
 
 
-def _match_facts_to_group_lines(
-    facts: Sequence[tuple[str, int]], lines: Sequence[tuple[str, int]]
-) -> list[tuple[int, int]]:
-    """(position of a fact, index of a line) of the most similar pairs, one to one, the best first."""
+def _match_similar(facts: Sequence[tuple[int, str]], lines: Sequence[str]) -> dict[int, int]:
+    """Of facts (position, text) the line that each is in other words: the most similar pairs, one to one."""
     pairs = []
     matcher = SequenceMatcher(autojunk=False)
-    for number, (line, _) in enumerate(lines):
+    for number, line in enumerate(lines):
         matcher.set_seq2(line)
-        for text, position in facts:
+        for position, text in facts:
             matcher.set_seq1(text)
-            # The two bounds are quicker by far, and never less than the ratio.
-            if matcher.real_quick_ratio() < MIN_FACT_SIMILARITY or matcher.quick_ratio() < MIN_FACT_SIMILARITY:
-                continue
-            if (similarity := matcher.ratio()) >= MIN_FACT_SIMILARITY:
+            # The bound is quicker by far, and never less than the ratio.
+            if matcher.quick_ratio() >= MIN_FACT_SIMILARITY and (similarity := matcher.ratio()) >= MIN_FACT_SIMILARITY:
                 pairs.append((-similarity, position, number))
-    taken_facts: set[int] = set()
-    taken_lines: set[int] = set()
-    matched = []
+    matched: dict[int, int] = {}
     for _, position, number in sorted(pairs):
-        if position not in taken_facts and number not in taken_lines:
-            taken_facts.add(position)
-            taken_lines.add(number)
-            matched.append((position, number))
+        if position not in matched and number not in matched.values():
+            matched[position] = number
     return matched

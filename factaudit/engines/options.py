@@ -51,8 +51,7 @@ class DFactScoreOptions(FactScoreOptions):
     groupers: who groups the facts (`factaudit.engines.grouping.GROUPERS`). The first one's groups are scored; the
     others are compared with it, at no further call but their own. group_demos: a file of demonstrations for grouping,
     in place of our own. max_candidates: how many pages of a name are put to the verifiers, at a call a fact each, where
-    the biography brings no candidates. prefilter: put each fact to so many candidates only, found or given
-    (`factaudit.engines.candidates.keep_nearest_candidates`). rule: how groups are linked to entities
+    the biography brings no candidates. rule: how groups are linked to entities
     (`factaudit.arrays.entity_linking.link_groups_to_entities`); the other rules stand beside it. narrow: a link whose
     margin is at most this is flagged.
     """
@@ -62,7 +61,6 @@ class DFactScoreOptions(FactScoreOptions):
     ] = ["llm"]
     group_demos: str | Path | None = None
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
-    prefilter: int | None = Field(default=None, ge=1)
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
     narrow: float = Field(default=NARROW_MARGIN, ge=0, le=1)
     dataset: str = "biographies"

@@ -16,7 +16,7 @@ import pyarrow as pa
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.engines.decompose import Decomposition
 from factaudit.engines.grouping import FactGrouping
-from factaudit.engines.responses import FACT_LABELS, AtomicFact, Response, find_given_fact_groups
+from factaudit.engines.responses import FACT_LABELS, AtomicFact, Response, find_group_entities
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.signature import hash_texts
@@ -79,8 +79,6 @@ class FactRecord:
             sentence = self.decomposition.sentences[one.sentence or 0]
             why = sentence.error or sentence.reply or one.failure_status
             return one.failure_status, f"the sentence was not decomposed: {why}"
-        if self.candidates[candidate].page is not None:
-            return "skipped", "not asked: other candidates' passages are nearer to the fact"
         return self.candidates[candidate].status, self.candidates[candidate].reason
 
     def find_candidate_title(self, entity: str | None) -> str | None:
@@ -131,7 +129,7 @@ def build_claims_table(records: Sequence[FactRecord], dataset: str, irrelevant: 
             rows.append({"claim_id": f"{response.response_id}.-", **shared, "abstained": int(made.abstained)})
             docs.append(None)
         sentences = dict(enumerate(made.sentences))
-        owners = find_given_fact_groups(made.facts)[1]
+        owners = find_group_entities(made.facts)
         for claim_id, number, place in record.iterate_claims():
             fact, title = made.facts[number], record.candidates[place].title
             row = {

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from factaudit.datasets.source_files import describe_invalid_source_row, read_dataset_source_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
-from factaudit.files import open_input_file
-from factaudit.knowledge.json_lines import parse_knowledge_json_line, replace_surrogates_in_knowledge_json
+from factaudit.knowledge.json_lines import read_json_lines, replace_surrogates_in_knowledge_json
 from factaudit.signature import hash_texts
 
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
@@ -25,6 +22,10 @@ FACT_LABELS = {"S": 1, "NS": 0, "IR": None}
 ANNOTATED_FACT_SOURCES = ("model", "human")
 
 _BIOGRAPHY_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
+
+
+def _convert_fact_label(value: Any) -> Any:
+    return {1: "S", 0: "NS"}.get(value, value) if isinstance(value, int) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,10 @@ class AtomicFact:
     taken the facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
     """
 
-    text: str
-    label: str | None = None
+    __pydantic_config__ = ConfigDict(coerce_numbers_to_str=True)
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    label: Annotated[Literal["S", "NS", "IR"] | None, BeforeValidator(_convert_fact_label)] = None
     sentence: int | None = None
     group: str | None = None
     entity: str | None = None
@@ -90,86 +93,67 @@ def parse_name_from_question(question: str) -> str:
     return _BIOGRAPHY_QUESTION.sub("", question).replace("(disambiguation)", "").strip(" ?.")
 
 
-def find_given_fact_groups(facts: Sequence[AtomicFact]) -> tuple[list[str | None], dict[str | None, str | None]]:
-    """The marks of the facts' groups, and of each group its entity (the one that most of its facts have).
-
-    Facts without a group are one group together.
-    """
+def find_group_entities(facts: Sequence[AtomicFact]) -> dict[str | None, str | None]:
+    """Of each group its entity: the one that most of its facts have. Facts without a group are one group together."""
     entities: dict[str | None, Counter[str]] = {}
     for fact in facts:
-        entities.setdefault(fact.group, Counter())[fact.entity or ""] += fact.entity is not None
-    most = {group: max(counts, key=lambda one: counts[one]) for group, counts in entities.items() if counts}
-    return [fact.group for fact in facts], {group: entity or None for group, entity in most.items()}
+        entities.setdefault(fact.group, Counter()).update([fact.entity] if fact.entity else [])
+    return {group: counts.most_common(1)[0][0] if counts else None for group, counts in entities.items()}
 
 
-# ------------------------------------------------------------------------------------------------- the files' forms
-
-
-def _convert_fact_label(value: Any) -> Any:
-    return {1: "S", 0: "NS"}.get(value, value) if isinstance(value, int) else value
+# -------------------------------------------------------------------------------------------------------- reading
 
 
 def _wrap_fact_text(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
-class _ResponseFileFactRow(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-    text: str = Field(pattern=r"\S")
-    label: Annotated[Literal["S", "NS", "IR"] | None, BeforeValidator(_convert_fact_label)] = None
-    sentence: int | None = None
-    group: str | None = None
-    entity: str | None = None
+_Facts = tuple[Annotated[AtomicFact, BeforeValidator(_wrap_fact_text)], ...]
 
 
-_FactRows = list[Annotated[_ResponseFileFactRow, BeforeValidator(_wrap_fact_text)]]
-
-
-class _ResponseFileSentenceRow(BaseModel):
+class _AnnotatedSentence(BaseModel):
     text: str
     relevant: bool = Field(default=True, alias="is-relevant")
-    model: _FactRows | None = Field(default=None, alias="model-atomic-facts")
-    human: _FactRows | None = Field(default=None, alias="human-atomic-facts")
+    model: _Facts | None = Field(default=None, alias="model-atomic-facts")
+    human: _Facts | None = Field(default=None, alias="human-atomic-facts")
 
 
-class _DocumentRow(BaseModel):
+class _Document(BaseModel):
     title: str
     text: str
 
 
-class _ResponseFileRow(BaseModel):
+class _ResponseLine(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    topic: str = Field(pattern=r"\S", validation_alias=AliasChoices("topic", "name"))
+    topic: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
+        validation_alias=AliasChoices("topic", "name")
+    )
     output: str
     system: Annotated[str, Field(pattern=r"\S")] | None = None
     response_id: str | None = None
-    facts: _FactRows | None = None
-    annotations: list[_ResponseFileSentenceRow] | None = None
+    facts: _Facts | None = None
+    annotations: list[_AnnotatedSentence] | None = None
     candidates: list[str] | None = None
-    docs: list[_DocumentRow] = Field(default_factory=list)
+    docs: list[_Document] = Field(default_factory=list)
     category: str | None = None
 
 
-class _ResponseFileGivenFactsRow(BaseModel):
+class _FactsLine(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    facts: _FactRows
+    facts: _Facts
     response_id: str | None = None
 
 
 class _AlceItem(BaseModel):
     question: str
     output: str
-    docs: list[_DocumentRow] = Field(default_factory=list)
+    docs: list[_Document] = Field(default_factory=list)
 
 
-class _AlceOutputFile(BaseModel):
+class _AlceFile(BaseModel):
     data: list[_AlceItem]
-
-
-# ------------------------------------------------------------------------------------------------------- reading
 
 
 def read_response_files(
@@ -206,13 +190,13 @@ def read_response_file(
     named = system if system is not None else source.name.removesuffix(".gz").rsplit(".", 1)[0]
     problems: list[Problem] = []
     if source.suffix == ".json":
-        alce: _AlceOutputFile = read_dataset_source_json(source, _AlceOutputFile)
+        alce: _AlceFile = read_dataset_source_json(source, _AlceFile)
         lines = [
-            (number, _ResponseFileRow.model_validate({**dict(one), "name": parse_name_from_question(one.question)}))
-            for number, one in enumerate(alce.data[:limit], start=1)
+            (at, _ResponseLine.model_validate({**dict(one), "name": parse_name_from_question(one.question)}))
+            for at, one in enumerate(alce.data[:limit], start=1)
         ]
     else:
-        lines = validate_response_file_rows(read_response_lines(source)[:limit], _ResponseFileRow, problems)
+        lines = validate_lines(read_lines(source)[:limit], _ResponseLine, problems)
     fact_source = str(facts) if facts in ANNOTATED_FACT_SOURCES else None
     seen: Counter[str] = Counter()
     responses = []
@@ -221,115 +205,78 @@ def read_response_file(
             message = f"expected annotations, to take the {fact_source} facts from"
             problems.append(Problem(message, number, unit="line"))
         else:
-            responses.append(_make_response_from_row(line, fact_source, named, seen))
+            responses.append(_make_response(line, fact_source, named, seen))
     ids = Counter(response.response_id for response in responses)
     problems += [Problem(f"the response_id {one!r} stands {n} times") for one, n in ids.items() if n > 1]
     _raise_problems(source, problems)
-    return responses if facts is None or fact_source else _add_facts_to_read_responses(responses, Path(facts))
+    return responses if facts is None or fact_source else _add_facts(responses, Path(facts))
 
 
-def _make_response_from_row(
-    line: _ResponseFileRow, fact_source: str | None, default_system: str, occurrences: Counter[str]
-) -> Response:
+def _make_response(line: _ResponseLine, source: str | None, default_system: str, seen: Counter[str]) -> Response:
+    """source: whose facts to take of the original's annotations, which are null where the response abstained."""
     system = line.system or default_system
     key = hash_texts(system, line.topic, line.output)
-    made = make_response(line.topic.strip(), line.output, system, occurrences[key])
-    occurrences[key] += 1
-    candidates = line.candidates
-    if candidates is None and line.docs:
-        candidates = [doc.title for doc in line.docs]
-    given = replace(
+    made = make_response(line.topic, line.output, system, seen[key])
+    seen[key] += 1
+    titles = [doc.title for doc in line.docs] or None if line.candidates is None else line.candidates
+    made = replace(
         made,
         response_id=line.response_id or made.response_id,
-        facts=None if line.facts is None else _make_atomic_facts(line.facts),
-        candidates=None if candidates is None else tuple(dict.fromkeys(candidates)),
+        facts=line.facts,
+        candidates=None if titles is None else tuple(dict.fromkeys(titles)),
         docs=tuple((doc.title, doc.text) for doc in line.docs),
         category=line.category,
     )
-    return replace(given, **_extract_response_line_annotations(line, fact_source))
-
-
-def _extract_response_line_annotations(line: _ResponseFileRow, fact_source: str | None) -> dict[str, Any]:
-    """What the original's annotations tell: null means that the response abstained."""
-    found: dict[str, Any] = {}
     sentences = line.annotations or []
     if line.annotations is not None:
         labels = Counter(fact.label for one in sentences if one.relevant for fact in one.human or ())
-        found["human"] = labels["S"], labels["NS"], labels["IR"]
-    if fact_source is not None:
-        found["abstained"] = line.annotations is None
-        found["sentences"] = tuple(one.text for one in sentences)
-        found["facts"] = tuple(
-            replace(fact, sentence=number)
-            for number, one in enumerate(sentences)
-            for fact in _make_atomic_facts(getattr(one, fact_source) or ())
-        )
-    return found
+        made = replace(made, human=(labels["S"], labels["NS"], labels["IR"]))
+    if source is None:
+        return made
+    facts = [replace(fact, sentence=at) for at, one in enumerate(sentences) for fact in getattr(one, source) or ()]
+    told = tuple(one.text for one in sentences)
+    return replace(made, abstained=line.annotations is None, sentences=told, facts=tuple(facts))
 
 
-def _add_facts_to_read_responses(responses: list[Response], path: Path) -> list[Response]:
-    rows = read_response_lines(path)
+def _add_facts(responses: list[Response], path: Path) -> list[Response]:
+    """The responses with the facts of another file, by response_id where all lines have one, else line by line."""
     problems: list[Problem] = []
-    by_id: dict[str | int, tuple[AtomicFact, ...]] = {}
-    named = all(row.get("response_id") is not None for _, row in rows)
-    if not named and len(rows) != len(responses):
-        problems.append(Problem(f"expected a line per response: {len(responses)}, found {len(rows)}"))
-    places = {number: position for position, (number, _) in enumerate(rows)}
-    for number, given in validate_response_file_rows(rows, _ResponseFileGivenFactsRow, problems):
-        by_id[str(given.response_id) if named else places[number]] = _make_atomic_facts(given.facts)
-    keys = [response.response_id if named else position for position, response in enumerate(responses)]
-    problems += [Problem(f"no facts for the response_id {key!r}") for key in keys if named and key not in by_id]
+    given = [line for _, line in validate_lines(read_lines(path), _FactsLine, problems)]
     _raise_problems(path, problems)
-    return [replace(one, facts=by_id[key], sentences=None) for one, key in zip(responses, keys, strict=True)]
+    if all(line.response_id is not None for line in given):
+        by_id = {line.response_id: line.facts for line in given}
+        lost = [one.response_id for one in responses if one.response_id not in by_id]
+        _raise_problems(path, [Problem(f"no facts for the response_id {one!r}") for one in lost])
+        facts = [by_id[one.response_id] for one in responses]
+    else:
+        if len(given) != len(responses):
+            message = f"expected a line per response: {len(responses)}, found {len(given)}"
+            _raise_problems(path, [Problem(message)])
+        facts = [line.facts for line in given]
+    return [replace(one, facts=own, sentences=None) for one, own in zip(responses, facts, strict=True)]
 
 
-def _make_atomic_facts(facts: Sequence[_ResponseFileFactRow]) -> tuple[AtomicFact, ...]:
-    return tuple(AtomicFact(one.text.strip(), one.label, one.sentence, one.group, one.entity) for one in facts)
+def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a JSONL file with the numbers of their lines; one at least."""
+    rows = list(read_json_lines(path))
+    _raise_problems(path, [] if rows else [Problem("the file is empty")])
+    return rows
 
 
-def validate_response_file_rows(
-    rows: Sequence[tuple[int, dict[str, Any]]], row_model: type[Any], problems: list[Problem]
+def validate_lines(
+    rows: Sequence[tuple[int, dict[str, Any]]], model: type[Any], problems: list[Problem]
 ) -> list[tuple[int, Any]]:
     """The rows that are of the form, with their line numbers; what is wrong with others is added to ``problems``."""
     found = []
     for number, row in rows:
         try:
-            found.append((number, row_model.model_validate(row)))
+            found.append((number, model.model_validate(row)))
         except ValidationError as error:
-            told = error.errors(include_url=False)
-            problems += [
-                describe_invalid_source_row({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
-            ]
+            found_wrong = ({**one, "loc": (0, *one["loc"])} for one in error.errors(include_url=False))
+            problems += [describe_invalid_source_row(one, "line", [number]) for one in found_wrong]
     return found
 
 
 def _raise_problems(path: Path, problems: Sequence[Problem]) -> None:
     if problems:
         raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))
-
-
-def read_response_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """The lines that are not blank, with their numbers; half of a surrogate pair in a text becomes "?"."""
-    rows: list[tuple[int, dict[str, Any]]] = []
-    problems: list[Problem] = []
-    with open_input_file(path) as file:
-        for number, line in _iterate_numbered_response_lines(file, problems):
-            try:
-                rows.append((number, parse_knowledge_json_line(line, number)))
-            except ValueError as error:
-                problems.append(Problem(str(error), number, unit="line"))
-    if not rows and not problems:
-        problems.append(Problem("the file is empty"))
-    _raise_problems(path, problems)
-    return rows
-
-
-def _iterate_numbered_response_lines(file: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold something, with their numbers, up to where the file cannot be read."""
-    number = 0
-    try:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, line
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        problems.append(Problem(f"not a whole gzip file ({error})", number + 1, unit="line"))

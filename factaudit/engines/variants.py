@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_figure_range, format_percent, format_percentage_points
@@ -49,11 +49,13 @@ def list_score_variants(block: Any) -> dict[str, Any]:
             raise UsageError(f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}")
         field = "verifiers" if key == "verifier" else key
         for value in values:
-            checked = _check_variant_setting_value(type(block), key, value, block.responses)
-            chosen = getattr(checked, field)
+            try:
+                chosen = getattr(type(block).model_validate({"responses": block.responses, key: value}), field)
+            except ValidationError as error:
+                raise UsageError(f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}") from None
             if chosen == getattr(block, field):
                 continue
-            name = f"{key}={_format_variant_setting_value(chosen, is_path=key in block.PATHS)}"
+            name = f"{key}={Path(chosen).name if key in block.PATHS else _format_setting(chosen)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
             found[name] = block.model_copy(update={field: chosen, "variants": {}})
@@ -62,24 +64,15 @@ def list_score_variants(block: Any) -> dict[str, Any]:
     return found
 
 
-def _check_variant_setting_value(model: type[BaseModel], key: str, value: Any, responses: Sequence[str]) -> Any:
-    try:
-        return model.model_validate({"responses": responses, key: value})
-    except ValidationError as error:
-        raise UsageError(f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}") from None
-
-
-def _format_variant_setting_value(value: Any, is_path: bool) -> str:
+def _format_setting(value: Any) -> str:
     if isinstance(value, list):
-        return "+".join(_format_variant_setting_value(one, is_path=False) for one in value)
+        return "+".join(map(_format_setting, value))
     if isinstance(value, LLMSettings):
         return value.model
     if isinstance(value, Mapping):
         name, options = next(iter(value.items()))
         return f"{name}({', '.join(f'{key}={each}' for key, each in (options or {}).items())})"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return Path(value).name if is_path else f"{value:g}" if isinstance(value, float) else f"{value}"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def score_variants(
@@ -91,13 +84,12 @@ def score_variants(
     """
 
     def score(responses: Sequence[Response], scored: ScoredResponses, journal: Path) -> Callable[[Results, Path], None]:
-        every = {BASE_VARIANT: scored}
+        every = {BASE_VARIANT: (base, scored)}
         for name, one in scorers.items():
-            every[name] = one.score_responses(responses, journal=journal, progress=progress)
+            every[name] = one, one.score_responses(responses, journal=journal, progress=progress)
 
         def add_audits(results: Results, folder: Path) -> None:
-            first = {name: one.names[0] for name, one in {BASE_VARIANT: base, **scorers}.items()}
-            claims, verdicts = _stack_variant_fact_tables(every, first)
+            claims, verdicts = _stack_fact_tables(every)
             write_table(claims, folder / "variant_claims.parquet")
             write_table(verdicts, folder / "variant_verdicts.parquet")
             gamma = base.options.gamma
@@ -113,55 +105,35 @@ def score_variants(
             results.audits.update({name: rows for name, rows in more.audits.items() if rows})
             results.finding_rows.extend(more.finding_rows)
             results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in scorers.items()}
-            for line in _format_variant_score_table(more.audits["sensitivity"]):
-                say(line)
+            # The first row of a variant is of all systems.
+            first = {row["variant"]: row for row in reversed(more.audits["sensitivity"])}
+            for name in every:
+                if name in first:
+                    score, change = (_format_figure(first[name], key) for key in ("score", "change"))
+                    say(f"{name:<28} {score:<22} {change}".rstrip())
 
         return add_audits
 
     return score
 
 
-def _stack_variant_fact_tables(
-    records: Mapping[str, ScoredResponses], evaluators: Mapping[str, str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _stack_fact_tables(every: Mapping[str, tuple[FactScorer, ScoredResponses]]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All facts by variant, and what each variant's own verifier says of them."""
     claims, verdicts = [], []
-    for name, one in records.items():
-        ids = {"claim_id": one.claims["claim_id"] + f"@{name}", "fact_id": one.claims["fact_id"] + f"@{name}"}
-        claims.append(one.claims.assign(**ids, doc=None, variant=name))
-        mine = one.verdicts[one.verdicts["evaluator"] == evaluators[name]]
+    for name, (scorer, scored) in every.items():
+        ids = {key: scored.claims[key] + f"@{name}" for key in ("claim_id", "fact_id")}
+        claims.append(scored.claims.assign(**ids, doc=None, variant=name))
+        mine = scored.verdicts[scored.verdicts["evaluator"] == scorer.names[0]]
         verdicts.append(mine.assign(claim_id=mine["claim_id"] + f"@{name}", evaluator=METRIC_NAME))
-    return tuple(  # type: ignore[return-value]
-        check(pd.concat(parts, ignore_index=True).astype({"claim_id": object}))
-        for check, parts in ((validate_claims, claims), (validate_verdicts, verdicts))
-    )
+    both = (pd.concat(parts, ignore_index=True).astype({"claim_id": object}) for parts in (claims, verdicts))
+    return validate_claims(next(both)), validate_verdicts(next(both))
 
 
-def _format_variant_score_table(score_rows: Sequence[Row]) -> list[str]:
-    """The table of variants that the command prints."""
-    lines = [("variant", "FActScore (95 % CI)", "change in points")]
-    seen: set[Any] = set()
-    for row in score_rows:
-        if (key := (row["dataset"], row["variant"])) in seen:  # the first row is of all systems
-            continue
-        seen.add(key)
-        lines.append(
-            (
-                row["variant"],
-                _format_score_with_interval(row, "score"),
-                _format_score_with_interval(row, "change"),
-            )
-        )
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-
-
-def _format_score_with_interval(row: Row, key: str) -> str:
+def _format_figure(row: Row, key: str) -> str:
+    """A score with its interval, or the change from the base in points."""
     if row[key] is None:
         return "–" if key == "score" else ""
-    is_share = key == "score"
-    text = format_percent(row[key]) if is_share else format_percentage_points(row[key], with_sign=True)
+    shown = Column("", "percent" if key == "score" else "points")
+    text = format_percent(row[key]) if key == "score" else format_percentage_points(row[key], with_sign=True)
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    if low is None or high is None:
-        return text
-    return f"{text} ({format_figure_range(Column('', 'percent' if is_share else 'points'), low, high)})"
+    return text if low is None or high is None else f"{text} ({format_figure_range(shown, low, high)})"

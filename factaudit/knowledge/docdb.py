@@ -132,11 +132,11 @@ class DocDB:
         normal = normalise_page_title(topic)
         forms = list(dict.fromkeys([*(own := _list_docdb_title_variants(normal)), *self._list_spelling_variants(own)]))
         found = next((title for title in forms if self.passages(title) is not None), None)
-        if found is None:
-            for title in forms:
-                if (redirected := self._find_redirected_page(title)) is not None:
-                    return redirected
-            found = next(filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None)
+        if found is None and (redirected := next(filter(None, map(self._find_redirected_page, forms)), None)):
+            return redirected
+        found = found or next(
+            filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None
+        )
         return None if found is None else KnowledgePage(found, self.passages(found) or (), "normalised")
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
@@ -145,10 +145,7 @@ class DocDB:
         Of a large source only the titles that begin with the same letters are looked at.
         """
         normal = normalise_page_title(topic)
-        is_large = (
-            len(self._query_rows(f"SELECT 1 FROM documents LIMIT {MAX_COMPARED_TITLES + 1}")) > MAX_COMPARED_TITLES
-        )
-        start = normal[:3] if is_large else ""
+        start = normal[:3] if self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}") else ""
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
         plain = {str(row[0]): _fold_title(str(row[0])) for row in rows}

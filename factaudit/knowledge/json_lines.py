@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from factaudit.files import parse_json_file_text
+from factaudit.errors import InputError, Problem
+from factaudit.files import open_input_file, parse_json_file_text
 
 
-def parse_knowledge_json_line(line: bytes, number: int) -> dict[str, Any]:
-    """The object on a line; half of a surrogate pair in a text becomes "?". number: the line's, from 1.
+def read_json_lines(path: Path, show_offset: Callable[[int], None] = lambda offset: None) -> Iterator[Any]:
+    """(line number, object) of the lines that hold something; half of a surrogate pair in a text becomes "?".
 
-    Raises `ValueError` with what is wrong.
+    show_offset: told how many bytes are read, line by line. Raises `InputError` naming the first line that is no JSON
+    object, and where a gzip file is not whole.
     """
+    number = 0
     try:
-        row = parse_json_file_text(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        with open_input_file(path) as file:
+            for number, line in enumerate(iter(file.readline, b""), start=1):
+                show_offset(file.tell())
+                if line.strip():
+                    row = parse_json_file_text(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                    if not isinstance(row, dict):
+                        raise ValueError(f"expected a JSON object, found {type(row).__name__}")
+                    yield number, replace_surrogates_in_knowledge_json(row)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        problem, number = f"not a whole gzip file ({error})", number + 1
     except UnicodeDecodeError:
-        raise ValueError("not UTF-8 text") from None
+        problem = "not UTF-8 text"
     except json.JSONDecodeError as error:
-        problem = "not JSON" if line.endswith(b"\n") else "the line is cut off"
-        raise ValueError(f"{problem}: {error.msg} at character {error.pos + 1}") from None
-    if not isinstance(row, dict):
-        raise ValueError(f"expected a JSON object, found {type(row).__name__}")
-    return replace_surrogates_in_knowledge_json(row)
+        cut = "not JSON" if line.endswith(b"\n") else "the line is cut off"
+        problem = f"{cut}: {error.msg} at character {error.pos + 1}"
+    except ValueError as error:
+        problem = str(error)
+    else:
+        return
+    raise InputError(str(path), [Problem(problem, number or None, unit="line")])
 
 
 def replace_surrogates_in_knowledge_json(value: Any) -> Any:

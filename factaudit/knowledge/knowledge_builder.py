@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import sqlite3
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,12 +12,11 @@ from typing import Any, NamedTuple
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.files import open_input_file, replace_file_atomically
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
-from factaudit.knowledge.json_lines import parse_knowledge_json_line
+from factaudit.knowledge.json_lines import read_json_lines
 from factaudit.version import __version__
 
 #: Tokens of a passage (Min et al. 2023, §4.1).
 PASSAGE_TOKENS = 256
-_LINES_PER_SHOW = 1000
 _EMPTY_DATABASE = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -60,13 +57,18 @@ def build_knowledge_source(
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
     counts = {"n_pages": 0, "n_passages": 0, "n_duplicates": 0}
     n_texts = 0
+
+    def show_offset(offset: int) -> None:
+        if show_progress is not None:
+            show_progress(offset, counts["n_pages"])
+
     with replace_file_atomically(out) as temporary:
         try:
             with closing(sqlite3.connect(temporary)) as connection:
                 # Nobody reads the file before it is whole; titles arrive in any order, so that the cache is large.
                 connection.executescript(_EMPTY_DATABASE)
-                for offset, number, line in _read_numbered_lines(path):
-                    page = _parse_knowledge_page_line(path, number, line)
+                for number, line in read_json_lines(path, show_offset):
+                    page = _parse_page(path, number, line)
                     if page.redirect is not None:
                         row = (page.title, page.redirect)
                         connection.execute("INSERT OR IGNORE INTO redirects VALUES (?, ?)", row)
@@ -79,8 +81,6 @@ def build_knowledge_source(
                     is_new = connection.execute("INSERT OR IGNORE INTO documents VALUES (?, ?)", row).rowcount
                     counts["n_pages" if is_new else "n_duplicates"] += 1
                     counts["n_passages"] += len(passages) if is_new else 0
-                    if show_progress is not None and number % _LINES_PER_SHOW == 0:
-                        show_progress(offset, counts["n_pages"])
                 if not counts["n_pages"]:
                     message = "the file has no page; expected one JSON object per line, with title and text"
                     raise InputError(str(path), [Problem(message)])
@@ -100,17 +100,6 @@ def build_knowledge_source(
     return told
 
 
-def _read_numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """(offset behind it, line number, line) of the lines that hold something."""
-    with open_input_file(path) as file:
-        try:
-            for number, line in enumerate(iter(file.readline, b""), start=1):
-                if line.strip():
-                    yield file.tell(), number, line
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(str(path), [Problem(f"not a whole gzip file ({error})")]) from None
-
-
 class _PageLine(NamedTuple):
     """A line: another title for a page, or a page's parts, which are passages already or are still to be cut."""
 
@@ -124,14 +113,10 @@ def _make_line_error(path: Path, number: int, message: str, column: str | None =
     return InputError(str(path), [Problem(message, number, column, "line")])
 
 
-def _parse_knowledge_page_line(path: Path, number: int, line: bytes) -> _PageLine:
+def _parse_page(path: Path, number: int, row: dict[str, Any]) -> _PageLine:
     def bad(message: str, column: str | None = None) -> InputError:
         return _make_line_error(path, number, message, column)
 
-    try:
-        row = parse_knowledge_json_line(line, number)
-    except ValueError as error:
-        raise bad(str(error)) from None
     title = row.get("title")
     if not isinstance(title, str) or not title.strip():
         raise bad(f"expected a title, found {title!r}", "title")
