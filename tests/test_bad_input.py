@@ -425,7 +425,7 @@ CASES: list[tuple[str, int, str]] = [
     ("knowledge notitle.jsonl --out OUT.db", 1, "notitle.jsonl: line 1, column 'title': expected a"),
     ("knowledge both.jsonl --out OUT.db", 1, "both.jsonl: line 1: expected one of text, passages and"),
     ("knowledge separator.jsonl --out OUT.db", 1, "separator.jsonl: line 1, column 'text': holds the"),
-    ("knowledge cutpages.jsonl.gz --out OUT.db", 1, "cutpages.jsonl.gz: not a whole gzip file"),
+    ("knowledge cutpages.jsonl.gz --out OUT.db", 1, "cutpages.jsonl.gz: line 1: not a whole gzip file"),
     ("knowledge deeppages.jsonl --out OUT.db", 1, "deeppages.jsonl: line 1: not JSON: nested too"),
     (
         "knowledge empty.jsonl --out OUT.db",

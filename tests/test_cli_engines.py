@@ -201,7 +201,7 @@ def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path
         (
             ["inspect", "{pages}", "--show", "x"],
             1,
-            "not an SQLite file; make one from it with `factaudit knowledge`",
+            "not an SQLite file; make one of pages with `factaudit knowledge`",
         ),
     ],
 )

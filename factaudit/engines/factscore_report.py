@@ -70,8 +70,7 @@ def report_factscore(
         table += rows
         lines += [_format_score(row, scorer) for row in systems or rows]
     # Topics of which no fact could be put to a page; the reason names pages of similar titles.
-    lost = {str(one["topic"]): str(one["reason"]) for one in responses if one["page"] is None}
-    lost = {topic: reason for topic, reason in lost.items() if reason.startswith("no page ")}
+    lost = {one["topic"]: one["reason"] for one in responses if (one["reason"] or "").startswith("no page ")}
     lines += list(lost.values())[:MAX_TOLD_TOPICS]
     if len(lost) > MAX_TOLD_TOPICS:
         lines.append(f"no page for {format_count(len(lost) - MAX_TOLD_TOPICS, 'more topic')}")
