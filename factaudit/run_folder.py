@@ -7,6 +7,7 @@ from being replaced by those of another, recognises a run in which nothing has c
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 from collections import Counter
@@ -125,7 +126,9 @@ class RunFolder:
         folder = Path(path)
         listed = sorted(str(one) if "://" in str(one) else str(resolve_path(Path(one))) for one in sources)
         check_run_spares_inputs(folder, [one for one in listed if "://" not in one])
-        run = cls(folder, listed, say)
+        # As seen from the run folder, so that a project that was moved or copied is the same experiment.
+        whole = str(resolve_path(folder))
+        run = cls(folder, [one if "://" in one else os.path.relpath(one, whole) for one in listed], say)
         if listed and not overwrite:
             run._check_is_of_same_sources()
         with hold_folder_lock(run.work, str(folder)):
