@@ -344,8 +344,9 @@ def test_a_word_between_is_asked_about_and_told() -> None:
 
 def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "docs_id": IDS, "claim": CLAIMS, "lable": LABELS, "colour": SYSTEMS})
+    table["status"] = [True] * N  # a flag of the call: its name is right, and its values say nothing of the claim
     proposal = propose_column_mapping([("a.csv", table)])
-    assert "ignored  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
+    assert "ignored  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour, status" in proposal.notes
 
 
 @pytest.mark.parametrize(

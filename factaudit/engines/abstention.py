@@ -48,6 +48,7 @@ _MODEL_DECLINES = re.compile(
       |(?:could|can|would)\s+you\s+(?:please\s+)?(?:\w+\s+)?(?:provide|give|clarify|share|tell|specify|check|confirm|offer)\b
       |there(?:'s|\s+(?:is|are|was|were|seems?\s+to\s+be|appears?\s+to\s+be))\s+{_MODEST}
         (?:no|not|insufficient|little|limited|nothing)\s+(?:\w+\s+){{0,4}}?{{KNOWN}}
+      |nothing\s+(?:is|was|has\s+been)\s+known\b
       |no\s+(?:\w+\s+){{0,3}}?(?:information|records?|data|details|results?|sources?|matches)\b
       |(?:search\s+results|sources|documents|context|passages|records|database|dataset|training\s+data)\s+{_MODEST}
         (?:do|does|did|is|are)(?:\s+not|n't)\b

@@ -287,7 +287,7 @@ def _describe_what_is_missing(
             if name in table.ignored or table.is_free(name):
                 near = find_nearest_schema_column(name)
                 is_plain = table.ignored.get(name) in (None, REASONS["measure"])
-                hint = f"did you mean {near!r}?" if near and near not in table.roles and is_plain else ""
+                hint = f"did you mean {near!r}?" if near and near not in (name, *table.roles) and is_plain else ""
                 why = hint or table.ignored.get(name, "")
                 unread.append(f"{where}{name}" + (f" ({why})" if why else ""))
         unread += [f"{name} ({why})" for name, why in table.left_out.items()]
