@@ -158,6 +158,8 @@ class RunFolder:
                 f"{self.path} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder "
                 "with --out, or replace it with --overwrite"
             )
+        if theirs is None:  # a run that Python code made has no experiment to write
+            theirs = self._read_record().get("sources")
         if (self.path / "results.json").is_file() and theirs != self.sources:
             of = f" (of {', '.join(map(str, theirs))})" if theirs else ""
             raise UsageError(
@@ -212,7 +214,7 @@ class RunFolder:
         write_results_json(self.path, results.to_dict())
         if published := recognise_published_files(results.about["inputs"]):
             write_text(self.path / "references.bib", "\n".join(map(read_publication_citation, published)))
-        self._render({"of": key, "said": list(self.said)}, claim_browser=claim_browser)
+        self._render({"of": key, "sources": list(self.sources), "said": list(self.said)}, claim_browser=claim_browser)
         self.tell(f"report    {self.path / 'report.html'}")
         return results
 
@@ -234,7 +236,7 @@ class RunFolder:
         return paths
 
     def _read_record(self) -> dict[str, Any]:
-        """``of``: the key of the run; ``said``: its lines; ``files``: their checksums. Empty where none can be read."""
+        """``of``: the key of the run; ``sources``: what it read; ``said``: its lines; ``files``: their checksums. Empty where none can be read."""
         record = None
         with suppress(OSError, ValueError):
             record = json.loads((self.work / "run.json").read_text(encoding="utf-8"))

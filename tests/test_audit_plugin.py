@@ -114,7 +114,7 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     assert [row["attributable_share"] for row in results.rows("balance")] == [0.25]
     assert [each["statement"] for each in results.finding_rows if each["id"] == "lopsided"] == ["d is lopsided."]
     page = found["report.html"]
-    for text in ("A fresh section on balance", "What a fresh audit has to say.", "labels of 1 (%)", "Lopsided labels"):
+    for text in ("A fresh section on balance", "d is lopsided."):
         assert text in page
     assert re.search(r"A fresh figure of labels\.", page)
     assert "Share = labels of 1 / labels." in page

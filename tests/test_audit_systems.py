@@ -56,7 +56,7 @@ def test_claims_and_responses_by_hand():
     assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.0, 0.0)
     over_all = find(rows, level="response", system="__all__")
     assert over_all["n"] == 2
-    assert "labelled when all its claims are" in QUANTIFICATION_AUDIT.formula, "the page says so, too"
+    assert "labelled if all its claims are" in QUANTIFICATION_AUDIT.formula, "the page says so, too"
     left_out = "2 responses without labels for all claims left out"
     assert over_all["reason"] == f"1 claim in no response; {left_out}"
     assert find(rows, level="claim", system="__all__")["n"] == 6

@@ -82,8 +82,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     said = run(
         "estimate", *TABLES, "--label-file", "merged.parquet", "--sample", "three.parquet", "--out", "runs/rates"
     )
-    assert "hierarchical" in said
-    assert "quote hierarchical" in said
+    assert "estimated error" in said
     rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
     columns = ["dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided"]
     columns += ["rate", "rate_low", "rate_high", "rate_min", "rate_max", "reason"]
@@ -95,7 +94,6 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert list(audits) == ["estimates", "estimate_summary", "estimate_ranks", "estimate_differences"]
     report = (folder / "runs/rates/report.html").read_text()
     assert "Error rates from few labels" in report
-    assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
 
 

@@ -25,6 +25,7 @@ from factaudit.experiment import read_experiment
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
 from factaudit.llm.client import LLMClient
+from factaudit.report.claim_browser import ClaimBrowser
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts
 
@@ -388,7 +389,9 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)
     assert {"linked", "about", "fact"} <= set(elsewhere.columns)
     report = read_report_text(tmp_path)
-    assert "A claim is a fact of a response. The claims table has a row for it and each person of the name." in report
+    assert "D-FActScore" in report
+    told = ClaimBrowser.read_run_folder(tmp_path).row_explanation
+    assert told.startswith("A row is a fact and one person of the name, with the verifier's verdict.")
     assert "true of another of the name, by the verifier and by how facts are grouped" in report
     # The audits see it: FActScore takes false attributions for true.
     rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "biographies"}

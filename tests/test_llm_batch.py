@@ -16,7 +16,7 @@ from scripted_llm import Killed
 from factaudit.errors import FactauditError
 from factaudit.evaluators import llm_judges
 from factaudit.evaluators.base import Claim
-from factaudit.llm import batch_api
+from factaudit.llm import ask_all, batch_api
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
@@ -287,7 +287,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
 
 def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        llm_judges,
+        ask_all,
         "ask_through_batch_api",
         partial(batch_api.ask_through_batch_api, poll_seconds=0.001, show_progress=False),
     )

@@ -34,7 +34,7 @@ def spec(tmp_path: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_a_measured_claim_in_a_prompt_stops_the_judge_before_it_asks(spec, split):
-    with pytest.raises(UsageError, match=f"has 1 claim that .* 'c1' of the split '{split}'; take examples"):
+    with pytest.raises(UsageError, match=f"contains 1 claim that .* 'c1' of the split '{split}'; take examples"):
         judge(split_claims(split), [spec])
     with pytest.raises(UsageError, match="take examples from the split 'train'"):
         judge(split_claims(split), [{"chunked": {"evaluator": spec}}])

@@ -244,9 +244,9 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
     # The figure is part of the page, and a point of it leads to its claims, by the keyboard too.
     assert driver.execute_script("return document.querySelector('#rates svg').getBoundingClientRect().width") > 300
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    driver.execute_script("document.querySelector('#rates svg a').focus()")
+    driver.execute_script("document.querySelector('#rates svg a[data-asked*=evaluator]').focus()")
     point = driver.switch_to.active_element
-    asked = parse_qs(point.get_attribute("href").partition("#claims?")[2])
+    asked = parse_qs(point.get_attribute("data-asked"))
     point.send_keys(keys.ENTER)
     found = int((claims["dataset"] == asked["dataset"][0]).sum()) if "dataset" in asked else len(claims)
     assert wait(driver, f"{COUNT}.startsWith('1 to ')")
