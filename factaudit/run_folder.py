@@ -236,7 +236,10 @@ class RunFolder:
         return paths
 
     def _read_record(self) -> dict[str, Any]:
-        """``of``: the key of the run; ``sources``: what it read; ``said``: its lines; ``files``: their checksums. Empty where none can be read."""
+        """``of``: the key of the run; ``sources``: what it read; ``said``: its lines; ``files``: their checksums.
+
+        Empty where none can be read.
+        """
         record = None
         with suppress(OSError, ValueError):
             record = json.loads((self.work / "run.json").read_text(encoding="utf-8"))
