@@ -141,6 +141,11 @@ def _make_python_mapping(
     known = list(dict.fromkeys(str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns))
     said: dict[str, object] = dict(columns)
     for argument, name in said.items():
+        if not isinstance(name, str):
+            raise UsageError(
+                f"{argument}: expected the name of a column, found {type(name).__name__}; labels in a table of their "
+                "own are given as annotations"
+            )
         if known and name not in known:
             raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(str(name), known)}")
     own: dict[str, object] = {"columns": said}

@@ -72,6 +72,10 @@ def test_a_frame_of_another_library_is_read(frame):
     [
         ({"label": "humn"}, r"label='humn': no such column \(did you mean 'human'"),
         ({"label": "human", "evaluators": ["gtp"]}, r"no evaluator or column 'gtp' in it \(did you mean 'gpt'"),
+        (
+            {"label": pd.Series([1])},
+            "label: expected the name of a column, found Series; labels in a table of their own",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_by_the_arguments(frame, named, told):
