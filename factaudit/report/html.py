@@ -105,7 +105,7 @@ def _make_inline_svg(path: Path, stem: str) -> Markup:
     svg = re.sub(r"^.*?(?=<svg)", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', f"{stem}-", svg)
-    svg = re.sub(r'<a href="\.\./report\.html#claims\?([^"]*)"', r'<a href="#claims" data-asked="\1"', svg)
+    svg = re.sub(r'<a href="\.\./report\.html#claims\?([^"]*)"', r'<a href="#summary" data-asked="\1"', svg)
     width = re.search(r'<svg [^>]*?\bwidth="([\d.]+)pt"', svg)
     shown = f' width="{round(float(width[1]) * 16 / 9)}"' if width else ""
     svg = re.sub(r' height="[\d.]+pt"', "", svg, count=1)
