@@ -10,9 +10,8 @@ import pytest
 import scipy
 from audit_tables import as_declared, collect_findings, find, judged
 
-from factaudit.audit import list_computable_audits, load_all_audits
+from factaudit.audit import list_computable_audits
 from factaudit.audit.core.figure_formatting import format_percentage_points
-from factaudit.audit.findings import _explain_evaluators_not_checked
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -492,20 +491,3 @@ def test_the_p_value_of_a_bias_is_exact_where_few_clusters_are_judged_wrongly():
     found = find(compute_quantification_bias(judged(rows, "e"), levels=["claim"], intervals=INTERVALS), system="s")
     assert found["p_bias"] == pytest.approx(2 * 0.5**6)
     assert found["n_clusters"] == 6
-
-
-def test_why_an_evaluator_was_not_checked_is_said_of_what_it_judged() -> None:
-    """A verifier of facts and a judge of citations, neither labelled: "no claim is scored" was said of the verifier."""
-    quantification = load_all_audits()["quantification"]
-    check = next(check for check in quantification.checks if check.id == "bias")
-    rows = [{"evaluator": "verifier", "n": 0, "bias": None, "bias_low": None, "reason": "no claim is scored"}]
-    rows += [{"evaluator": "verifier", "n": 90, "bias": None, "bias_low": None, "reason": "no claim is labelled"}]
-    assert _explain_evaluators_not_checked(quantification, check, rows) == "no claim is labelled"
-
-
-def test_why_something_was_not_checked_names_no_key() -> None:
-    dfactscore = load_all_audits()["dfactscore"]
-    check = next(check for check in dfactscore.checks if check.id == "merged_facts")
-    reason = "6 of 2,794 responses have no D-FActScore: init_dfactscore; no decoys or labelled errors: merged_excess"
-    rows = [{"evaluator": "e", "init_dfactscore": 0.9, "merged_excess": None, "reason": reason}]
-    assert _explain_evaluators_not_checked(dfactscore, check, rows) == "no decoys or labelled errors"

@@ -11,7 +11,7 @@ from audit_tables import judged
 from test_audit_properties import EVALUATORS, of
 
 from factaudit.audit import list_computable_audits, load_builtin_audits
-from factaudit.audit.core.interval_methods import MOVER, WILSON, describe_interval_methods, is_random_interval_method
+from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import list_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -103,20 +103,6 @@ def test_intervals_that_move_with_the_replicates_and_no_others_are_called_bootst
             moves = any(one != other for one, other in known)
             assert moves <= is_random_interval_method(column.interval), f"{key} is drawn, and called {column.interval}"
             assert moves or not varied or not is_random_interval_method(column.interval), f"{key} is called a bootstrap"
-
-
-def test_a_caption_says_of_each_figure_how_its_interval_is_made():
-    audit = list_computable_audits()["rates"]
-    said = describe_interval_methods(
-        audit, ("tpr", "tnr", "bacc"), rows_of("rates", 5), {"confidence": 0.95, "replicates": 5}
-    )
-    assert said == f"95 % intervals: {WILSON} (TPR, TNR); {MOVER} (BAcc); of means over data sets MOVER"
-    drawn = list_computable_audits()["adjusted_bias"]
-    said = describe_interval_methods(
-        drawn, ("bias",), rows_of("adjusted_bias", 60), {"confidence": 0.9, "replicates": 2000}
-    )
-    assert said == "90 % intervals: cluster bootstrap, 2,000 replicates"
-    assert describe_interval_methods(drawn, ("bias",), [], {}) == ""
 
 
 @pytest.mark.parametrize("name", list_computable_audits())

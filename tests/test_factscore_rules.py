@@ -14,8 +14,8 @@ from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import (
     DecompositionPrompt,
     remove_repeated_facts,
+    split_for_decomposition,
     split_response_sentences,
-    split_sentences_for_decomposition,
 )
 from factaudit.engines.factscore import (
     compute_true_token_probability,
@@ -33,13 +33,13 @@ from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 
 def test_sentences_go_paragraph_by_paragraph() -> None:
-    assert split_sentences_for_decomposition("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
+    assert split_for_decomposition("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
         "Ada was a miller.",
         "She died.",
         "Her son lives.",
     ]
-    assert split_sentences_for_decomposition("") == []
-    assert split_sentences_for_decomposition(" \n\t\n") == []
+    assert split_for_decomposition("") == []
+    assert split_for_decomposition(" \n\t\n") == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_sentences_go_paragraph_by_paragraph() -> None:
     ],
 )
 def test_initials_are_kept_together(sentence: str) -> None:
-    assert split_sentences_for_decomposition(f"He was born in Emberlow. {sentence} It rained.") == [
+    assert split_for_decomposition(f"He was born in Emberlow. {sentence} It rained.") == [
         "He was born in Emberlow.",
         sentence,
         "It rained.",

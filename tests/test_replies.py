@@ -17,7 +17,7 @@ from factaudit.engines import factscore
 from factaudit.engines.decompose import (
     DecompositionPrompt,
     decompose_texts,
-    split_sentences_for_decomposition,
+    split_for_decomposition,
 )
 from factaudit.engines.grouping import GroupingPrompt as GroupDemonstrations
 from factaudit.engines.grouping import ask_for_fact_groups
@@ -128,7 +128,7 @@ def test_facts_of_a_sentence(row: dict[str, Any]) -> None:
 def test_sentences_of_a_response(row: dict[str, Any]) -> None:
     found = [
         is_boilerplate_reply_sentence(sentence, is_first_sentence=n == 0)
-        for n, sentence in enumerate(split_sentences_for_decomposition(row["text"]))
+        for n, sentence in enumerate(split_for_decomposition(row["text"]))
     ]
     assert found == row["boilerplate"]
 

@@ -53,7 +53,6 @@ Floors (`always-yes`, `always-no`, `random`) have none.
 
 A check that tests something states when nothing is wrong, and what its 5 % of false alarms are over;
 [methods](../methods.md) has how often each warned where nothing is wrong.
-The report lists the checks that could not run, with the reason.
 
 | id | says | nothing is wrong when | controls |
 |---|---|---|---|

@@ -110,27 +110,27 @@ def _count_linked_support(links: Sequence[EntityLink], groups: np.ndarray) -> in
 
 
 def _bound_facts_supported_by_other_entities(
-    surely_supported: np.ndarray, possibly_supported: np.ndarray, groups: np.ndarray
+    least_supported: np.ndarray, most_supported: np.ndarray, groups: np.ndarray
 ) -> CountRange:
     """Facts that somebody supports and the linked entity does not, by argmax: groups are free of each other."""
     low = high = 0
     for group in range(int(groups.max(initial=-1)) + 1):
         inside = groups == group
-        fewest, most = _bound_facts_missed_by_best_entity(surely_supported[inside], possibly_supported[inside])
+        fewest, most = _bound_facts_missed_by_best_entity(least_supported[inside], most_supported[inside])
         low, high = low + fewest, high + most
     return low, high
 
 
-def _bound_facts_missed_by_best_entity(surely_supported: np.ndarray, possibly_supported: np.ndarray) -> CountRange:
+def _bound_facts_missed_by_best_entity(least_supported: np.ndarray, most_supported: np.ndarray) -> CountRange:
     """Of one group: |supported by any| - |supported by the entity that supports most|."""
-    if not surely_supported.shape[1]:
+    if not least_supported.shape[1]:
         return 0, 0
     # Least: an entity is filled up as far as it goes, the others not at all.
-    is_supported = surely_supported.any(axis=1, keepdims=True)
-    fewest = int((is_supported & ~possibly_supported).sum(axis=0).min())
+    is_supported = least_supported.any(axis=1, keepdims=True)
+    fewest = int((is_supported & ~most_supported).sum(axis=0).min())
     # Most: the best entity misses no more than any one does, of what others can support.
-    by_others = possibly_supported.sum(axis=1, keepdims=True) > possibly_supported
-    return fewest, int((by_others & ~surely_supported).sum(axis=0).min())
+    by_others = most_supported.sum(axis=1, keepdims=True) > most_supported
+    return fewest, int((by_others & ~least_supported).sum(axis=0).min())
 
 
 def bound_entity_count(matrix: FactEntityMatrix) -> CountRange:
@@ -147,9 +147,7 @@ def bound_entity_count(matrix: FactEntityMatrix) -> CountRange:
     return least, _count_most_entities(sure, maybe, matrix.entities)
 
 
-def _count_most_entities(
-    surely_supported: np.ndarray, possibly_supported: np.ndarray, entities: tuple[str, ...]
-) -> int:
+def _count_most_entities(least_supported: np.ndarray, most_supported: np.ndarray, entities: tuple[str, ...]) -> int:
     """The most entities that can own a fact each, as a matching of entities and facts.
 
     An entity can own a fact if it may support it, and may rank before each entity that is known to support it.
@@ -157,10 +155,10 @@ def _count_most_entities(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching  # slow to import
 
-    counts, limits = surely_supported.sum(axis=0), possibly_supported.sum(axis=0)
+    counts, limits = least_supported.sum(axis=0), most_supported.sum(axis=0)
     place = np.argsort(np.argsort(np.array(entities)))
     # before[a, b]: some filling may put a before b; ties go to the first in the alphabet.
     before = (limits[:, None] > counts) | ((limits[:, None] == counts) & (place[:, None] < place))
     np.fill_diagonal(before, True)
-    own = possibly_supported & ~((surely_supported[:, None, :] & ~before[None]).any(axis=2))
+    own = most_supported & ~((least_supported[:, None, :] & ~before[None]).any(axis=2))
     return int((maximum_bipartite_matching(csr_array(own), perm_type="column") >= 0).sum())

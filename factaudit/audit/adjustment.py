@@ -343,8 +343,7 @@ AUDIT = Audit(
         "Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where "
         "FNR is the share of supported claims that are flagged and TNR the share of errors that are found. The "
         "two threshold methods tune the threshold on the calibration system, to zero bias or to the best BAcc. "
-        "|bias| is over the other systems. “Each in turn” is the mean over all calibration systems, with the "
-        "worst of all."
+        "|bias| is over the other systems."
     ),
     text=(
         "The labels of one system are used to correct the predicted error rates of the other systems (VC §5). Not "

@@ -260,7 +260,7 @@ AUDIT = Audit(
     source="VC §3.2, Fig. 3",
     formula=(
         "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
-        "of claims with prediction 1; gap = TPR − TNR. The CSV also has FPR = 1 − TNR and FNR = 1 − TPR."
+        "of claims with prediction 1; gap = TPR − TNR."
     ),
     text=(
         "Predictions are compared with labels. An evaluator with a high TPR and a low TNR accepts claims too "

@@ -592,8 +592,9 @@ def _state_labels_needed(
         return f"{text}." if text else ""
     each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
     each += " and data set" * (bool(each) and len({row["dataset"] for row in rows}) > 1)
-    how_many = f"about {_round_up(needed):,}{' labels' * is_alone}{each} would be enough, and there are {have:,.0f}."
-    return f"{text}; {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
+    how_many = f"to know how far a rate is off to within ±{format_limit_in_points(limit)} points takes about "
+    how_many += f"{_round_up(needed):,}{' labels' * is_alone}{each}, and there are {have:,.0f}."
+    return f"{text}: {how_many}" if text else f" {how_many[0].upper()}{how_many[1:]}"
 
 
 def _advise_to_correct_rates(run: AuditedRun, evaluator: str, is_doubtful: bool) -> Iterator[Advice]:
@@ -651,9 +652,14 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
     fit = [name for name, answer in answers.items() if answer is not None and answer.may == "yes"]
     if fit:
         yield Advice("Good for", f"ranking systems: {_join_names([_state_agreeing_pairs(run, name) for name in fit])}.")
-    elif not wrong and answers[evaluators[0]] is not None and counts is not None and counts["n_one_sided"]:
+    elif answers[evaluators[0]] is not None and counts is not None and counts["n_one_sided"] and _reverses_none(counts):
         text = f"Rankings: {_state_agreeing_pairs(run, evaluators[0])}. On the others, one of the two finds a "
         yield Advice("Beware", text + "significant difference and the other does not; no pair is reversed.")
+
+
+def _reverses_none(counts: Row) -> bool:
+    """Whether no pair is in the opposite order, significantly or not, whatever the missing verdicts had been."""
+    return not counts["n_reversed_max"]
 
 
 def _state_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:

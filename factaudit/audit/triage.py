@@ -21,9 +21,9 @@ from factaudit.stats.risk_control import (
     plan_labels_to_pass,
 )
 from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.text.display_text import format_count
+from factaudit.text.display_text import format_count, join_reasons
 
-#: The share of the claims whose review is told of: what can be read where the budget is fixed.
+#: The share of the claims for which the audit says how many errors a review finds.
 REVIEWED = 0.1
 #: Up to so many times the labels it is said about how many would do: of more it is not known well.
 _MOST_MORE_LABELS = 10
@@ -83,10 +83,11 @@ def _build_triage_review_rows(
             is_population=True,
         )
         n_scored = int(is_stated.sum())
+        can_order = len(np.unique(support[is_stated])) > 2  # yes and no alone do not say which claims come first
         row: Row = {"dataset": dataset, "evaluator": name, "n": n_scored, "n_unscored": len(claims) - n_scored}
         row |= {
             "n_errors": int(error.sum()),
-            "errors_found": none_if_undefined(find_errors_by_review(risk, error, REVIEWED)),
+            "errors_found": none_if_undefined(find_errors_by_review(risk, error, REVIEWED)) if can_order else None,
         }
         row |= {"review_share": 1.0, "passing_error_share": None, "threshold": None}
         row |= {"max_error": max_error, "confidence": confidence, "reason": None}
@@ -107,6 +108,9 @@ def _build_triage_review_rows(
             else:
                 why = f"; it would take more than {format_count(most, 'label')}, if any number is enough"
             row["reason"] = f"the labels are too few to promise anything at any threshold{why}"
+        if row["errors_found"] is None and n_scored:
+            lacking = "there is no labelled error" if can_order else "verdicts of yes and no alone do not order claims"
+            row["reason"] = join_reasons([row["reason"] or "", lacking])
         yield row
 
 

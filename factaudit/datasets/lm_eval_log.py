@@ -147,7 +147,7 @@ def _parse_answer(
 
 
 def _parse_responses(line: _LmEvalSample, attributable: str | None, answers: Sequence[str]) -> float | int | None:
-    """The score of ranked choices, the prediction of an answer's text, None where it says neither."""
+    """The score of ranked choices, the prediction of an answer's text, None where the row has neither."""
     if not line.filtered_resps:
         return None
     if not line.choices:

@@ -1,4 +1,4 @@
-"""Two runs beside each other: what changed on the claims that both have, and whether a judge got worse."""
+"""What changed between two runs on the claims that both have, and did a judge get worse?"""
 
 from factaudit.diff.compare import RunDiff, diff_runs
 

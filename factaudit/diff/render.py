@@ -25,7 +25,7 @@ _MAX_LINES, _MAX_CLAIMS = 40, 3
 
 
 def describe_run_diff(diff: RunDiff) -> Iterator[str]:
-    """What changed, line by line: a word of up to nine letters and what is said of it."""
+    """What changed, in lines: a heading of up to nine letters and a sentence."""
     claims = f"{diff.n_claims:,} in both; {diff.only_before:,} only before, {diff.only_after:,} only after"
     yield f"claims    {claims}"
     for names, side in ((diff.only_datasets_before, "before"), (diff.only_datasets_after, "after")):

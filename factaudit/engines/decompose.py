@@ -76,7 +76,7 @@ class Sentence:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether it states nothing, so that nobody is asked about it."""
+        """Whether it states nothing, so that the model is not asked about it."""
         return self.status in ("boilerplate", "markup")
 
 
@@ -110,7 +110,7 @@ _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 
 
-def split_sentences_for_decomposition(text: str) -> list[str]:
+def split_for_decomposition(text: str) -> list[str]:
     """The sentences of a text, paragraph by paragraph (a paragraph is a line that isn't blank).
 
     Punkt's splits are mended as in the original: "J." and "R. Tolkien" stay together, a single word belongs to the
@@ -130,7 +130,7 @@ def _is_single_word(sentence: str) -> bool:
 
 
 def split_response_sentences(text: str) -> list[Sentence]:
-    """The sentences of a response, and the lines that nobody is asked about (`Sentence.is_left_out`), in order.
+    """The sentences of a response and the lines that are left out (`Sentence.is_left_out`), in order.
 
     What a model only thought is no part of the text; a list item or a row of a table begins a sentence of its own.
     """
@@ -140,7 +140,7 @@ def split_response_sentences(text: str) -> list[Sentence]:
         if not line.is_text:
             found.append(Sentence(line.text, "markup"))
             continue
-        for sentence in split_sentences_for_decomposition(line.text):
+        for sentence in split_for_decomposition(line.text):
             is_talk = is_boilerplate_reply_sentence(sentence, is_first_sentence=not n_sentences)
             found.append(Sentence(sentence, "boilerplate" if is_talk else "given"))
             n_sentences += 1
@@ -242,7 +242,7 @@ def decompose_texts(
     unique_by_sentence: bool = False,
     progress: bool = False,
 ) -> list[Decomposition]:
-    """The sentences of texts with their facts, one call a sentence; for what states nothing, nobody is asked.
+    """The sentences of texts with their facts, one call for each sentence; none for a line that states nothing.
 
     A sentence whose call failed, or whose reply could not be read, stands for its facts itself
     (`AtomicFact.failure_status`).
@@ -281,7 +281,7 @@ def read_decomposition(
 
 
 def leave_undecomposed(text: str, status: str, reason: str | None) -> Decomposition:
-    """A text that nobody is asked to decompose: each sentence that states something stands for its facts, unscored."""
+    """A text that is not decomposed: each sentence that states something stands for its facts, unscored."""
     told = [
         one if one.is_left_out else replace(one, status=status, error=reason) for one in split_response_sentences(text)
     ]

@@ -123,12 +123,12 @@ class DFactScorer(FactScorer):
             for groupings, grouping in zip(found, made_groupings, strict=True):
                 groupings[name] = grouping
         return [
-            _remove_facts_repeated_in_groups(made, groupings) if response.facts is None else (made, groupings)
+            _remove_repeated_facts(made, groupings) if response.facts is None else (made, groupings)
             for response, made, groupings in zip(responses, decompositions, found, strict=True)
         ]
 
 
-def _remove_facts_repeated_in_groups(
+def _remove_repeated_facts(
     made: Decomposition, groupings: dict[str, FactGrouping]
 ) -> tuple[Decomposition, dict[str, FactGrouping]]:
     """Without the facts that their group has already, by the first grouper; of no groups all stay.

@@ -34,7 +34,7 @@ from factaudit.engines.decompose import (
     decompose_texts,
     leave_undecomposed,
     make_json_reply_params,
-    split_sentences_for_decomposition,
+    split_for_decomposition,
 )
 from factaudit.engines.factscore_report import ScoredResponses, report_factscore
 from factaudit.engines.nonparametric import NonparametricModel
@@ -497,10 +497,10 @@ class FactScorer:
         found: dict[int, Decomposition] = {}
         for at, (one, text) in enumerate(zip(responses, texts, strict=True)):
             if does_response_abstain(one, self.options.abstain):
-                found[at] = Decomposition(True, tuple(map(Sentence, split_sentences_for_decomposition(text))))
+                found[at] = Decomposition(True, tuple(map(Sentence, split_for_decomposition(text))))
             elif one.facts is not None:
                 whole = (text,) if all(fact.sentence is None for fact in one.facts) else None
-                given = one.sentences or whole or split_sentences_for_decomposition(text)
+                given = one.sentences or whole or split_for_decomposition(text)
                 facts = tuple(replace(fact, sentence=0) for fact in one.facts) if len(given) == 1 else one.facts
                 found[at] = Decomposition(False, tuple(map(Sentence, given)), facts)
             elif in_vain and one.topic in in_vain:

@@ -238,7 +238,7 @@ def ask_for_fact_groups(
     A reply is ``unparsed`` where it is in another layout, lacks more than half of the facts, broke off before some of
     them, or has lines besides the facts and no separator: these may be headings that tell people apart. What cannot be
     read twice, or whose call fails, leaves the facts without groups, with the reason: one group would be a claim about
-    the text that nobody made. Where there is no fact, nobody is asked.
+    the text that nobody made. Where there is no fact, the model is not asked.
     """
     found = [FactGrouping(()) for _ in paragraphs]
     requests = {at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts}

@@ -73,7 +73,7 @@ class FactRecord:
                 yield f"{self.response.response_id}.{fact}{end}", fact, number
 
     def explain_missing_verdict(self, fact: int, candidate: int) -> tuple[str, str | None]:
-        """The status of a fact and a candidate that nobody is asked about, and the reason."""
+        """The status of a fact and a candidate that the verifier is not asked about, and the reason."""
         one = self.decomposition.facts[fact]
         if one.failure_status is not None:
             sentence = self.decomposition.sentences[one.sentence or 0]

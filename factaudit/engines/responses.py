@@ -34,7 +34,7 @@ class AtomicFact:
 
     label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
     title of the page of the person that the group is about. failure_status: the status of the call that should have
-    taken the facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
+    taken the facts from a sentence: the text is then the sentence, which stands for them, and is not decomposed.
     """
 
     __pydantic_config__ = ConfigDict(coerce_numbers_to_str=True)

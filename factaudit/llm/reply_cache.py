@@ -337,25 +337,6 @@ def summarise_reply_cache(path: str | Path) -> dict[str, Any]:
         }
 
 
-def prune_cached_replies(path: str | Path, *, older_than: float | None = None, model: str | None = None) -> int:
-    """Remove replies older than so many days and, or, of one model; with neither, all. The number removed."""
-    conditions, values = ["1"], []
-    if older_than is not None:
-        conditions.append("created < ?")
-        values.append(time.time() - older_than * 86400)
-    if model is not None:
-        conditions.append("model = ?")
-        values.append(model)  # type: ignore[arg-type]
-    with _open_existing_cache(path, read_only=False) as cache:
-        sql = f"DELETE FROM replies WHERE {' AND '.join(conditions)}"
-        removed = cache._run_guarded(lambda c: c.execute(sql, values).rowcount)
-        if older_than is None:
-            refused = "DELETE FROM refused_params" + ("" if model is None else " WHERE model = ?")
-            cache._run_guarded(lambda c: c.execute(refused, [] if model is None else [model]))
-        cache._run_guarded(lambda c: c.execute("VACUUM"))
-        return removed
-
-
 def _list_database_files(path: Path) -> list[Path]:
     """The files of a database that exist: its own, and in WAL mode two more."""
     parts = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]

@@ -10,7 +10,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -33,11 +33,9 @@ class _StopSignalState:
     signal_number: int | None = None
     grace_end: float = 0.0
     has_handlers = False
-    callbacks: list[Callable[[], object]]
 
 
 _signal_state = _StopSignalState()
-_signal_state.callbacks = []
 
 
 def is_stopping() -> bool:
@@ -59,8 +57,8 @@ async def sleep_until_signal(seconds: float) -> None:
 
 
 @contextmanager
-def drain_calls_on_signal(on_signal: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Let a first signal only set `is_stopping` and call ``on_signal``; raise `SignalInterrupt` at the block's end.
+def drain_calls_on_signal() -> Iterator[None]:
+    """Let a first signal only set `is_stopping`; raise `SignalInterrupt` at the block's end.
 
     A second signal raises at once. Signals are the main thread's: in another one nothing changes.
     """
@@ -73,11 +71,9 @@ def drain_calls_on_signal(on_signal: Callable[[], object] = lambda: None) -> Ite
         _signal_state.has_handlers, _signal_state.signal_number = True, None
         for number in _STOP_SIGNALS:
             signal.signal(number, _handle_stop_signal)
-    _signal_state.callbacks.append(on_signal)
     try:
         yield
     finally:
-        _signal_state.callbacks.remove(on_signal)
         if outermost:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -91,5 +87,3 @@ def _handle_stop_signal(signal_number: int, frame: FrameType | None) -> None:
         raise SignalInterrupt(signal_number)
     _signal_state.signal_number, _signal_state.grace_end = signal_number, time.monotonic() + GRACE_SECONDS
     _log.warning("stopping: calls under way are awaited for up to %.0f seconds (again: at once)", GRACE_SECONDS)
-    for call in list(_signal_state.callbacks):
-        call()

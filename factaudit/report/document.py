@@ -105,7 +105,7 @@ def _choose_audits(audits: Sequence[Audit], results: Mapping[str, Any]) -> list[
         audit
         for audit in audits
         if len(audits) <= _FEW_AUDITS
-        or (audit.compute is None and audit.plot is not None)
+        or (audit.compute is None and (audit.plot is not None or audit.remarks is not None))
         or audit.best is not None
         or any(check.id in warned for check in audit.checks)
     ]
@@ -130,9 +130,11 @@ def _build_audit_section(
         shown = audit.add_references(run, shown)
     own = {check.id for check in audit.checks}
     found = [each for each in results.get("findings") or [] if each.get("id") in own]
-    paragraphs = [text for text in (audit.question, note) if text]
+    remarks = [] if audit.remarks is None else audit.remarks(rows, found)
+    paragraphs = [text for text in (*(remarks or [audit.question]), note) if text]
     figure = make_report_figure(audit, shown, evaluators, run.floors, ranked) if has_room else None
-    table = None if figure is not None or audit.plot is not None else build_report_table(shown, audit.columns, "")
+    has_table = figure is None and audit.plot is None and not remarks
+    table = build_report_table(shown, audit.columns, "") if has_table else None
     if audit.plot is not None and figure is None and has_room:
         reasons = dict.fromkeys(str(row["reason"]) for row in rows if row.get("reason"))
         paragraphs.append(f"These figures do not exist for these claims: {next(iter(reasons), 'no reason given')}.")

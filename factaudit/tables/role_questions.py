@@ -210,7 +210,7 @@ def ask_whether_label_is_of_being_right(table: TableRoles) -> None:
     table.questions.append(OpenQuestion(text, ways))
 
 
-def ask_whether_verdicts_were_accepted(table: TableRoles) -> None:
+def ask_about_acceptance(table: TableRoles) -> None:
     """Ask where a column says whether somebody accepted what another one says: labels that were suggested (Prodigy's
     ``answer``), or what a metric said (RAGAS's ``is_accepted``). Where not, the label is the opposite."""
     said = {name: {normalise_vocabulary_words(word) for word in one.words} for name, one in table.profiles.items()}

@@ -29,11 +29,11 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.questions import OpenQuestion, PossibleReading
 from factaudit.tables.role_questions import (
+    ask_about_acceptance,
     ask_about_annotators_like_models,
     ask_about_repeated_claims,
     ask_about_unplaced_columns,
     ask_whether_label_is_of_being_right,
-    ask_whether_verdicts_were_accepted,
     ask_which_is_the_label,
     states_verdicts,
 )
@@ -114,7 +114,7 @@ def place_columns(
         ask_about_repeated_claims(table)
     if "label" not in fixed:
         ask_whether_label_is_of_being_right(table)
-        ask_whether_verdicts_were_accepted(table)
+        ask_about_acceptance(table)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
         if "annotator" not in table.roles and (table.evaluators or not has_others):

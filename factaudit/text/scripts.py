@@ -44,11 +44,6 @@ def split_words_of_any_script(text: str) -> list[str]:
     return [_fold_script_word(match[0]) for match in _WORD.finditer(text)]
 
 
-def find_script_word_starts(text: str) -> list[int]:
-    """Where each of `split_words_of_any_script` starts, in characters."""
-    return [match.start() for match in _WORD.finditer(text)]
-
-
 def is_unspaced_text(text: str) -> bool:
     """Whether most words of a text are single characters without spaces between words, as in Chinese."""
     if is_mostly_ascii(text) or is_latin_text(text):

@@ -219,10 +219,9 @@ class Check:
 
     ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
     "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how; in brackets: what
-    is only said where there are several data sets. ``figure``: the figure that it tests, without which (or without its
-    interval) it could not run. ``gravity``: from a finding's evidence to how grave it is among those of the check; by
-    default the size of ``figure``. ``lacks``: of a run
-    that has it, why there is nothing to look at all the same; "" where there is.
+    is only said where there are several data sets. ``figure``: the figure that it tests. ``gravity``: from a finding's
+    evidence to how grave it is among those of the check; by default the size of ``figure``. ``lacks``: of a run that
+    has the figure, why there is nothing to test all the same; "" where there is.
     """
 
     id: str

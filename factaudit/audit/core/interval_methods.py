@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-from factaudit.audit.core.audit_declaration import Audit
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-
 WILSON = "Wilson, with the effective sample size of the clusters"
 MOVER = "MOVER, from Wilson intervals"
 DISCORDANT = "paired, from discordant claims"
@@ -38,29 +32,3 @@ def is_random_interval_method(interval_method: str) -> bool:
     (True, False)
     """
     return "bootstrap" in interval_method
-
-
-def describe_interval_methods(audit: Audit, keys: Iterable[str], rows: Sequence[Row], about: Mapping[str, Any]) -> str:
-    """A caption's words for the intervals of some figures: ``95 % intervals: Wilson's ... (TPR, TNR); MOVER (BAcc)``.
-
-    keys: of the figures drawn; rows: those drawn, of which only figures with an interval are told of; about: of the
-    run, with its confidence and number of replicates. "" where no figure has an interval.
-    """
-    headings_by_method: dict[str, list[str]] = {}
-    for key in keys:
-        if any(row.get(f"{key}_low") is not None for row in rows):
-            method = audit.columns[key].interval
-            text = method if isinstance(method, str) else audit.intervals
-            headings_by_method.setdefault(text, []).append(audit.columns[key].heading)
-    if not headings_by_method:
-        return ""
-    replicates = f", {about['replicates']:,} replicates" if about.get("replicates") else ""
-    parts = []
-    for method, headings in headings_by_method.items():
-        text = method + replicates * is_random_interval_method(method)
-        parts.append(f"{text} ({', '.join(headings)})" if len(headings_by_method) > 1 else text)
-    if any(row.get("dataset") == MACRO_MEAN for row in rows):
-        parts.append("of means over data sets MOVER")
-    share = f"{100 * about['confidence']:.4g} % " if about.get("confidence") else ""
-    methods = "; ".join(filter(None, parts))
-    return f"{share}intervals: {methods}" if methods else f"{share}intervals"

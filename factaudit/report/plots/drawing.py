@@ -207,7 +207,7 @@ def _compute_panel_limits(content: PlotContent, key: str) -> tuple[float, float]
 def _make_plot_figure(
     content: PlotContent, names: Sequence[str], headings: Mapping[str, str], legend: Sequence[PlotSeriesStyle]
 ) -> tuple[dict[str, Axes], dict[str, str]]:
-    """The panels of a new figure beside each other, and their titles in lines that fit; places are in inches."""
+    """The panels of a new figure, side by side, and their titles in lines that fit; sizes are in inches."""
     longest = max(
         measure_text_width(line, group in content.totals)
         for group, name in zip(content.groups, names, strict=True)
