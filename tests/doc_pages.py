@@ -43,7 +43,7 @@ PAGES = sorted(
 #: What cannot run here, by what the command line holds; its words are checked all the same.
 NOT_RUN = {
     "factaudit view": "serves until it is stopped",
-    "factaudit demo": "tests/test_start.py runs it",
+    "factaudit demo": "tests/test_shipped_experiments.py runs it",
     "convert tofueval --out": "needs all published files of the format",
     "published.yaml": "needs published files",
     "minicheck": "needs the extra [hf] and weights",

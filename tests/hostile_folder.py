@@ -10,9 +10,7 @@ from typing import Any
 
 #: Verb and arguments, and the files of `write_inputs` that it reads. What it writes is called ``out`` and so on.
 COMMANDS: list[tuple[str, tuple[str, ...]]] = [
-    ("inspect claims.jsonl", ("claims.jsonl",)),
     ("inspect claims.csv", ("claims.csv",)),
-    ("inspect claims.jsonl verdicts.jsonl", ("verdicts.jsonl", "claims.jsonl")),
     ("inspect e.yaml", ("e.yaml",)),
     ("inspect wide.csv", ("wide.csv",)),
     ("inspect claims.jsonl verdicts.jsonl", ("claims.jsonl", "verdicts.jsonl")),
@@ -34,13 +32,9 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("ann.csv", "verdicts.jsonl"),
     ),
     ("convert halueval qa_data.json --out out.parquet", ("qa_data.json",)),
-    ("convert inspect inspect.json --out out.parquet", ("inspect.json",)),
     ("convert inspect inspect.eval --out out.parquet", ("inspect.eval",)),
-    ("convert ragas ragas.jsonl --out out.parquet", ("ragas.jsonl",)),
     ("convert phoenix phoenix.csv --out out.parquet", ("phoenix.csv",)),
-    ("convert deepeval deepeval.json --out out.parquet", ("deepeval.json",)),
     ("convert promptfoo promptfoo.json --out out.parquet", ("promptfoo.json",)),
-    ("convert trulens trulens.jsonl --out out.parquet", ("trulens.jsonl",)),
     (
         "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out out",
         ("responses.jsonl",),
@@ -51,8 +45,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("groups.jsonl",),
     ),
     ("knowledge pages.jsonl --out out.db", ("pages.jsonl",)),
-    ("inspect wiki.db", ("wiki.db",)),
-    ("inspect wiki.db --page Rain", ("wiki.db",)),
+    ("inspect wiki.db --show Rain", ("wiki.db",)),
     ("export runs/a --to report", ("runs/a/results.json", "runs/a/.work/*.json")),
     ("export runs/a --to jsonl --out out.jsonl", ("runs/a/results.json", "runs/a/claims.parquet")),
     ("export runs/a --to leaderboard --out out", ("runs/a/results.json",)),
@@ -121,9 +114,8 @@ def write_inputs(folder: Path) -> None:
         text = content if isinstance(content, str) else "".join(json.dumps(row) + "\n" for row in content)
         (folder / name).write_text(text, encoding="utf-8")
     logs = Path(__file__).parent / "logs"
-    for name in ("inspect.eval", "inspect.json", "ragas.jsonl", "phoenix.csv", "deepeval.json", "promptfoo.json"):
+    for name in ("inspect.eval", "phoenix.csv", "promptfoo.json"):
         shutil.copy(logs / name, folder / name)
-    shutil.copy(logs / "trulens.jsonl", folder / "trulens.jsonl")
     for run in ("a", "b"):
         assert run_command("run", "e.yaml", "--out", f"runs/{run}") == 0
     assert run_command("knowledge", "pages.jsonl", "--out", "wiki.db") == 0

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from factaudit.llm.chat_types import ChatReply, ChatRequest
 
-#: Every way to misbehave that `Plan.fault` knows.
-FAULTS = (
+#: Ways to misbehave that pass when the request is sent again.
+TRANSIENT = (
     "429",  # too many requests, no Retry-After
     "429-retry-after",
     "500",
@@ -42,17 +42,7 @@ FAULTS = (
     "not-json",
     "empty-choices",
     "wrong-shape",
-    "refusal",
-    "content-filter",  # finish_reason
-    "content-filter-400",  # Azure's way
-    "context-length",
-    "quota",
-    "unauthorized",
-    "no-model",
-    "bad-parameter",
 )
-#: Those that pass when the request is sent again.
-TRANSIENT = FAULTS[:11]
 #: Those that are an answer: sending again changes nothing.
 LASTING = ("refusal", "content-filter", "content-filter-400", "context-length")
 
@@ -349,21 +339,6 @@ def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
 def fingerprint(body: Mapping[str, Any]) -> str:
     """What makes two requests the same: their whole body."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-def mixed_faults(rate: float, faults: tuple[str, ...], answer: Callable[[dict[str, Any]], Plan], seed: int = 0) -> Any:
-    """A plan that misbehaves on a share of attempts, chosen by (seed, request, attempt) alone.
-
-    A lasting fault chosen for the first attempt stays with the request, as a content filter would.
-    """
-
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
-        generator = random.Random(f"{seed}:{fingerprint(body)}:{attempt}")
-        if generator.random() < rate:
-            return Plan(generator.choice(faults))
-        return answer(body)
-
-    return plan
 
 
 def _error(status: int, message: str, code: str) -> tuple[int, dict[str, str], bytes]:

@@ -59,11 +59,6 @@ def find_facts_to_group(prompt: str) -> str | None:
     )
 
 
-def find_paragraph_to_group(prompt: str) -> str:
-    """The paragraph whose facts a prompt wants grouped."""
-    return prompt.rsplit("independent facts: ", 1)[1].partition("\n")[0]
-
-
 def answer_two_facts(prompt: str) -> str:
     """Two facts a sentence; a fact is true unless it says so."""
     if prompt.startswith("Please breakdown"):

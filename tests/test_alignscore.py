@@ -13,7 +13,7 @@ from tiny_models import judged, sentences
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import alignscore
-from factaudit.evaluators.alignscore import AlignScoreEvaluator, read_alignscore_weights, split_alignscore_chunks
+from factaudit.evaluators.alignscore import AlignScoreEvaluator, split_alignscore_chunks
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.sentences import split_sentences
@@ -111,27 +111,6 @@ def test_chunks_are_equal_numbers_of_sentences() -> None:
         2,
     ]
     assert split_alignscore_chunks(" \n ") == ("",)
-
-
-@pytest.mark.hf
-def test_safetensors_give_the_same(folder: Path, evaluator: AlignScoreEvaluator, tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
-    path = tmp_path / "AlignScore.safetensors"
-    save_file(
-        {name: values.contiguous() for name, values in read_alignscore_weights(folder / "AlignScore.ckpt").items()},
-        str(path),
-    )
-    claims = some_claims(6)
-    first, second = (
-        judged(evaluator, claims),
-        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), claims),
-    )
-    assert {key: verdict.score for key, verdict in first.items()} == {
-        key: verdict.score for key, verdict in second.items()
-    }
-    assert evaluator.signature.split("|")[0] == "alignscore"
-    assert evaluator.signature != AlignScoreEvaluator(str(path), backbone=str(folder)).signature
 
 
 class Harm:

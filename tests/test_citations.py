@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from factaudit.arrays.judgements import Judgements
@@ -114,16 +112,3 @@ def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
     assert row["precision"] == pytest.approx(bounds[0])
     assert (row["precision_min"], row["precision_max"]) == pytest.approx(bounds)
     assert row["recall"] == float("ABC" in yes.split())
-
-
-def test_a_printed_recall_that_is_not_that_of_its_file_is_said_to_be_another_figure(root: Path) -> None:
-    table = pd.read_csv(root / "data/published/mf_table7.csv", dtype=str)
-    printed = table[table["table"] == "7"].set_index("system")
-    files = table[table["source"].str.startswith("repository")].pivot(index="system", columns="figure", values="value")
-    both = printed.join(files, how="inner")
-    assert len(both) == 2
-    for system, row in both.iterrows():
-        is_recall = abs(float(row["value"]) - float(row["citation_recall"])) < 0.006
-        said = "precision of its file; the recall there is " in row["source"]
-        assert said != is_recall, system
-        assert is_recall or f"{float(row['citation_recall']):.2f}" in row["source"]

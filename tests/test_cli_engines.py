@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
-from report_results import read_report_text
 
 from factaudit.tables import read_claims, read_verdicts
 
@@ -101,28 +100,6 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
 
-def test_score_says_first_that_facts_are_not_in_the_text(call: Call, people: Path, tmp_path: Path) -> None:
-    facts = ["Elena Varga was a cellist.", "She was a cellist.", "Maren Oldkirk is a Norlandic glaciologist."]
-    facts += ["Brandolf was chosen by the Corvane Institute in 2004.", "He sang in Tromso.", "It was burnt in 1711."]
-    bios = tmp_path / "bios.jsonl"
-    line = {
-        "topic": "Elena Varga (cellist)",
-        "output": "Elena Varga was a cellist.",
-        "facts": [{"text": one} for one in facts],
-    }
-    bios.write_text(json.dumps(line) + "\n")
-    arguments = ["score", bios, "--knowledge", people / "pages.jsonl", "--verifier", "unigram", "--set", "gamma=0"]
-    code, out, _ = call(*arguments, "--out", tmp_path / "run")
-    assert code == 0
-    said = " ".join(out.split())
-    assert (
-        "Avoid the scores, because most facts are not in the texts. 4 of 6 facts of bios are not in the text of" in said
-    )
-    assert "2 of 6 facts of bios come from the examples in the prompt." in said
-    report = read_report_text(tmp_path / "run")
-    assert report.index("Avoid the scores") < report.index("Methods"), "the first screen says it"
-
-
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
     def plan(body: dict[str, Any], attempt: int) -> Plan:
         asked = body["messages"][-1]["content"]
@@ -153,17 +130,6 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
     code, _, err = call("score", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
     assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)
-
-
-@pytest.mark.slow
-def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
-    arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
-    given = [people / "biographies.jsonl", "--grouper", "given", *arguments]
-    code, out, err = call("score", "--dfactscore", *given, "--out", tmp_path / "run")
-    assert (code, err) == (0, "")
-    assert "heron: FActScore 100.0 %, D-FActScore 73.6 %\n" in out
-    code, out, _ = call("score", "--dfactscore", *given[:-2], "--out", tmp_path / "penalised")
-    assert "heron: FActScore 100.0 %, D-FActScore 73.6 % (with the length penalty " in out, "MF has no penalty"
 
 
 @pytest.mark.parametrize(

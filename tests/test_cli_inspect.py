@@ -94,15 +94,6 @@ def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Pa
     assert evaluators == ["judge_b"]
 
 
-def test_judge_reads_the_claims_of_a_table_of_yours(table: Path, tmp_path: Path) -> None:
-    out = tmp_path / "verdicts.jsonl"
-    done = run("judge", str(table), "--evaluator", "unigram", "--out", str(out))
-    assert done.exit_code == 0
-    verdicts = read_verdicts(out)
-    assert len(verdicts) == 60
-    assert (verdicts["status"] == "ok").all()
-
-
 def test_a_document_under_another_name_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text('dataset,document,claim,label\nd,"It rains.",It rains.,1\n')
     done = run("judge", str(tmp_path / "claims.csv"), "--evaluator", "rouge2", "--out", str(tmp_path / "v.csv"))
@@ -116,12 +107,6 @@ def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path
     done = run("inspect", str(table), "--columns", str(tmp_path / "m.yaml"), "--ignore", "judge_b")
     assert "evaluators" not in done.output
     assert "ignored  judge_a (as you said), judge_b (as you said)" in " ".join(done.output.split("\n"))
-
-
-def test_what_ships_is_read_as_it_is() -> None:
-    path = Path(__file__).parents[1] / "data" / "minibench" / "claims.jsonl.gz"
-    done = run("inspect", str(path), "--ignore", "error_type")
-    assert "claims    507: 507 labelled" in done.output
 
 
 def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: Path) -> None:

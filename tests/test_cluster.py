@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import UsageError
 from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.judging import (
     NamedEvaluator,
@@ -139,22 +139,26 @@ import pandas as pd
 import slow_evaluator
 from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.judging import NamedEvaluator, judge
-claims, notes, address, out, journal, settings = sys.argv[1:]
+claims, folder, address, out, evaluators = sys.argv[1:]
 ray_cluster.CLAIMS_PER_BLOCK = 6
-slow = NamedEvaluator("slow", slow_evaluator.Slow(notes, **json.loads(settings)))
-judge(pd.read_parquet(claims), [slow], journal=journal or None, on=address).to_parquet(out)
+named = [
+    NamedEvaluator(name, getattr(slow_evaluator, kind)(f"{folder}/{name}", **settings))
+    for name, kind, settings in json.loads(evaluators)
+]
+judge(pd.read_parquet(claims), named, journal=f"{folder}/journal", on=address).to_parquet(out)
 """
+#: An evaluator's name, its class, and its settings.
+Asked = tuple[str, str, dict[str, Any]]
 
 
 def judge_in_a_process(
-    claims: pd.DataFrame, notes: Path, address: str, journal: Path | str = "", **settings: float
+    claims: pd.DataFrame, folder: Path, address: str, *evaluators: Asked
 ) -> tuple[pd.DataFrame | None, subprocess.CompletedProcess[str]]:
-    """The verdicts (None where the process failed), and how the process ended."""
-    given, out = notes.with_name("claims.parquet"), notes.with_name("verdicts.parquet")
+    """The verdicts (None where the process failed), and how it ended; each evaluator's notes stand under its name."""
+    given, out = folder / "claims.parquet", folder / "verdicts.parquet"
     claims.to_parquet(given)
-    out.unlink(missing_ok=True)
-    paths = os.pathsep.join([str(notes.parent), *sys.path])  # the evaluator's module, and what is tested here
-    arguments = [str(given), str(notes), address, str(out), str(journal), json.dumps(settings)]
+    paths = os.pathsep.join([str(folder), *sys.path])  # the evaluator's module, and what is tested here
+    arguments = [str(given), str(folder), address, str(out), json.dumps(evaluators)]
     ran = subprocess.run(
         [sys.executable, "-c", DRIVER, *arguments],
         env=os.environ | {"PYTHONPATH": paths},
@@ -163,20 +167,6 @@ def judge_in_a_process(
         timeout=400,
     )
     return pd.read_parquet(out) if ran.returncode == 0 else None, ran
-
-
-def judge_by_client(claims: pd.DataFrame, notes: Path, address: str) -> pd.DataFrame:
-    """Judge through a client of a cluster; Ray starts a server for each, and on a machine under load gives up at first.
-
-    Where it cannot in four tries there is nothing here to test.
-    """
-    for _ in range(4):
-        found, ran = judge_in_a_process(claims, notes, address)
-        if found is not None:
-            return found
-        assert "Initialization failure from server" in ran.stderr or ran.returncode < 0, ran.stderr
-        time.sleep(5)
-    pytest.skip(f"Ray serves no client on this machine: {ran.stderr[-300:]}")
 
 
 def noted(path: Path) -> list[tuple[str, str]]:
@@ -191,25 +181,40 @@ def journaled(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
     few = CLAIMS.iloc[:24].reset_index(drop=True)
-    found = judge_by_client(few, notes, nodes.client)
-    pd.testing.assert_frame_equal(found, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
-    assert "" not in {node for _, node in noted(notes)}
+    evaluators: list[Asked] = [
+        ("slow", "Slow", {}),
+        ("gpu", "OnGPU", {"seconds": 0.02}),
+        ("broken", "Slow", {"seconds": 0.02, "fails_at": "c015"}),
+    ]
+    # Ray starts a server for each client, and on a machine under load gives up at first.
+    for _ in range(4):
+        _, ran = judge_in_a_process(few, tmp_path, nodes.client, *evaluators)
+        if "no weights here" in ran.stderr:
+            break
+        assert "Initialization failure from server" in ran.stderr or ran.returncode < 0, ran.stderr
+        time.sleep(5)
+    else:
+        pytest.skip(f"Ray serves no client on this machine: {ran.stderr[-300:]}")
+    judged = noted(tmp_path / "slow")
+    assert "" not in {node for _, node in judged}
     # An evaluator with a device has an actor for each GPU (of which Ray only has to be told), and sees no other.
-    judge(few, [NamedEvaluator("gpu", own.OnGPU(str(tmp_path / "gpu"), seconds=0.02))], on="ray")
     assert {line.rsplit(maxsplit=1)[1] for line in (tmp_path / "gpu").read_text().splitlines()} == {'"0"]'}
-    # What was judged before an evaluator gave up is kept.
-    broken = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.02, fails_at="c015"))
-    with pytest.raises(FactauditError, match=r"on ray: no weights here"):
-        judge(few, [broken], journal=tmp_path / "journal", on="ray")
-    assert {f"c{i:03}" for i in (12, 13, 14)} <= journaled(tmp_path / "journal")
+    # What was judged before an evaluator gave up is kept, and what is kept is not judged again.
+    journal = tmp_path / "journal"
+    assert {f"c{i:03}" for i in (12, 13, 14)} <= {claim_id for claim_id, _ in noted(tmp_path / "broken")}
+    kept = judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "slow")))], journal=journal)
+    assert noted(tmp_path / "slow") == judged
+    pd.testing.assert_frame_equal(kept, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
+    left = own.Slow(str(tmp_path / "left"))
+    judge(few, [NamedEvaluator("broken", left)], journal=journal)
+    assert not {"c012", "c013", "c014"} & {claim_id for claim_id, _ in noted(tmp_path / "left")}
 
 
 # The last one: of its two nodes it kills one.
 @pytest.mark.slow
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
-    notes, journal = tmp_path / "notes", tmp_path / "journal"
+    journal = tmp_path / "journal"
     kept: set[str] = set()
 
     def kill() -> None:
@@ -222,23 +227,20 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
     killer.start()
     # Where the driver's own node is the one that is killed, Ray ends it: the next one goes on with the journal.
     for _ in range(2):
-        found, ran = judge_in_a_process(CLAIMS, notes, "ray", journal, seconds=0.05, nodes=2)
+        found, ran = judge_in_a_process(CLAIMS, tmp_path, "ray", ("slow", "Slow", {"seconds": 0.05, "nodes": 2}))
         if found is not None:
             break
     assert found is not None, ran.stderr[-2000:]
     killer.join(60)
     assert len(kept) >= 30
-    judged = noted(notes)
+    judged = noted(tmp_path / "slow")
     assert len({node for _, node in judged}) == 2
     twice = {claim_id for claim_id, times in Counter(claim_id for claim_id, _ in judged).items() if times > 1}
     assert not twice & kept
     assert len(twice) <= 3 * ray_cluster.CLAIMS_PER_BLOCK
-    # The same as in one process; and a second run, with the journal, judges nothing.
+    # The same as in one process.
     here = judge(CLAIMS, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))])
     pd.testing.assert_frame_equal(found, here)
-    again, ran = judge_in_a_process(CLAIMS, notes, "ray", journal, seconds=0.05, nodes=1)
-    pd.testing.assert_frame_equal(again, here)
-    assert noted(notes) == judged
 
 
 def test_a_language_model_is_asked_from_here() -> None:

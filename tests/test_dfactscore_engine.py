@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from llm_server import FaultServer, Plan
-from report_results import read_report_text
-from scripted_llm import Killed, ScriptedLLM, find_facts_to_group
+from scripted_llm import ScriptedLLM, find_facts_to_group
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import DFactScorer
@@ -24,10 +21,6 @@ from factaudit.errors import InputError, UsageError
 from factaudit.experiment import read_experiment
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
-from factaudit.llm.client import LLMClient
-from factaudit.report.claim_browser import ClaimBrowser
-from factaudit.results import Results
-from factaudit.tables import read_claims, read_verdicts
 
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
@@ -147,13 +140,6 @@ def test_an_evaluator_verifies_without_an_llm(knowledge: TopicLookup, tmp_path: 
     assert again.responses == scored.responses
 
 
-def test_documents_that_came_with_a_biography_are_enough() -> None:
-    docs = tuple((title, text) for title, text in PAGES.items())
-    given = bios(MERGED, facts=tuple(map(AtomicFact, MERGED.split(". "))), candidates=tuple(PAGES), docs=docs)
-    scored = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score_responses(given)
-    assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
-
-
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
     given = bios("Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)"))
     scored = score(knowledge, ScriptedLLM(answer), given, gamma=0)
@@ -167,20 +153,6 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup
     unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
     assert unscored["status"].tolist() == ["skipped"] * 2
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
-
-
-def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: TopicLookup) -> None:
-    llm = ScriptedLLM(answer)
-    scorer = DFactScorer(TopicLookup(knowledge.db, "error"), llm)
-    ghost = ("Ann Lee (painter)", "Ann Lee (ghost)")
-    with pytest.raises(InputError, match=r"no page for the topic 'Ann Lee \(ghost\)'"):
-        scorer.score_responses(bios("Ann Lee was a painter.", candidates=ghost))
-    with pytest.raises(InputError, match="no page for the topic 'Zoe Quin'"):
-        scorer.score_responses([Response("r", "Zoe Quin", "Zoe Quin sang.", "s")])
-    assert llm.prompts == []
-    # What a biography brings needs no page.
-    docs = (("Ann Lee (ghost)", "Ann Lee was a painter of ghosts."),)
-    scorer.score_responses(bios("Ann Lee was a painter.", candidates=ghost, docs=docs))
 
 
 def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: TopicLookup) -> None:
@@ -252,7 +224,7 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 
 
-def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup, tmp_path: Path) -> None:
+def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup) -> None:
     def vague(prompt: str) -> str:
         # Of the painter's page the model says nothing clear, which the published parser reads as True.
         return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
@@ -263,11 +235,6 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup,
     # The diver's page clearly supports the last fact.
     assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
     assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
-    file = tmp_path / "bios.jsonl"
-    file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
-    scorer = DFactScorer(knowledge, ScriptedLLM(vague), parser="original")
-    results = score_dfactscore_files(file, scorer, tmp_path / "run")
-    assert results.audits["dfactscore"][0]["n_unparsed"] == 3
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
@@ -300,18 +267,6 @@ def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup, tmp
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
-    facts = (
-        AtomicFact("Ann Lee was a painter.", group="a", entity="Ann Lee (painter)"),
-        AtomicFact("Ann Lee is a diver.", group="b", entity="Ann Lee (diver)"),
-    )
-    scored = score(
-        knowledge, ScriptedLLM(answer), bios(TOLD_APART, facts=facts), groupers=("given",), rule="given", gamma=0
-    )
-    assert scored.responses[0]["dfactscore"] == 1.0
-    assert {row["link"] for row in scored.summary["linking"]} == {"argmax", "hungarian", "given"}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -330,16 +285,6 @@ def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         DFactScorer(**options)
-
-
-def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: TopicLookup) -> None:
-    scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
-    with pytest.raises(UsageError, match="facts are to be had"):
-        scorer.score_responses(bios(MERGED))
-    with pytest.raises(UsageError, match="candidates are to be found"):
-        scorer.score_responses(bios(MERGED, facts=(AtomicFact("x"),)))
-    with pytest.raises(UsageError, match="no response"):
-        scorer.score_responses([])
 
 
 @pytest.mark.parametrize(("block", "key"), [("dfactscore", "biographies"), ("factscore", "responses")])
@@ -362,43 +307,6 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
 
 
 # ------------------------------------------------------------------------------------------------- run folders
-
-
-def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
-    knowledge = open_knowledge_source(root / "data/people/pages.jsonl", out=out)
-    scorer = DFactScorer(
-        knowledge, verifiers="unigram:threshold=0.9", groupers=("given", "one-group"), gamma=0, **options
-    )
-    return score_dfactscore_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
-
-
-@pytest.mark.slow
-def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Path, tmp_path: Path) -> None:
-    results = people_run(tmp_path, root, replicates=200)
-    claims = read_claims(tmp_path / "claims.parquet")
-    verdicts = read_verdicts(tmp_path / "verdicts.parquet", claims=claims)
-    assert set(verdicts["evaluator"]) == {"unigram@0.9"}
-    assert claims["entity"].notna().all()
-    assert len(claims) == len(verdicts) > claims["fact_id"].nunique() == 164
-    rows = [json.loads(line) for line in (tmp_path / "responses.jsonl").read_text().splitlines()]
-    assert len(rows) == 20
-    summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary["seconds_per_example"] >= 0
-    assert [row["system"] for row in summary["systems"]] == ["heron", "lark"]
-    elsewhere = pd.read_csv(tmp_path / "tables/dfactscore_elsewhere.csv")
-    assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)
-    assert {"linked", "about", "fact"} <= set(elsewhere.columns)
-    report = read_report_text(tmp_path)
-    assert "D-FActScore" in report
-    told = ClaimBrowser.read_run_folder(tmp_path).row_explanation
-    assert told.startswith("A row is a fact and one person of the name, with the verifier's verdict.")
-    assert "true of another of the name, by the verifier and by how facts are grouped" in report
-    # The audits see it: FActScore takes false attributions for true.
-    rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "biographies"}
-    assert rates[FACTSCORE]["tnr"] < 0.5 < rates[DFACTSCORE]["tnr"]
-    before = (tmp_path / "results.json").read_bytes()
-    people_run(tmp_path, root, replicates=200)
-    assert (tmp_path / "results.json").read_bytes() == before
 
 
 def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -> None:
@@ -481,87 +389,4 @@ def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) 
 # ---------------------------------------------------------------------------------------------------- resuming
 
 
-def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: TopicLookup, tmp_path: Path) -> None:
-    given = bios(MERGED, TOLD_APART, "Ann Lee was a painter. She was born in Leith in 1901.")
-
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
-        return Plan(text=answer(body["messages"][-1]["content"]))
-
-    def scorer(server: FaultServer) -> DFactScorer:
-        client = LLMClient("m", base_url=server.url, api_key="k", concurrency=2, cache=tmp_path / "cache.db")
-        return DFactScorer(knowledge, client, gamma=0)
-
-    with FaultServer(plan=plan) as server:
-        undisturbed = score(knowledge, LLMClient("m", base_url=server.url, api_key="k"), given, gamma=0)
-    kills = 0
-    with FaultServer(plan=plan) as server:
-        for _ in range(20):
-            calls = sum(server.paid.values())
-            one = scorer(server)
-            ask = one.llm.ask  # type: ignore[union-attr]
-            left = 3
-
-            async def until_killed(request: Any, ask: Any = ask) -> ChatReply:
-                nonlocal left
-                reply = await ask(request)
-                left -= not reply.cached
-                if left <= 0:
-                    raise Killed
-                return reply
-
-            one.llm.ask = until_killed  # type: ignore[union-attr, method-assign]
-            try:
-                resumed = one.score_responses(given)
-                break
-            except (Killed, BaseExceptionGroup):
-                kills += 1
-                assert sum(server.paid.values()) > calls
-        else:
-            pytest.fail("never finished")
-        # Paid twice: at most what was under way when it was killed.
-        assert kills >= 3
-        assert sum(server.paid.values()) <= len(server.paid) + 2 * kills
-    assert resumed.responses == undisturbed.responses
-    pd.testing.assert_frame_equal(resumed.verdicts, undisturbed.verdicts)
-
-
 # ----------------------------------------------------------------------------------------------- the local model
-
-
-@pytest.mark.local
-@pytest.mark.slow
-def test_the_local_model_runs_the_whole_pipeline(
-    knowledge: TopicLookup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "bios.jsonl"
-    outputs = ["Ann Lee was a painter.", "Ann Lee was born in Leith in 1901."]
-    file.write_text("".join(json.dumps({"name": "Ann Lee", "output": output}) + "\n" for output in outputs))
-    # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
-    demos, group_demos = tmp_path / "demos.json", tmp_path / "group.json"
-    demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
-    told = ["Jo is tall.", "Another Jo is kind."]
-    group_demos.write_text(json.dumps({" ".join(told): [told, [told[0], "===", told[1]]]}))
-    monkeypatch.setattr("factaudit.engines.grouping.MIN_GROUPING_TOKENS", 48)  # it would go on for as long as it may
-    client = LLMClient("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
-    scorer = DFactScorer(
-        knowledge,
-        client,
-        groupers=("llm", "one-group"),
-        demos=demos,
-        group_demos=group_demos,
-        max_facts=2,
-        replicates=100,
-    )
-    results = score_dfactscore_files(file, scorer, tmp_path / "run")
-    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert len(rows) == 2
-    # What the model says is of no interest here, that everything holds together is.
-    assert all(row["n_facts"] >= 1 for row in rows)
-    claims = read_claims(tmp_path / "run/claims.parquet")
-    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
-    assert len(verdicts) == len(claims)
-    # A sentence and its grouping (once more where the first cannot be read), and each fact against both entities.
-    (calls,) = results.calls
-    assert 2 * 2 <= calls["calls"] + calls["cached_calls"] - len(claims) <= 2 * 3
-    assert calls["cost"] == 0
-    assert (tmp_path / "run/report.html").is_file()

@@ -9,7 +9,7 @@ import re
 import shlex
 
 import pytest
-from doc_pages import NOT_RUN, NOT_RUN_PAGES, PAGES, ROOT, describe_difference, list_commands, run_page, shorten_output
+from doc_pages import NOT_RUN, NOT_RUN_PAGES, PAGES, ROOT, describe_difference, list_commands, run_page
 
 from factaudit.cli import cli
 
@@ -61,16 +61,3 @@ def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp
         assert code == 0, f"{command.line}\n{told}"
         difference = describe_difference(command, told)
         assert not difference, f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
-
-
-def test_shown_output_is_read_and_compared(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("```console\n$ factaudit a  # b\none\n[...]\nfour\n$ factaudit c\n```\n\n```\nfactaudit d\n```\n")
-    first, second, third = list_commands(page)
-    assert (first.line, first.output, first.lines) == ("factaudit a  # b", "one\n[...]\nfour", (2, 5))
-    assert (second.output, third.output) == ("", None)
-    assert shorten_output("one \ntwo\nthree\nfour\n", first.output) == first.output
-    assert describe_difference(first, "one\ntwo\nfour") == ""
-    assert "-four\n+five" in describe_difference(first, "one\ntwo\nfive")
-    assert "+all" in describe_difference(second, "all\n")
-    assert describe_difference(third, "anything") == ""

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,29 +14,12 @@ import yaml
 
 import factaudit
 from factaudit.audit import list_computable_audits
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.judging import judge
 from factaudit.experiment import read_experiment, run
-from factaudit.files import hold_folder_lock, replace_file_atomically, write_json
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts, write_table
 from factaudit.tables.digest import compute_table_digest
-
-#: Keys that every row of an audit has (DESIGN.md).
-KEYS = {
-    "rates": "dataset evaluator n n_unscored tpr tnr fpr fnr bacc ppr gap",
-    "consistency": "dataset evaluator_a evaluator_b class n iou kappa",
-    "quantification": "dataset level system evaluator n n_unscored labelled_error_rate predicted_error_rate bias",
-    "headroom": "dataset level group evaluator labelled predicted bias",
-    "ranking_pairs": "dataset level system_a system_b evaluator labelled_order predicted_order p_labelled p_predicted "
-    "error major_error",
-    "ranking": "dataset level evaluator n_systems n_pairs error_rate major_error_rate kendall_tau pearson_r",
-    "surface_bias": "task evaluator bin r2_low r2_high n n_pos n_neg tpr tnr",
-    "chunking": "dataset evaluator chunked_evaluator r2_diff n flip_1_to_0 flip_0_to_1",
-    "chunking_rates": "dataset evaluator n bacc ppr tpr tnr",
-    "adjustment": "dataset level evaluator method calibration_system calibration_error_rate threshold mean_abs_bias "
-    "worst_abs_bias n_systems unidentifiable",
-}
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +61,12 @@ def test_the_run_folder_meets_its_contract(run_dir):
     results = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
     assert results["schema"] == "factaudit.results/2"
     assert results["signature"].startswith("factaudit|")
-    assert set(KEYS) <= set(results["audits"])
     loaded = Results.load(run_dir)
     assert set(results["tables"]) == {name for name, rows in results["audits"].items() if rows}
     assert all((run_dir / file).is_file() for file in results["tables"].values())
-    for name, keys in KEYS.items():
+    for name in results["audits"]:
         for row in loaded.rows(name):
-            assert set(keys.split()) <= set(row), name
-            for value in row.values():
-                assert value is None or isinstance(value, str | int | float)  # rows are flat
+            assert all(value is None or isinstance(value, str | int | float) for value in row.values()), "rows are flat"
     assert list((run_dir / "tables").glob("*.csv"))
     figures = list((run_dir / "figures").iterdir())
     assert figures
@@ -210,15 +185,6 @@ def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, m
     pd.testing.assert_frame_equal(again, judge(changed, ["unigram"]))
 
 
-def test_a_torn_journal_line_is_judged_again(yaml_file, tmp_path):
-    claims = read_claims(yaml_file.parent / "claims.jsonl")
-    whole = judge(claims, ["unigram"], journal=tmp_path)
-    (journal,) = tmp_path.glob("*.jsonl")
-    journal.write_bytes(journal.read_bytes()[:-20])
-    pd.testing.assert_frame_equal(judge(claims, ["unigram"], journal=tmp_path), whole)
-    assert len(journal.read_bytes().splitlines()) == 61
-
-
 def test_an_output_folder_inside_the_sources_is_no_source(tmp_path):
     for name in ("a", "b"):
         rows = {"y_true": [1, 0, 1, 0], "y_score": [0.9, 0.2, 0.4, 0.6]}
@@ -247,98 +213,11 @@ def test_tables_and_figures_of_audits_that_are_left_out_go(yaml_file, tmp_path):
     assert {path.stem for path in (tmp_path / "figures").iterdir()} == {"rates"}
 
 
-def test_what_a_killed_run_left_half_written_is_removed(yaml_file, tmp_path):
-    (tmp_path / "figures").mkdir()
-    left = tmp_path / "figures" / ".factaudit-0123456789abcdef.svg"
-    left.write_text("<svg", encoding="utf-8")
-    run(yaml_file, tmp_path, settings={"audits": ["rates"], "replicates": 0})
-    assert not left.exists()
-
-
-def test_a_failed_write_says_what_could_not_be_written(tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(FactauditError, match=r"file/x\.json: cannot be written"):
-        write_json(tmp_path / "file" / "x.json", {})
-    full = pytest.raises(FactauditError, match=r"x\.json: cannot be written \(No space left on device\)")
-    with full, replace_file_atomically(tmp_path / "x.json"):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert not (tmp_path / "x.json").exists()
-    with pytest.raises(FactauditError, match="cannot be written to"), hold_folder_lock(tmp_path / "file" / "x", "out"):
-        pass
-
-
-def test_verdicts_files_are_named_by_what_is_wrong_in_them(yaml_file, tmp_path):
-    (tmp_path / "v.csv").write_text("claim_id,evaluator,score\nc1,e,1\nnobody,e,1\n", encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        run(yaml_file, tmp_path / "out", settings={"verdicts": [str(tmp_path / "v.csv")]})
-    assert str(caught.value).startswith(f"{tmp_path / 'v.csv'}: row 2, column 'claim_id': expected the id of a claim")
-
-
 def test_table_digests_see_what_an_array_holds():
     long = pd.DataFrame({"x": [np.arange(2000.0), None]})
     other = pd.DataFrame({"x": [np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0)), None]})
     assert compute_table_digest(long) != compute_table_digest(other)
     assert compute_table_digest(long) == compute_table_digest(pd.DataFrame({"x": [list(np.arange(2000.0)), None]}))
-
-
-SLOW = """
-import sys, time
-from factaudit.evaluators import lexical_baselines
-original = lexical_baselines.UnigramEvaluator.judge
-def slow(self, claims):
-    for verdict in original(self, claims):
-        time.sleep(0.02)
-        yield verdict
-lexical_baselines.UnigramEvaluator.judge = slow
-from factaudit.cli import main
-main(sys.argv[1:])
-"""
-
-
-@pytest.mark.parametrize("command", ["run", "judge"])
-@pytest.mark.slow
-def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, command):
-    out = tmp_path / ("out" if command == "run" else "verdicts.jsonl")
-    if command == "run":
-        arguments = ["run", str(yaml_file), "--out", str(out)]
-        journals = out / ".work" / "journal"
-    else:
-        claims = str(yaml_file.parent / "claims.jsonl")
-        arguments = ["judge", claims, "--evaluator", "unigram", "--out", str(out)]
-        journals = tmp_path / ".verdicts.jsonl.journal"
-    process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        if sum(path.read_bytes().count(b"\n") for path in journals.glob("*.jsonl")) > 10:
-            break
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    done = sum(path.read_bytes().count(b"\n") - 1 for path in journals.glob("*.jsonl"))
-    assert 10 <= done < 60
-    assert not list(out.glob("*.json")) if command == "run" else not out.exists()
-
-    from factaudit.evaluators.lexical_baselines import UnigramEvaluator
-
-    judged = []
-    original = UnigramEvaluator.judge
-
-    def watched(self, items):
-        return original(self, (judged.append(item.claim_id) or item for item in items))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UnigramEvaluator, "judge", watched)
-        from factaudit.cli import main
-
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-    assert stop.value.code == 0
-    assert len(judged) <= 60 - done
-    verdicts = read_verdicts(out / "verdicts.parquet" if command == "run" else out)
-    whole = judge(read_claims(yaml_file.parent / "claims.jsonl"), ["unigram"])
-    mine = verdicts[verdicts["evaluator"] == "unigram"].reset_index(drop=True)
-    assert mine["score"].tolist() == whole["score"].tolist()
-    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".") and path.suffix == ".parquet"]
 
 
 def test_another_experiments_results_are_replaced_only_where_that_is_said(tmp_path, capsys):

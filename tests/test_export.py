@@ -93,23 +93,6 @@ def test_lines_have_all_that_was_said(run_dir, tmp_path):
     assert "prediction" not in rows[0]["verdicts"][0]
 
 
-def test_a_run_of_printed_rates_is_exported_without_numbers_of_claims(run_dir, tmp_path):
-    folder = tmp_path / "printed"
-    folder.mkdir()
-    stored = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
-    stored["about"] |= {"claims": [], "counts": "no number of claims is printed", "replicates": 0}
-    stored["about"]["evaluators"] = [{"name": row["name"]} for row in stored["about"]["evaluators"]]
-    for row in stored["audits"]["rates"]:
-        row |= {key: None for key in row if key.startswith("n_") or key == "n" or key.endswith(("_low", "_high"))}
-    (folder / "results.json").write_text(json.dumps(stored), encoding="utf-8")
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in export_run(folder, "latex", tmp_path / "tex")}
-    assert "without a prediction" not in texts["methods"]
-    assert "Intervals" not in texts["methods"]
-    assert "intervals" not in texts["rates"]
-    assert "claims of" not in texts["methods"]
-    write_leaderboard([folder], tmp_path / "board", "Printed")
-
-
 def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
     with pytest.raises(UsageError, match="did you mean 'latex'"):
         export_run(run_dir, "late")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM, answer_two_facts
 
 from factaudit.engines.factscore import FactScorer
-from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.nonparametric import NonparametricModel
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
 from factaudit.errors import FactauditError, InputError, UsageError
@@ -23,7 +19,6 @@ from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
-from factaudit.llm.client import LLMClient
 from factaudit.tables import validate_claims, validate_verdicts
 
 PAGES = {
@@ -45,10 +40,6 @@ def knowledge(tmp_path: Path) -> Iterator[TopicLookup]:
 
 def scorer(knowledge: TopicLookup, llm: ScriptedLLM | None = None, **options: Any) -> FactScorer:
     return FactScorer(knowledge, llm or ScriptedLLM(answer_two_facts), **{"replicates": 50, **options})
-
-
-def facts_of(row: dict[str, Any]) -> list[str]:
-    return [fact["text"] for sentence in row["sentences"] for fact in sentence["facts"]]
 
 
 # -------------------------------------------------------------------------------- what is asked
@@ -146,14 +137,6 @@ def test_the_tables_rows_and_summary_fit_together(knowledge: TopicLookup) -> Non
     json.dumps([scored.responses, summary], allow_nan=False)
 
 
-def test_the_same_sentence_in_two_responses_keeps_its_facts_in_both(knowledge: TopicLookup) -> None:
-    result = scorer(knowledge).score(
-        ["Ada Fenn", "Tobin Reyce", "Ada Fenn"], ["It rained.", "It rained.", "It rained."]
-    )
-    assert [facts_of(row) for row in result["responses"]] == [["It rained.", "It rained indeed."]] * 3
-    assert len({row["response_id"] for row in result["responses"]}) == 3
-
-
 def test_a_repeated_sentence_in_one_response_counts_its_facts_once(knowledge: TopicLookup) -> None:
     row = scorer(knowledge).score(["Ada Fenn"], ["It rained. It rained."])["responses"][0]
     assert (row["n_facts"], row["n_duplicates"]) == (2, 2)
@@ -192,39 +175,6 @@ def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored
     assert summary["respond_ratio"] == 1
     share = scored.responses[1]["score"]
     assert (summary["score_min"], summary["score_max"]) == (share / 2, (share + 1) / 2)
-
-
-def test_given_facts_on_a_topic_without_a_page_are_unscored_with_the_reason(knowledge: TopicLookup) -> None:
-    given = replace(make_response("Nobody", "It rained."), facts=(AtomicFact("It rained."), AtomicFact("It was wet.")))
-    scored = scorer(knowledge, verifiers=["retrieval", "rouge2"]).score_responses(
-        [given, make_response("Ada Fenn", "Ada was a miller.")]
-    )
-    lost = scored.verdicts[scored.verdicts["claim_id"].isin(scored.claims["claim_id"][:2])]
-    assert lost["status"].tolist() == ["skipped"] * 4
-    assert lost["prediction"].isna().all()
-    assert set(lost["raw"]) == {"no page for the topic 'Nobody' in the knowledge source"}
-    row = scored.responses[0]
-    assert (row["n_facts"], row["n_unscored"], row["score"], row["page"]) == (2, 2, None, None)
-    assert row["reason"] == "no page for the topic 'Nobody' in the knowledge source"
-    assert (scored.summary["n_scored"], scored.summary["n_unscored_responses"]) == (1, 1)
-    assert scored.summary["respond_ratio"] == 1
-
-
-def test_topics_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: TopicLookup) -> None:
-    llm = ScriptedLLM(answer_two_facts)
-    with pytest.raises(InputError, match="no page for the topic 'Nobody'"):
-        scorer(TopicLookup(knowledge.db, "error"), llm).score(["Ada Fenn", "Nobody"], ["It rained.", "It rained."])
-    assert llm.prompts == []
-
-
-def test_a_row_says_why_only_where_something_is_missing(knowledge: TopicLookup) -> None:
-    scored = scorer(knowledge, verifiers=["no-context", "retrieval"], gamma=0).score_responses(
-        [make_response("Nobody", "It rained.")]
-    )
-    (row,) = scored.responses
-    assert (row["score"], row["reason"]) == (1.0, None)
-    other = row["evaluators"]["retrieval+scripted"]
-    assert (other["score"], other["reason"]) == (None, "no page for the topic 'Nobody' in the knowledge source")
 
 
 def test_a_decomposition_that_broke_off_is_counted(knowledge: TopicLookup) -> None:
@@ -323,28 +273,6 @@ def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLook
     assert strict.claims["label"].tolist() == [1, 0, 0]
 
 
-def test_given_duplicates_are_kept_each_with_its_own_id(knowledge: TopicLookup) -> None:
-    scored = FactScorer(knowledge, verifiers=["rouge2"]).score_responses(
-        [given("Ada Fenn", ("She was born.", "S"), ("She was born.", "NS"))]
-    )
-    assert scored.claims["claim_id"].tolist() == ["Ada Fenn.0", "Ada Fenn.1"]
-
-
-def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: TopicLookup) -> None:
-    scored = FactScorer(knowledge, verifiers=["rouge2"], retriever=PassageRetriever("all")).score_responses(
-        [given("Ada Fenn", ("She was born in Emberlow.", "S"))]
-    )
-    assert scored.claims["doc"].iloc[0] == "\n\n".join(PAGES["Ada Fenn"]).replace("<s>", "").replace("</s>", "")
-
-
-def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: TopicLookup) -> None:
-    scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry."), make_response("A", "")])
-    assert scored.claims["claim"].isna().all()
-    assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 1], 0)
-    assert scored.summary["score"] is None
-    assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 2)
-
-
 class Gate(NonparametricModel):
     """Stands in for the masked language model."""
 
@@ -382,86 +310,10 @@ def test_wrong_options_are_refused_at_once(knowledge: TopicLookup, options: dict
         FactScorer(knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
 
 
-def test_wrong_calls_are_refused(knowledge: TopicLookup) -> None:
-    with pytest.raises(UsageError, match="two lists of the same length"):
-        scorer(knowledge).score(["Ada Fenn"], [])
-    with pytest.raises(UsageError, match="no response"):
-        scorer(knowledge).score([], [])
-    with pytest.raises(UsageError, match="needs an LLM"):
-        FactScorer(knowledge, verifiers=["rouge2"]).score(["Ada Fenn"], ["It rained."])
-
-
 # -------------------------------------------------------------------------------- Python, conversations
 
 
-def test_it_works_inside_a_running_loop(knowledge: TopicLookup) -> None:
-    async def notebook() -> dict[str, Any]:
-        return scorer(knowledge).score(["Ada Fenn"], ["It rained."])
-
-    assert asyncio.run(notebook())["init_score"] == 1
-
-
-def test_every_turn_of_the_assistant_is_scored(knowledge: TopicLookup) -> None:
-    turns: list[dict[str, Any]] = [
-        {"role": "user", "content": "Who is Ada Fenn?"},
-        {"role": "assistant", "content": "Ada was a miller."},
-        {"role": "user", "content": "Sure?"},
-        {"role": "assistant", "content": "Yes, certainly."},
-        {"role": "therapist", "content": [{"type": "text", "text": "Ada won the"}, "Quill.", {"type": "image"}]},
-    ]
-    found = scorer(knowledge).score_conversation(turns, topic="Ada Fenn")
-    assert [row["output"] for row in found["responses"]] == ["Ada was a miller.", "Ada won the\nQuill."]
-    assert ([row["response_id"] for row in found["responses"]], found["left_out"]) == (["turn.2", "turn.5"], [4])
-    assert {row["page"] for row in found["responses"]} == {"Ada Fenn"}
-    llm = ScriptedLLM(lambda p: '"Ada Fenn".\n' if p.endswith("Title:") else answer_two_facts(p))
-    named = scorer(knowledge, llm).score_conversation([*turns, {**turns[1], "topic": "Nobody"}])
-    assert [row["topic"] for row in named["responses"]] == ["Ada Fenn", "Ada Fenn", "Nobody"]
-    asked = [prompt for prompt in llm.prompts if prompt.endswith("Title:")]
-    assert len(asked) == 2
-    assert asked[0].endswith("user: Who is Ada Fenn?\n\nassistant: Ada was a miller.\n\nTitle:")
-    with pytest.raises(UsageError, match="no assistant turn of at least 4 words"):
-        scorer(knowledge).score_conversation(turns[:1])
-    with pytest.raises(UsageError, match="not a conversation"):
-        scorer(knowledge).score_conversation([{"role": "assistant", "content": 3}])
-    with pytest.raises(UsageError, match=r"named no topic \(down\)"):
-        scorer(knowledge, ScriptedLLM(lambda p: ChatReply("error", error="down"))).score_conversation(turns)
-
-
 # -------------------------------------------------------------------------------- killed and resumed
-
-
-def test_a_run_that_died_goes_on_and_what_failed_is_asked_again(knowledge: TopicLookup, tmp_path: Path) -> None:
-    made = [make_response("Ada Fenn", f"It rained {i}. It was wrong {i}. It burned {i}.", "s") for i in range(4)]
-    left, failing = 0, "nothing"
-
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
-        nonlocal left
-        prompt = body["messages"][-1]["content"]
-        left -= 1
-        if left < 0:
-            return Plan("unauthorized")  # nothing more can be asked: the run ends
-        return Plan("content-filter-400") if failing in prompt else Plan(text=answer_two_facts(prompt))
-
-    with FaultServer(plan=plan) as server:
-
-        def score() -> ScoredResponses:
-            client = LLMClient("m", base_url=server.url, api_key="k", concurrency=1, cache=tmp_path / "cache.db")
-            return scorer(knowledge, client).score_responses(made, journal=tmp_path / "journal")
-
-        for left in (2, 8, 14):  # noqa: B007
-            with pytest.raises(FactauditError):
-                score()
-        left, failing = 100, "It burned 3 indeed. True or False?"
-        assert score().summary["n_unscored"] == 1
-        failing = "nothing"
-        whole = score()
-        left = 0
-        assert score().verdicts.equals(whole.verdicts)
-        assert whole.summary["n_unscored"] <= 1  # a refusal is an answer, and kept
-        assert set(server.paid.values()) == {1}
-    expected = scorer(knowledge).score_responses(made)
-    assert whole.verdicts["prediction"].fillna(1).tolist() == expected.verdicts["prediction"].tolist()
-    assert whole.claims.equals(expected.claims)
 
 
 def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:

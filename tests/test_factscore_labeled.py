@@ -44,13 +44,6 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
     assert [one.abstained for one in responses] == [one.human is None for one in responses]
 
 
-def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> None:
-    from factaudit.engines.abstention import is_abstaining_response
-
-    responses = read_response_file(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
-    assert [is_abstaining_response(one.output) for one in responses] == [one.abstained for one in responses]
-
-
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")

@@ -13,7 +13,6 @@ import yaml
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import (
     DecompositionPrompt,
-    remove_repeated_facts,
     split_for_decomposition,
     split_response_sentences,
 )
@@ -224,16 +223,6 @@ def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
     assert parse_reply_facts("").facts == []
     assert parse_reply_facts("Yes it is", min_characters=9).facts == []
     assert parse_reply_facts("Yes it is", min_characters=8).facts == ["Yes it is"]
-
-
-def test_duplicates_are_removed_over_the_response_and_facts_beyond_the_cap_cut() -> None:
-    assert remove_repeated_facts([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
-    many = [[f"fact {i}" for i in range(40)], ["fact 3", *(f"more {i}" for i in range(40))]]
-    kept, n_duplicates, n_cut = remove_repeated_facts(many)
-    assert [len(one) for one in kept] == [40, 10]
-    assert (n_duplicates, n_cut) == (1, 30)
-    assert kept[1] == [f"more {i}" for i in range(10)]
-    assert remove_repeated_facts([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
 
 
 # ---------------------------------------------------------------------------------------------------- verification

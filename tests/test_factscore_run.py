@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +11,13 @@ import pytest
 import yaml
 from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
-from report_results import read_report_text
 from scripted_llm import ScriptedLLM, answer_two_facts
 
 from factaudit.cli import main
 from factaudit.engines.factscore import FactScorer
-from factaudit.engines.runs import score_response_files
+from factaudit.engines.runs import FactScoreExperiment, score_response_files
 from factaudit.engines.settings import open_knowledge_source
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.errors import FactauditError, InputError
 from factaudit.experiment import read_experiment
 from factaudit.experiment import run as run_experiment
 from factaudit.tables import read_claims, read_verdicts
@@ -111,61 +106,6 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     assert said[0].split() == ["responses", "4", "of", "2", "systems"]
 
 
-def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Path, tmp_path: Path) -> None:
-    llm = ScriptedLLM(lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else "Certainly")
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path / "run"), llm, replicates=0, parser="original")
-    results = score_response_files(bios, scorer, tmp_path / "run")
-    (about,) = results.about["evaluators"]
-    assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 1)
-    text = read_report_text(tmp_path / "run")
-    assert "Some verdicts have no prediction: retrieval+scripted (1 of 9)" in text
-    assert "counted as one all the same: retrieval+scripted (8 of 9)" in text
-    assert "Replies are read by the parser 'original'." in text
-    whole = results.audits["factscore"][0]
-    assert (whole["n_failed_sentences"], whole["n_unparsed"]) == (1, 8)
-
-
-def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -> None:
-    nobody = write(tmp_path / "nobody.jsonl", [RESPONSES[-1]])
-    said: list[str] = []
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0)
-    results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
-    score = "two: FActScore no score by retrieval+scripted: there is no fact (1 response; 1 not asked about)"
-    assert said[-4:-2] == [score, "no page for the topic 'Nobody' in the knowledge source"]
-    (section,) = [one for one in results.sections if one["title"] == "How the facts were obtained"]
-    assert f"1 topics have no page: {RESPONSES[-1]['topic']}." in section["text"]
-    assert not any("0.0000" in line for line in said)
-
-
-def test_similar_titles_are_named_where_topics_have_no_page(tmp_path: Path) -> None:
-    titles = ["Sinéad O’Connor", "Beyoncé", "Müller, Thomas", "St. John"]
-    pages = write(tmp_path / "pages.jsonl", [{"title": one, "text": f"{one} sings."} for one in titles])
-    topics = ["Sinéad O'Connor", "Sinead O'Connor", "Ada; Fenn", "Thomas Müller", "Thomas Müller", "St John"]
-    rows = [{"topic": one, "output": f"{one} sings."} for one in topics]
-    rows.append({"topic": "Sinead O'Connor", "output": "I'm sorry, I cannot find information about that."})
-    asked = write(tmp_path / "responses.jsonl", rows)
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
-    said: list[str] = []
-    score_response_files(asked, scorer, tmp_path / "run", say=said.append)
-    assert said[-6:-1] == [
-        "no page for the topic \"Sinead O'Connor\" in the knowledge source; there is 'Sinéad O’Connor'",
-        "no page for the topic 'Ada; Fenn' in the knowledge source",
-        "no page for the topic 'Thomas Müller' in the knowledge source; there is 'Müller, Thomas'",
-        "no page for 1 more topic",
-        "to ask Wikipedia for missing pages, say --missing wikipedia",
-    ]
-
-
-def test_untrusted_text_is_escaped_in_the_report(pages: Path, tmp_path: Path) -> None:
-    evil = "<script>alert(1)</script> was wrong."
-    path = write(tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": f"Ada {evil}", "system": "<b>s</b>"}])
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0)
-    score_response_files(path, scorer, tmp_path / "run")
-    html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in html
-    assert "<b>s</b>" not in html
-
-
 def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: Path) -> None:
     path = write(
         tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": "I'm sorry."}, {"topic": "Ada Fenn", "output": ""}]
@@ -180,12 +120,6 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
     assert (tmp_path / "run/report.html").is_file()
     assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 1]
     assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty
-
-
-def test_the_same_response_in_two_files_is_refused(pages: Path, bios: Path, tmp_path: Path) -> None:
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path), ScriptedLLM(answer_two_facts))
-    with pytest.raises(UsageError, match="stands in two of the files"):
-        score_response_files([bios, bios], scorer, tmp_path / "run")
 
 
 def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:
@@ -265,12 +199,6 @@ def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str
         read_experiment(experiment(tmp_path, text))
 
 
-def test_the_shipped_experiment_is_whole_before_anything_is_fetched(root: Path, folder: Path) -> None:
-    found = read_experiment(root / "experiments/factscore_labeled.yaml")
-    assert len(found.factscore.responses) == 2
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize(
     ("offline", "message"), [("1", "was not asked, because of --offline"), ("", "127.0.0.1:9/ could not be asked")]
 )
@@ -301,92 +229,22 @@ def test_all_pages_can_come_from_wikipedia(
 
 # ---------------------------------------------------------------------------------------------- the real client
 
-#: Imports once, then forks for each line it reads: {arguments, stderr} in, the process's id and how it ended out.
-SERVER = """
-import json, os, sys, traceback
-from factaudit.engines.runs import FactScoreExperiment
-from factaudit.experiment import run as run_experiment
-for line in sys.stdin:
-    told = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(told["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-        try:
-            run_experiment(FactScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+
+def score_with_client(bios: Path, pages: Path, url: str, folder: Path) -> None:
+    """`factaudit score` with the real client."""
+    llm = {"model": "m", "base_url": url, "concurrency": 8, "cache": str(folder / "llm.sqlite")}
+    settings = {"responses": [str(bios)], "knowledge": str(pages), "logprobs": False, "llm": llm}
+    run_experiment(FactScoreExperiment(factscore=settings, replicates=20), folder / "run")
 
 
-class Runner:
-    """Runs `factaudit score` in processes that can be killed, without importing everything for each."""
-
-    def __init__(self) -> None:
-        # Loopback is reached without a proxy, whatever the machine has.
-        environment = os.environ | {"OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1"}
-        self._server = subprocess.Popen(
-            [sys.executable, "-c", SERVER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._in, self._out = self._server.stdin, self._server.stdout
-
-    def start(self, bios: Path, pages: Path, url: str, cache: Path, out: Path) -> int:
-        """Start a run; returns its process's id."""
-        llm = {"model": "m", "base_url": url, "concurrency": 8, "cache": str(cache)}
-        settings = {"responses": [str(bios)], "knowledge": str(pages), "logprobs": False, "llm": llm}
-        told = {"settings": settings, "out": str(out), "stderr": str(out.parent / "stderr.txt")}
-        self._in.write(json.dumps(told) + "\n")
-        self._in.flush()
-        return int(self._out.readline())
-
-    def wait(self) -> int:
-        """How the run ended: its exit code, or minus the signal."""
-        return int(self._out.readline())
-
-    def close(self) -> None:
-        self._in.close()
-        self._server.wait()
-        self._out.close()
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    made = Runner()
-    yield made
-    made.close()
-
-
-@pytest.mark.slow
-def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(
-    runner: Runner, pages: Path, bios: Path, tmp_path: Path
-) -> None:
+def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(pages: Path, bios: Path, tmp_path: Path) -> None:
     with FaultServer(plan=plan) as server:
         for _ in range(2):
-            runner.start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run")
-            assert runner.wait() == 0
+            score_with_client(bios, pages, server.url, tmp_path)
         assert set(server.paid.values()) == {1}
         assert sum(server.paid.values()) == 4 + 8
     calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
     assert [(row["evaluator"], row["calls"]) for row in calls] == [("retrieval+m", 12)]
-
-
-@pytest.mark.slow
-def test_failed_calls_are_unscored_and_tried_again(runner: Runner, pages: Path, bios: Path, tmp_path: Path) -> None:
-    def flaky(body: dict[str, Any], attempt: int) -> Plan:
-        text = body["messages"][-1]["content"]
-        return Plan("content-filter-400") if "Tobin paints indeed. True" in text else plan(body, attempt)
-
-    with FaultServer(plan=flaky) as server:
-        runner.start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run")
-        assert runner.wait() == 0
-    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 0.5)
-    assert (rows[2]["init_score_min"], rows[2]["init_score_max"]) == (0.5, 1.0)
 
 
 # ---------------------------------------------------------------------------------------------- the local model

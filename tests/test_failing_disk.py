@@ -7,8 +7,6 @@ import builtins
 import errno
 import io
 import os
-import resource
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,19 +55,6 @@ def failing_write(number: int, code: int) -> Iterator[list[str]]:
         yield tried
 
 
-@contextmanager
-def small_files(n_bytes: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, whoever writes it."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
-
-
 def outputs_of(folder: Path) -> dict[str, bytes]:
     """What a command leaves but for its own notes."""
     return {
@@ -107,15 +92,3 @@ def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Pat
                 code, said = call_quietly(*command.split())
             check_failed_command(command, folder, before, code, said)
             assert outputs_of(folder).keys() == sound.keys(), tried[number]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50])
-def test_where_no_file_can_grow_the_same_command_goes_on_later(command: str, inputs: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "copy"
-    for n_bytes in (0, 3000):
-        with copied(inputs, folder, ()):
-            before = read_contents(folder)
-            with small_files(n_bytes):
-                code, said = call_quietly(*command.split())
-            check_failed_command(command, folder, before, code, said)

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from test_statements import audit_world, make_world
 
-from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import Audit
 from factaudit.audit.core.result_rows import is_redundant_macro_row
 from factaudit.report.figures import ReportFigure, make_report_figure
@@ -87,11 +87,6 @@ def list_drawn_figures(results: Results) -> Iterator[DrawnFigures]:
                     yield cache[key]
 
 
-def split_levels(rows: list[Row]) -> list[list[Row]]:
-    levels = dict.fromkeys(row.get("level") for row in rows)
-    return [[row for row in rows if row.get("level") == level] for level in levels]
-
-
 def count_rounded(values: Sequence[float]) -> Counter[float]:
     return Counter(round(float(value), 4) for value in values)
 
@@ -144,53 +139,6 @@ def test_no_axis_of_a_share_goes_far_beyond_what_shares_can_be(results: Results)
                 assert -0.05 <= low < high <= 1.05, (drawn.audit.name, key)
                 drawn_keys.add(key)
     assert "auc" in drawn_keys or all(row["auc"] is None for row in results["audits"]["discrimination"])
-
-
-def test_an_axis_of_ranks_begins_where_ranks_do() -> None:
-    results = audit_world(make_world("whole")).to_dict()
-    audit = load_all_audits()["estimate_ranks"]
-    rows = results["audits"]["estimate_ranks"]
-    figure = make_report_figure(audit, rows, [], set())
-    ranks = {row["rank"] for row in rows}
-    assert min(ranks) < 2
-    for ax in figure.draw().figure.axes:
-        assert 0.5 < ax.get_xlim()[0] < 1
-
-
-def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
-    """The world has all labels, of which the estimates used some."""
-    results = audit_world(make_world("whole")).to_dict()
-    audit = load_all_audits()["estimates"]
-    run = make_audited_run(results["audits"], results["about"])
-    rows = audit.add_references(run, audit.readable(results["audits"]["estimates"])[0])
-    truth = [100 * row["labelled_error_rate"] for row in rows if row["method"] == "labels"]
-    assert len(truth) > 1
-    figures = [make_report_figure(audit, of, [], set()) for of in split_levels(rows)]
-    lines = [
-        ends[0][0]
-        for one in figures
-        for ax in one.draw().figure.axes
-        for drawn in ax.collections
-        if drawn.get_linewidths()[0] == 1.2
-        for ends in drawn.get_segments()
-    ]
-    assert count_rounded(lines) == count_rounded(truth)
-    without = make_report_figure(audit, results["audits"]["estimates"], [], set())
-    assert not any(drawn.get_linewidths()[0] == 1.2 for ax in without.draw().figure.axes for drawn in ax.collections)
-
-
-def test_ranks_are_shown_where_labels_order_two_systems() -> None:
-    audit = load_all_audits()["estimate_ranks"]
-    keys = ("dataset", "level", "system", "rank_low", "rank_high", "letters")
-    # a and c are told apart, though their ranks overlap: those with "a" and "b" may share a place.
-    told = (("a", 1, 2, "a"), ("b", 1, 3, "ab"), ("c", 2, 3, "b"))
-    ordered = [dict(zip(keys, ("d", "claim", *of), strict=True)) for of in told]
-    open_ = [row | {"dataset": "e", "letters": "a"} for row in ordered]
-    assert audit.readable is not None
-    shown, note = audit.readable([*ordered, *open_])
-    assert shown == ordered
-    assert note == "No two systems of e differ significantly."
-    assert audit.readable(ordered) == (ordered, "")
 
 
 def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import tiny_models
 from tiny_models import judged, sentences
@@ -18,11 +17,9 @@ from tiny_models import judged, sentences
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import transformers_models
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.judging import judge
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
 from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
-from factaudit.evaluators.registry import list_evaluators, make_evaluator
-from factaudit.tables import validate_claims
+from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_document_into_chunks
 
 NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
@@ -278,17 +275,6 @@ def test_nli_without_chunks_cuts_off_the_end_of_the_document(folders):
     assert cut > 5
 
 
-@pytest.mark.hf
-def test_nli_chunks_of_a_given_size(folders):
-    claims = some_claims()
-    evaluator = NLIEvaluator(str(folders["roberta-nli"]), size=40)
-    found = judged(evaluator, claims)
-    for claim in claims:
-        chunks = evaluator._loaded.split_document(claim.doc, 40)
-        assert len(found[claim.claim_id].chunk_scores) == len(chunks)
-        assert all(evaluator._loaded.model.count_tokens(text) <= 40 for text in chunks)
-
-
 @pytest.mark.parametrize(
     ("labels", "wanted", "expected"),
     [
@@ -345,35 +331,6 @@ def test_claims_are_read_as_they_are_needed(folders, make, kind):
 
 
 @pytest.mark.hf
-def test_scores_do_not_depend_on_the_order_of_the_claims(folders):
-    claims = some_claims()
-    evaluator = MiniCheckEvaluator(str(folders["deberta"]), size=60, batch_size=3)
-    first, second = judged(evaluator, claims), judged(evaluator, reversed(claims))
-    for claim in claims:
-        assert first[claim.claim_id].chunk_scores == pytest.approx(second[claim.claim_id].chunk_scores, abs=1e-5)
-    assert judged(evaluator, claims) == first
-
-
-@pytest.mark.hf
-def test_a_whole_table_by_name(folders):
-    rows = [
-        {"claim_id": claim.claim_id, "dataset": "d", "claim": claim.claim, "doc": claim.doc, "label": None}
-        for claim in some_claims(9)
-    ]
-    table = validate_claims(pd.DataFrame(rows))
-    verdicts = judge(
-        table, [f"minicheck:model={folders['t5']},size=30,name=mc", {"nli": {"model": str(folders["bert-nli"])}}]
-    )
-    assert len(verdicts) == 18
-    assert set(verdicts["status"]) == {"ok"}
-    expected = judged(MiniCheckEvaluator(str(folders["t5"]), size=30), some_claims(9))
-    mine = verdicts[verdicts["evaluator"] == "mc"]
-    assert dict(zip(mine["claim_id"], mine["score"], strict=True)) == pytest.approx(
-        {claim_id: verdict.score for claim_id, verdict in expected.items()}, abs=1e-6
-    )
-
-
-@pytest.mark.hf
 def test_a_probability_that_is_no_number_is_an_error_of_its_claim():
     inputs: dict[str, list[transformers_models.Encoding]] = {
         "a": [{"input_ids": [1]}, {"input_ids": [1, 2]}],
@@ -425,11 +382,6 @@ def test_making_one_imports_no_model_code():
     assert done.stdout.strip() == "[]"
 
 
-def test_the_listing_names_the_extra():
-    listed = list_evaluators()
-    assert all("[hf]" in listed[name].needs for name in ("minicheck", "nli"))
-
-
 @pytest.mark.parametrize("module", ["torch", "transformers"])
 @pytest.mark.parametrize("make", [MiniCheckEvaluator, NLIEvaluator])
 def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
@@ -443,11 +395,6 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
 def test_options_out_of_range_are_refused(name, options):
     with pytest.raises(UsageError, match=f"{name}: expected a {next(iter(options))} of at least 1"):
         make_evaluator(name, {"model": "m", **options})
-
-
-def test_a_size_without_chunks_is_refused():
-    with pytest.raises(UsageError, match="chunks=false"):
-        NLIEvaluator("m", chunks=False, size=3)
 
 
 @pytest.mark.hf

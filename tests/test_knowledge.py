@@ -23,7 +23,7 @@ import pytest
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge import docdb
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage, find_knowledge_database
-from factaudit.knowledge.knowledge_builder import build_knowledge_source, cut_word_passages
+from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
@@ -106,14 +106,6 @@ def test_a_topic_without_a_page_is_told_what_there_is(tmp_path: Path, topic: str
         page, status, reason = TopicLookup(opened, "skip").find_page(topic)
     assert (page, status) == (None, "skipped")
     assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
-
-
-def test_case_is_ignored_where_no_usual_form_fits(tmp_path: Path) -> None:
-    with DocDB(original(tmp_path / "wiki.db", {"Life of iPad McDuff": ["x"]})) as opened:
-        page = opened.find("life of ipad mcduff")
-        assert page is not None
-        assert page.title == "Life of iPad McDuff"
-        assert opened.find("life of ipad") is None
 
 
 def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -> None:
@@ -296,19 +288,6 @@ def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
         build_knowledge_source(whole, tmp_path / "wiki.db")
 
 
-def test_a_build_that_was_stopped_leaves_no_file(tmp_path: Path) -> None:
-    source = write_pages(tmp_path / "pages.jsonl", [{"title": f"T{i % 900}", "text": f"t {i}"} for i in range(2500)])
-
-    def stop(offset: int, pages: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build_knowledge_source(source, tmp_path / "wiki.db", show_progress=stop)
-    assert [path.name for path in tmp_path.iterdir()] == ["pages.jsonl"]
-    told = build_knowledge_source(source, tmp_path / "wiki.db")
-    assert (told["n_pages"], told["n_duplicates"]) == (900, 1600)
-
-
 @pytest.mark.hf
 def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
@@ -355,16 +334,6 @@ def tiny_roberta_tokenizer(folder: Path) -> Path:
     return folder
 
 
-def test_passages_of_the_157_entities_become_a_knowledge_source(shared: Path, tmp_path: Path) -> None:
-    source = shared / "factscore/knowledge/passages_157_entities.jsonl"
-    told = build_knowledge_source(source, tmp_path / "wiki.db")
-    assert (told["n_pages"], told["tokenizer"]) == (157, "unknown: the source had passages")
-    rows = [json.loads(line) for line in source.open(encoding="utf-8")]
-    with DocDB(tmp_path / "wiki.db") as opened:
-        for row in rows:
-            assert opened.passages(row["title"]) == tuple(row["passages"])
-
-
 # ---------------------------------------------------------------------------------------------------- retrieval
 
 
@@ -392,14 +361,6 @@ def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(passages
 def test_all_returns_the_page_in_order() -> None:
     page = KnowledgePage("T", tuple(f"<s>{i}" for i in range(9)))
     assert PassageRetriever("all").retrieve(page, "T", "8") == [str(i) for i in range(9)]
-
-
-def test_indexes_are_kept_up_to_a_bound() -> None:
-    retriever = PassageRetriever(pages=2)
-    for title in "ABCA":
-        retriever.retrieve(KnowledgePage(title, (title, "x")), title, "y")
-    made = retriever._get_page_index.cache_info()
-    assert (made.misses, made.currsize) == (4, 2)
 
 
 def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
@@ -486,16 +447,6 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: st
         assert opened.passages("Ada Fenn (miller)") == page.passages
 
 
-@pytest.mark.hf
-def test_pages_of_wikipedia_are_cut_by_a_roberta_tokenizer_where_one_is_named(api: str, tmp_path: Path) -> None:
-    folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
-    page = WikipediaPageCache(tmp_path / "side.db", api=api, pause=0, tokenizer=str(folder)).find_page("Ada Fenn")
-    assert page is not None
-    first, second = page.passages
-    # 256 of 302 tokens: 300 words that the tokenizer does not know, and the marks around them.
-    assert (first.count("<unk>"), first.count("<s>"), second.count("<unk>"), second.count("</s>")) == (255, 1, 45, 1)
-
-
 def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
     api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,11 +485,6 @@ def test_policies_for_topics_without_a_page(
         TopicLookup(db, "skipp")
 
 
-def test_words_make_passages() -> None:
-    assert cut_word_passages(["a b", "c\nd e"], 2) == ["a b", "c d", "e"]
-    assert cut_word_passages([" "], 2) == []
-
-
 def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made(name: str, *rows: dict[str, str]) -> str:
         source = tmp_path / f"{name}.jsonl"
@@ -556,12 +502,3 @@ def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeyp
     monkeypatch.setattr("factaudit.knowledge.docdb.MAX_HASHED_BYTES", 10)
     with DocDB(tmp_path / "one.db") as db:
         assert db.signature == f"bytes:{(tmp_path / 'one.db').stat().st_size}"
-
-
-def test_accents_may_be_written_either_way(tmp_path: Path) -> None:
-    (tmp_path / "p.jsonl").write_text(json.dumps({"title": "Tom\u00e1s Quiroga", "text": "He sang."}) + "\n")
-    build_knowledge_source(tmp_path / "p.jsonl", tmp_path / "p.db")
-    with DocDB(tmp_path / "p.db") as db:
-        page = db.find("Toma\u0301s_Quiroga")
-    assert page is not None
-    assert (page.title, page.title_match) == ("Tom\u00e1s Quiroga", "normalised")

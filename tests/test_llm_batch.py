@@ -234,19 +234,6 @@ def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
         assert set(server.paid.values()) == {1}
 
 
-def test_lines_of_another_runs_batch_are_bought_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FaultServer(plan=answer, batch_polls=2) as server:
-        with monkeypatch.context() as patch:
-            kill_at("while polling", patch)
-            with pytest.raises(Killed):
-                run(server, tmp_path)
-        client = client_of(server, tmp_path)  # with a ledger of its own
-        found = batch_api.ask_through_batch_api(client, pairs(25), poll_seconds=0.001, show_progress=False)
-        check(dict(sorted(found)))
-        assert set(server.paid.values()) == {1}
-        assert (client.usage.calls, client.usage.cached_calls) == (5, 20)
-
-
 def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -160,22 +159,6 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
     assert [worker.wait() for worker in workers] == [0, 0, 0]
     with ReplyCache(path) as cache:
         assert [r and r.text for r in cache.get_many([key(i) for i in range(400)])] == [str(i) for i in range(400)]
-
-
-def test_several_threads_share_one_cache(tmp_path: Path) -> None:
-    with ReplyCache(tmp_path / "c.sqlite") as cache:
-
-        def work(first: int) -> None:
-            for i in range(first, first + 100):
-                cache.put(key(i), "m", "", ChatReply("ok", str(i)))
-                assert cache.get(key(i)) is not None
-
-        threads = [threading.Thread(target=work, args=(n * 100,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert all(cache.get_many([key(i) for i in range(400)]))
 
 
 def test_info_and_prune(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from factaudit.llm.cost import (
     LLMCallUsage,
     LLMCostBudget,
     LLMModelPrice,
-    approximate_token_count,
     estimate_llm_judging_cost,
     find_model_price,
     read_llm_price_table,
@@ -56,10 +55,6 @@ def test_a_price_table_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("model,input,output\né,1,1\n".encode("latin-1"))
     with pytest.raises(UsageError, match="not UTF-8"):
         read_llm_price_table(tmp_path / "latin.csv")
-
-
-def test_tokens_are_counted_by_bytes() -> None:
-    assert [approximate_token_count(text) for text in ("", "a", "abcd", "abcde", "是是")] == [0, 1, 1, 2, 2]
 
 
 def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:

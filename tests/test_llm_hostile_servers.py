@@ -16,12 +16,9 @@ from conftest import run_command
 from llm_server import FaultServer, Plan, completion
 from report_results import read_report_text
 
-from factaudit.cli.result_display import display_cached_calls
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCallUsage
-from factaudit.llm.reply_cache import summarise_reply_cache
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 
 REQUEST = ChatRequest(({"role": "user", "content": "hello"},), {"logprobs": True})
@@ -163,17 +160,6 @@ def test_two_servers_with_one_models_name_do_not_give_each_others_replies(tmp_pa
     assert b"one" in b"".join(part.read_bytes() for part in path.parent.glob(f"{path.name}*"))  # its log, too
 
 
-def test_the_address_in_the_key_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "cache.sqlite"
-    with FaultServer() as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("://", "://me:hidden-word@"))
-        assert not ask(None, cache=path).cached
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("://", "://me:another-word@"))
-        assert ask(None, cache=path).cached
-    assert [row["server"] for row in summarise_reply_cache(path)["models"]] == [server.url]
-    assert b"hidden-word" not in b"".join(part.read_bytes() for part in tmp_path.glob("cache.sqlite*"))
-
-
 def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,14 +187,3 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
     assert (row["cached_from"], row["cached_until"]) == ("2024-01-02", today)
     assert "3 answered from the cache (kept from 2024-01-02" in read_report_text(Path("run"))
-
-
-def test_replies_to_equal_calls_of_a_run_are_not_dated_as_kept_before_it(capsys: pytest.CaptureFixture[str]) -> None:
-    usage = LLMCallUsage()
-    usage.count_paid_call(10, 1, None)
-    usage.count_cached_calls(reply=ChatReply("ok", "True", cached=True, created=usage.started + 5))
-    display_cached_calls([usage.row() | usage.cached_row()])
-    assert capsys.readouterr().out == "replies   1 from the cache or of an equal call, 1 call sent\n"
-    usage.count_cached_calls(reply=ChatReply("ok", "True", cached=True, created=1704153600))
-    display_cached_calls([usage.row() | usage.cached_row()])
-    assert "2 from the cache (kept on 2024-01-02) or of an equal call, 1 call sent" in capsys.readouterr().out

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from factaudit.cli import main
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import estimate_llm_judging_cost
 from factaudit.llm.local_server import LocalModelServer
-from factaudit.tables import read_claims, read_verdicts, write_table
 
 CLAIMS = [
     Claim("a", "Paris is in France.", "Paris is the capital of France."),
@@ -76,49 +73,6 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
     import asyncio
 
     asyncio.run(ask())
-
-
-@pytest.mark.slow
-@pytest.mark.local
-def test_claims_of_minibench_from_the_command_line_to_the_audit(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    claims = read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
-    # The model reads on the CPU, each document but once: the shortest ones, and of their claims the shortest.
-    shortest = sorted(claims["doc"].unique(), key=len)[:2]
-    part = claims[claims["doc"].isin(shortest)]
-    part = part.iloc[part["claim"].str.len().argsort(kind="stable")[:16]]
-    assert set(part["label"]) == {0, 1}
-    write_table(part, tmp_path / "claims.jsonl")
-    verdicts = tmp_path / "verdicts.parquet"
-    template = tmp_path / "lean.yaml"
-    template.write_text(
-        "user: '{doc} Claim: {claim} Supported, Yes or No?'\npositive: ['yes']\nnegative: ['no']\nmax_tokens: 1\n"
-    )
-    spec = f"llm:model=smollm2,base_url=local,template={template},concurrency=1"
-
-    def factaudit(*arguments: str | Path) -> None:
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        assert stop.value.code == 0
-
-    factaudit("judge", tmp_path / "claims.jsonl", "--evaluator", spec, "--out", verdicts)
-    table = read_verdicts(verdicts)
-    assert len(table) == 16
-    assert set(table["evaluator"]) == {"llm:SmolLM2-135M-Instruct.Q4_1:lean"}
-    assert set(table["status"]) <= {"ok", "unparsed"}
-    assert table["raw"].notna().all()
-
-    folder = tmp_path / "audit"
-    factaudit("audit", tmp_path / "claims.jsonl", verdicts, "--out", folder, "--replicates", "0")
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    (counted,) = results["about"]["evaluators"]
-    assert counted["n_unparsed"] == int((table["status"] == "unparsed").sum())
-    assert counted["n_ok"] + counted["n_unparsed"] == 16
-    macro = [row for row in results["audits"]["rates"] if row["dataset"] == "__macro__"]
-    assert macro[0]["evaluator"] == counted["name"]
 
 
 def test_a_model_that_is_not_there_is_named() -> None:

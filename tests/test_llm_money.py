@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import FaultServer, Plan, ask, completion, fingerprint
+from llm_server import FaultServer, Plan, ask
 
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
@@ -169,77 +168,6 @@ def test_a_claim_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) ->
 
 
 # Faults and kills ----------------------------------------------------------------------------------------------------
-
-#: What comes back and was paid for, or may have been; and what was not.
-CHARGED = ("reset", "close", "truncated", "not-json", "empty-choices", "wrong-shape")
-FREE = ("429", "429-retry-after", "500", "503", "content-filter-400")
-
-
-class Billing:
-    """A server's own books: what it charges for each request that it worked on, whether or not the client heard."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.billed = 0.0
-        self.answers: Counter[str] = Counter()
-
-    def plan(self, body: dict[str, Any], attempt: int) -> Plan:
-        key = fingerprint(body)
-        draw = random.Random(f"{self.seed}:{key}:{attempt}")
-        fault = draw.choice(CHARGED + FREE) if draw.random() < 0.3 else None
-        plan = Plan(fault, p_yes=0.75, delay=draw.uniform(0.0, 0.02))
-        if fault not in FREE:
-            usage = completion(plan, body)["usage"]
-            self.billed += usage["prompt_tokens"] + usage["completion_tokens"]
-        if fault is None:
-            self.answers[key] += 1
-        return plan
-
-
-@pytest.mark.parametrize(
-    ("claims", "kills"), [(300, 4), pytest.param(1000, 30, marks=pytest.mark.slow)], ids=["fast", "more"]
-)
-def test_faults_and_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path, claims: int, kills: int) -> None:
-    """Two processes on one cache and one ledger, a server that fails at 30 % of the calls, and kills at any moment."""
-    billing, chance = Billing(3), random.Random(5)
-    limit = 1500.0 * claims
-    in_flight = 2 * 16
-    most = 3 * 3 + 1500  # of one send: bytes of the prompt
-    with FaultServer(plan=billing.plan, keep=False) as server:
-        killed = 0
-        for _ in range(kills // 2):
-            # Both begin with all claims, from different ends: they meet in the middle.
-            running = [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]
-            wanted = sum(server.seen.values()) + chance.randint(1, max(2, 2 * claims // kills))
-            while sum(server.seen.values()) < wanted and any(process.poll() is None for process in running):
-                time.sleep(0.001)
-            for process in running:
-                killed += process.poll() is None
-                process.kill()
-                process.communicate()
-        last = [statuses(process) for process in [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]]
-        # Those that failed for good in one run are asked again in the next, as a user would.
-        for _ in range(6):
-            if "error" not in {*last[0].values(), *last[1].values()}:
-                break
-            last = [statuses(process) for process in [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]]
-    ledger = CallLedger(tmp_path / "ledger.sqlite")
-    ledger.settle_ended_processes()
-    told = ledger.summarise_accounts()[""]
-    lost = claims - sum(status in ("ok", "refused") for status in last[0].values())
-    twice = sum(count - 1 for count in billing.answers.values())
-    print(
-        f"\n{claims:,} claims, {sum(server.seen.values()):,} sends, {killed} kills: {lost} lost, {twice} paid twice of"
-        f" {in_flight // 2 * killed} that can have been in flight; billed ${billing.billed:,.0f}, told"
-        f" ${told['cost']:,.0f} ({told['possible_calls']:,} calls of which nobody knows), limit ${limit:,.0f}"
-    )
-    refused = sum(status == "refused" for status in last[0].values())
-    assert last[0].keys() == {f"c{i}" for i in range(claims)}
-    assert lost == 0
-    assert refused < claims // 10
-    # Without a kill nothing is paid for twice; a kill loses what was in flight, and no more.
-    assert twice <= 16 * killed
-    assert billing.billed <= told["cost"] <= limit + in_flight * most
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -8,18 +8,14 @@ from typing import Any
 
 import pytest
 from llm_server import FaultServer
-from pydantic import BaseModel
 
 from factaudit.engines import decompose, factscore
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.evaluators.registry import make_evaluator
-from factaudit.experiment import read_experiment
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
-from factaudit.llm.settings import LLMField, LLMSettings
-from factaudit.spec_string import parse_spec_string
+from factaudit.llm.settings import LLMSettings
 
 
 def test_a_model_is_named_on_one_line() -> None:
@@ -121,27 +117,3 @@ def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
     for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
         with pytest.raises(UsageError, match="prices: expected"):
             LLMSettings(model="mine", prices=wrong)
-
-
-def test_evaluators_take_the_same_settings() -> None:
-    spec = "llm:model=o3,params.reasoning_effort=low,params.max_completion_tokens=500,timeout=5"
-    evaluator = make_evaluator(*parse_spec_string(spec))
-    assert isinstance(evaluator, LLMSettings)
-    assert evaluator.params == {"reasoning_effort": "low", "max_completion_tokens": 500}
-    assert evaluator.timeout == 5.0
-
-
-def test_inside_an_experiment_a_model_is_checked_with_its_line(tmp_path: Path) -> None:
-    class Model(BaseModel):
-        llm: LLMField | None = None
-
-    assert Model.model_validate({"llm": {"model": "m", "timeout": 3}}).model_dump()["llm"] == {
-        "model": "m",
-        "timeout": 3.0,
-    }
-    (tmp_path / "responses.jsonl").write_text("{}\n")
-    path = tmp_path / "experiment.yaml"
-    path.write_text("title: x\nfactscore:\n  responses: [responses.jsonl]\n  llm: {model: m, params: {api_key: abc}}\n")
-    with pytest.raises(InputError, match=r"line 4: factscore\.llm: params: 'api_key' looks like a secret") as told:
-        read_experiment(path)
-    assert "abc" not in str(told.value)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from factaudit.errors import FactauditError
-from factaudit.garbage_collection import collect_garbage_rarely
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.ledger import CallLedger
 from factaudit.llm.rate_limits import ConcurrencyLimiter
@@ -107,19 +105,3 @@ def test_slots_are_handed_on_in_order_and_past_those_who_have_gone() -> None:
 
     asyncio.run(run())
     assert [number for number in order if number != 1] == [0, 3, 4, 5, 6]
-
-
-def test_the_collector_is_as_it_was_afterwards() -> None:
-    before = gc.get_threshold()
-    try:
-        with collect_garbage_rarely():
-            assert gc.get_threshold()[0] > before[0]
-            with collect_garbage_rarely():
-                pass
-            assert gc.get_threshold()[0] > before[0]
-        assert gc.get_threshold() == before
-        gc.set_threshold(0)
-        with collect_garbage_rarely():
-            assert gc.get_threshold()[0] == 0, "it was turned off"
-    finally:
-        gc.set_threshold(*before)

@@ -58,3 +58,9 @@ def test_the_wheel_holds_all_that_the_code_reads_and_nothing_else(tree: Path) ->
     with zipfile.ZipFile(built(tree, "wheel")) as archive:
         held = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
     assert held == files(tree, "factaudit")
+
+
+def test_nothing_is_a_link(root):
+    """A checkout on Windows, or a zip of the project, has the name of its target in a link's place."""
+    for folder in ("data", "docs", "experiments", "factaudit", "notebooks", "tests"):
+        assert [path for path in (root / folder).rglob("*") if path.is_symlink()] == []

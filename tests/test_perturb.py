@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 from random import Random
 
@@ -272,19 +271,3 @@ def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     ):
         with pytest.raises(InputError, match=said):
             fa.run(path, out=tmp_path / "other", settings=settings_of)
-
-
-@pytest.mark.hf
-@pytest.mark.slow
-def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_fails_negation(tmp_path):
-    train = runpy.run_path(str(ROOT / "experiments" / "tiny_nli.py"))["train_tiny_nli"]
-    nli = {"model": str(train(tmp_path / "nli", steps=2)), "name": "nli", "size": 60}
-    evaluators = ["rouge2", "unigram", {"nli": nli}]
-    settings = {"evaluators": evaluators, "limit_documents": 3, "replicates": 0, "perturb.per_kind": 10}
-    results = fa.run(ROOT / "experiments" / "invariance.yaml", out=tmp_path / "run", settings=settings)
-    rows = {(row["evaluator"], row["kind"]): row for row in results.rows("invariance")}
-    assert rows["unigram", "negation_added"]["failure_rate"] == 1
-    assert rows["unigram", "negation_added"]["n"] >= 10
-    claims = fa.read_claims(tmp_path / "run" / "claims.parquet").set_index("claim_id")
-    judged = fa.read_verdicts(tmp_path / "run" / "verdicts.parquet").query("evaluator == 'nli'")
-    assert claims.loc[judged["claim_id"][judged["status"] == "ok"], "variant_of"].notna().sum() > 50

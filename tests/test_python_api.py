@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import inspect
 import pickle
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,6 @@ import pytest
 
 import factaudit
 from factaudit.errors import FactauditError, UsageError
-from factaudit.python_errors import translate_error_text_to_python
 from factaudit.results import Results
 
 N = 60
@@ -93,34 +89,6 @@ def test_what_is_missing_is_said_by_the_arguments(frame, capsys):
     assert not re.search(OPTION, told)
 
 
-def list_option_messages() -> list[str]:
-    """The texts of the library that name an option, but for those of the command line; docstrings are none."""
-    found = []
-    package = Path(factaudit.__file__).parent
-    for path in package.rglob("*.py"):
-        inside = path.relative_to(package).as_posix()
-        if inside.startswith(("cli/", "start/", "tables/mapping_options", "tables/open_questions", "python_errors")):
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        bodies = [
-            node.body[0] for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body
-        ]
-        docs = {id(body.value) for body in bodies if isinstance(body, ast.Expr)}
-        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-        found += [node.value for node in texts if id(node) not in docs and re.search(OPTION, node.value)]
-    commands = ("factaudit ", "--", "python ", "pip ", " --", "samples of lm-evaluation-harness")
-    return [text for text in found if not text.startswith(commands) and "`" not in text]
-
-
-def test_every_option_in_a_message_has_words_in_python():
-    texts = list_option_messages()
-    assert len(texts) > 12
-    assert [text for text in texts if re.search(OPTION, translate_error_text_to_python(text))] == []
-    assert translate_error_text_to_python("no column (`factaudit inspect a.csv --page x`): say --claim COLUMN") == (
-        'no column (`factaudit inspect a.csv --page x`): say claim="COLUMN"'
-    )
-
-
 def test_an_audit_is_a_tidy_frame_and_its_rows_are_a_wide_one(results):
     wide, tidy = results["rates"], results.rates
     assert list(tidy.columns) == ["dataset", "evaluator", "figure", "value", "low", "high"]
@@ -151,19 +119,3 @@ def test_findings_are_a_frame(results):
     nothing = Results("s", {}, {})
     assert {"severity", "statement"} <= set(nothing.findings.columns)
     assert len(nothing.findings) == 0
-
-
-def test_no_argument_of_the_api_is_of_any_type():
-    """But for the options of `convert`, which differ by format."""
-    functions = {name: getattr(factaudit, name) for name in factaudit.__all__}
-    functions = {name: one for name, one in functions.items() if inspect.isfunction(one) and name != "convert"}
-    methods = {f"Results.{name}": one for name, one in vars(Results).items() if inspect.isfunction(one)}
-    found = [
-        f"{name}({one.name})"
-        for name, function in (functions | methods).items()
-        if not name.startswith("Results._")
-        for one in inspect.signature(function).parameters.values()
-        if re.search(r"\bAny\b", str(one.annotation))
-    ]
-    assert len(functions) > 8
-    assert found == []

@@ -76,11 +76,6 @@ def test_experiments_can_be_loaded(path, request):
     read_experiment(path, settings)
 
 
-def test_it_is_short(readme):
-    prose = re.sub(r"```.*?```", "", readme, flags=re.DOTALL)
-    assert len(prose.split()) <= 340
-
-
 def test_its_first_sentence_is_what_the_demo_finds(readme, root):
     """That the best detector misses 44 of 100 errors, and how far off a rate of its is."""
     data = root / "factaudit" / "start" / "demo" / "responses.jsonl.gz"

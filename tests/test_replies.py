@@ -26,7 +26,7 @@ from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.llm.answer_extraction import CUT_OFF_PREFIX, extract_llm_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_completion import parse_chat_completion
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_verdicts
@@ -57,11 +57,6 @@ def decomposed(reply: ChatReply) -> tuple[list[str], str]:
     stands_in = [] if status == "ok" else [("She lived.", status)]
     assert [(fact.text, fact.failure_status) for fact in found.facts if fact.failure_status] == stands_in
     return [fact.text for fact in found.facts if not fact.failure_status], status
-
-
-def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
-    assert len(GOLDEN) >= 60
-    assert len({(row["as"], row["shape"]) for row in GOLDEN}) == len(GOLDEN)
 
 
 @shapes("verify")
@@ -131,17 +126,6 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
         for n, sentence in enumerate(split_for_decomposition(row["text"]))
     ]
     assert found == row["boilerplate"]
-
-
-def test_twenty_replies_that_were_cut_off_are_twenty_unscored_facts() -> None:
-    # A server whose model reasons past its 50 tokens: nothing in its replies may count for or against a fact.
-    for text in ("", "<think>Let me see whether it is true", "The statement is"):
-        for parser in ("strict", "original"):
-            read = factscore.parse_verification_reply(ChatReply("ok", text, "length", completion_tokens=50), parser)
-            assert (read.prediction, read.score, read.status) == (None, None, "unparsed")
-            assert (read.raw or "").startswith(
-                f"{CUT_OFF_PREFIX} after 50 tokens (finish_reason: length): raise max_tokens"
-            )
 
 
 def test_what_a_response_only_thought_is_not_decomposed() -> None:

@@ -70,14 +70,6 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_chunks_without_a_score_are_shown_as_such() -> None:
-    claims, verdicts = tables(12)
-    verdicts["chunk_scores"] = pd.Series([[0.25, None, float("nan")], *[None] * 23], dtype=object)
-    found = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
-    assert found.make_claim_row(0)["said"][0]["chunks"] == [0.25, None, None]
-    assert unpacked(found.pack_telling_claims())["total"] == 12
-
-
 def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
     claims, verdicts = tables(12)
     results = compare(claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0)
@@ -252,24 +244,6 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
     assert wait(driver, f"{COUNT}.startsWith('1 to ')")
     assert int(wait(driver, COUNT).rpartition(" ")[2]) <= found
     assert wait(driver, f"document.querySelector('[data-part=evaluator]').value === '{asked['evaluator'][0]}'")
-
-
-@browser_test
-@pytest.mark.slow
-def test_a_claim_without_a_label_in_its_table_is_not_said_to_have_none(tmp_path: Path, driver) -> None:
-    """Estimates rest on labels of their own file: "label: –" stood under claims that these label."""
-    claims, verdicts = tables()
-    claims["label"] = claims["label"].where(claims.index % 2 == 0)
-    write_table(claims, tmp_path / "claims.parquet")
-    write_table(verdicts, tmp_path / "verdicts.parquet")
-    compare(claims, verdicts, audits=["consistency"], replicates=0).save(tmp_path)
-    driver.get("about:blank")
-    driver.get((tmp_path / "report.html").as_uri() + "#claims?order=lowest")
-    wait(driver, READY)
-    told = wait(driver, "Array.from(document.querySelectorAll('.claim summary small'), (node) => node.textContent)")
-    assert any("label: " in text for text in told)
-    assert any("label: " not in text for text in told)
-    assert not any("label: –" in text for text in told)
 
 
 @browser_test

@@ -142,16 +142,8 @@ def _marks_of(ax: Axes) -> list[tuple[float, float]]:
     return [(round(float(x), 6), round(float(y), 6)) for line in lines for x, y in line.get_xydata()]
 
 
-def _cells(ax: Axes) -> dict[tuple[float, float], str]:
-    return {text.get_position(): text.get_text() for text in ax.texts if text.get_position() != (0, 4)}
-
-
-def _names(ax: Axes) -> tuple[list[str], list[str]]:
-    return [t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]
-
-
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
-    rows = make_results(2, 3, unscored=False)["audits"]["rates"]
+    rows = make_results(2, 3)["audits"]["rates"]
     names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
 
     def colours(part: Rows) -> dict[str, str]:
@@ -161,24 +153,6 @@ def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
     assert len(set(everything.values())) == 3
     last = colours([row for row in rows if row["evaluator"] == names[-1]])
     assert last == {key: everything[key] for key in last}
-
-
-def test_every_name_is_in_the_legend_as_it_is() -> None:
-    rows = [
-        {"dataset": "d", "evaluator": name, "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
-        for name in ("_x", "$y$", "a & <b>")
-    ]
-    figure = draw("rates", rows)
-    assert list(_named(figure)) == ["_x", "$y$", "a & <b>"]
-    assert not any(text.get_parse_math() for text in figure.texts)
-
-
-def test_groups_by_other_columns_are_told_apart() -> None:
-    base = {"evaluator": "e", "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
-    rows = [{"dataset": "d", "error_type": kind, **base} for kind in ("number", "entity")]
-    assert _names(draw("rates", rows).axes[0])[1] == ["d · number", "d · entity"]
-    rows = [{"dataset": "__all__", "task": kind, **base} for kind in ("QA", "summaries")]
-    assert _names(draw("rates", rows).axes[0])[1] == ["QA", "summaries"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
@@ -210,37 +184,10 @@ def test_a_figure_leaves_the_users_settings_alone() -> None:
     assert dict(matplotlib.rcParams) == before
 
 
-def _with_floors(rates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    one = {"dataset": "D", "n": 9, "tpr": 1.0, "tnr": 0.0, "bacc": 0.5}
-    return [*rates, {**one, "evaluator": "always-yes"}]
-
-
-def test_floors_are_lines_to_measure_others_by_and_no_evaluators() -> None:
-    row = {"dataset": "D", "evaluator": "e", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
-    floors = frozenset({"always-yes"})
-    drawn = draw_with_points("rates", _with_floors([row]), ["always-yes", "e"], floors).figure
-    assert [x for x, _ in _marks(drawn)] == [80.0, 60.0, 70.0], "the evaluator's markers, no others"
-    assert [(100.0, -0.4), (100.0, 0.4)] in _segments(drawn.axes[0]), "across the whole group"
-    assert _named(drawn) == {"e": "#0072b2", "always-yes (a floor)": ""}
-    # Where a floor is all there is, it is what the figure is of.
-    assert _marks(draw_with_points("rates", _with_floors([]), ["always-yes"], floors).figure)
-
-
 def _segments(ax: Axes) -> list[list[tuple[float, float]]]:
     """Where the lines of intervals, bounds and floors run."""
     lines = [one for one in ax.collections if isinstance(one, LineCollection)]
     return [[tuple(map(float, end)) for end in ends] for one in lines for ends in one.get_segments()]
-
-
-def test_plots_without_a_line_for_floors_leave_them_out() -> None:
-    base = {"dataset": "D", "method": "none", "calibration_system": "z"}
-    rows = [
-        {**base, "system": system, "evaluator": name, "bias": bias}
-        for system in "ab"
-        for name, bias in (("e", 0.3), ("always-no", 0.8))
-    ]
-    drawn = draw_with_points("adjusted_bias", rows, ["e", "always-no"], frozenset({"always-no"})).figure
-    assert {x for x, _ in _marks(drawn)} == {30.0}
 
 
 def test_points_that_share_a_place_have_no_intervals() -> None:

@@ -17,7 +17,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.cli import cli
 from factaudit.diff import diff_runs
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.experiment import Experiment, run
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
@@ -318,22 +318,6 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: 
         diff_runs(one, two, pairs={"gpt-5": "rouge"})
 
 
-def test_an_evaluator_whose_name_is_taken_is_in_both_runs_and_not_compared(tmp_path: Path) -> None:
-    """ "rouge: only before" of an evaluator that the run after has, too, as the partner of another."""
-    claims = make_claims()
-    right = claims["label"].to_numpy(dtype=int)
-    runs = [make_run(tmp_path / name, right, claims, "judge", more=("rouge",)) for name in ("one", "two")]
-    arguments = ["diff", *map(str, runs), "--pair", "judge=rouge", "--pair", "rouge=judge"]
-    assert "alone" not in CliRunner().invoke(cli, arguments, catch_exceptions=False).output
-    three = make_run(tmp_path / "three", right, claims, "judge", more=("rouge", "third"))
-    arguments = ["diff", str(three), str(runs[1]), "--pair", "judge=rouge", "--out", str(tmp_path / "diff.md")]
-    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    found = diff_runs(three, runs[1], pairs={"judge": "rouge"})
-    assert found.alone_before == ["rouge", "third"]
-    assert "alone     rouge, third (before): not compared" in done.output
-    assert "- alone rouge, third (before): not compared" in (tmp_path / "diff.md").read_text(encoding="utf-8")
-
-
 def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path) -> None:
     claims = make_claims()
     right = claims["label"].to_numpy(dtype=int)
@@ -381,71 +365,3 @@ def test_findings_are_new_gone_or_changed_and_those_of_other_audits_are_left_out
     assert [row["statement_before"] for row in found.findings[:2]] == ["gap fail", "bacc_tie warn"]
     output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
     assert "changed   [fail → warn] gap warn" in output, "from found to in doubt, or to not known: no milder fault"
-
-
-def make_judgements(folder: Path, predictions: dict[str, np.ndarray], claims: pd.DataFrame) -> Path:
-    folder.mkdir()
-    write_table(claims, folder / "claims.jsonl")
-    parts = [
-        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": n, "prediction": p}) for n, p in predictions.items()
-    ]
-    write_table(validate_verdicts(pd.concat(parts, ignore_index=True)), folder / "verdicts.jsonl")
-    inputs = {"claims": [str(folder / "claims.jsonl")], "verdicts": [str(folder / "verdicts.jsonl")]}
-    run(Experiment(**inputs, audits=["rates", "quantification", "consistency", "differences"]), folder / "run")
-    return folder / "run"
-
-
-def test_labels_that_were_added_contradict_none_and_rates_are_called_those_of_labelled_claims(tmp_path: Path) -> None:
-    """ "1,068 labels differ" of labels that are new; "rates of the claims judged in both" of a third of them."""
-    claims = make_claims()
-    label = claims["label"].to_numpy(dtype=int)
-    changed = label.copy()
-    changed[::5] = 1 - changed[::5]
-    part = claims.assign(label=claims["label"].where(claims.index % 3 == 0))
-    whole = claims.assign(label=claims["label"].where(claims.index > 0, 1 - claims["label"]))
-    runs = [make_run(tmp_path / "one", label, part), make_run(tmp_path / "two", changed, whole)]
-    found = diff_runs(*runs)
-    assert (found.n_labelled, found.n_labels_changed) == (40, 1)
-    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "labels    1 label changed; rates use those before" in output
-    assert "labelled  40 of 120 before: rates are of these" in output
-
-
-def test_claims_of_other_texts_are_counted_and_responses_without_any_are_none(tmp_path: Path) -> None:
-    """A fact's place names it: of a response that was written anew the claims are other ones."""
-    claims = make_claims()
-    right = claims["label"].to_numpy(dtype=int)
-    silent = pd.DataFrame({"claim_id": ["none"], "dataset": "d", "response_id": "r", "abstained": 1})
-    claims = validate_claims(pd.concat([claims, silent], ignore_index=True))
-    other = claims.assign(claim=claims["claim"].where(claims.index >= 7, claims["claim"] + " of Zanzibar"))
-    runs = []
-    for name, table in (("one", claims), ("two", other)):
-        runs.append(make_run(tmp_path / name, right, claims.iloc[:N]))
-        write_table(table, runs[-1] / "claims.parquet")
-    found = diff_runs(*runs)
-    assert (found.n_claims, found.n_texts_changed, found.only_before) == (N, 7, 0)
-    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "texts     7 claims in both with another text or document" in output
-    assert "texts " not in CliRunner().invoke(cli, ["diff", *map(str, runs[:1] * 2)], catch_exceptions=False).output
-
-
-def test_a_finding_on_a_data_set_that_a_run_lacks_is_not_told_as_mended(tmp_path: Path) -> None:
-    claims = make_claims(400)
-    label = claims["label"].to_numpy(dtype=int)
-    on_d = (claims["dataset"] == "d").to_numpy()
-    said = np.where(on_d, 1, label)  # finds no error of d, and all of e
-    runs = [
-        make_judgements(tmp_path / name, {"judge": said[rows]}, claims[rows].reset_index(drop=True))
-        for name, rows in (("both", on_d | True), ("e", ~on_d))
-    ]
-    found = diff_runs(*runs)
-    assert (found.only_datasets_before, found.only_datasets_after) == (["d"], [])
-    output = CliRunner().invoke(cli, ["diff", *map(str, runs)], catch_exceptions=False).output
-    assert "data sets d: only before" in output
-
-
-def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    claims = validate_claims(pd.DataFrame({"dataset": "d", "claim": ["x", "y"], "label": [0, 1]}))
-    other = make_run(tmp_path / "other", np.array([0, 1]), claims)
-    with pytest.raises(InputError, match="no claim_id in common"):
-        diff_runs(runs[0], other)

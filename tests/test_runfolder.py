@@ -13,7 +13,6 @@ from factaudit.engines.factscore import FactScorer
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
-from factaudit.results import Results
 from factaudit.run_folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 
 
@@ -136,16 +135,7 @@ def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None
 
 def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".factaudit-0123.csv").write_text("half")
-    about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
-    with RunFolder.open(tmp_path) as run:
+    with RunFolder.open(tmp_path):
         assert not (tmp_path / ".factaudit-0123.csv").exists()
         with pytest.raises(FactauditError, match="another run is writing"), RunFolder.open(tmp_path):
             pass
-        run.finish(None, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))
-    mine = tmp_path / "tables/mine.csv"
-    mine.write_text("a user's own")
-    with RunFolder.open(tmp_path) as run:
-        run.finish(None, Results("s", about, {"one": [{"n": 1}]}))
-    names = {path.name for path in (tmp_path / "tables").iterdir()}
-    assert {"mine.csv", "one.csv"} <= names
-    assert "two.csv" not in names

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from factaudit.cli.app import cli
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_document_into_chunks
@@ -74,14 +69,6 @@ def test_sentences_and_chunks() -> None:
     assert split_document_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
 
 
-@pytest.mark.slow
-def test_a_long_document_without_spaces_is_cut_in_time_that_grows_with_it() -> None:
-    doc = CHINESE * 8000
-    chunks = split_document_into_chunks(doc, 500)
-    assert len(chunks) == 8000 * 25 // 500
-    assert "".join(chunks) == doc
-
-
 def test_english_is_counted_as_before() -> None:
     assert has_rouge_words("In Zürich, Zoë Müller and her sister were known for the café that they had owned.")
     assert has_rouge_words("Staff: Jörgen Lantto, José Romero, Jón Dadi Bödvarsson (editors), Condé Nast")
@@ -124,30 +111,3 @@ def test_unigrams_of_chinese_are_characters() -> None:
     (verdict,) = make_evaluator("unigram").judge([Claim("a", "北京在华南。", CHINESE)])
     # 在 and 南 are nowhere.
     assert verdict.score == 3 / 5
-
-
-def test_chinese_and_german_claims_audited(tmp_path: Path) -> None:
-    said = [
-        ("zh", CHINESE, text, label)
-        for text, label in (("北京是首都。", 1), ("北京位于华南。", 0), ("人口超过两千万。", 1))
-    ]
-    said += [("zh", CHINESE, "Beijing is the capital of China.", 1)]
-    said += [("de", GERMAN, f"Sie wurde im Jahr {year} eröffnet.", int(year == 1911)) for year in (1911, 1950, 1987)]
-    rows = [
-        {"claim_id": f"c{n}", "dataset": one, "language": one, "doc": doc, "claim": claim, "label": label}
-        for n, (one, doc, claim, label) in enumerate(said)
-    ]
-    (tmp_path / "claims.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    for line in (
-        f"judge {tmp_path}/claims.jsonl --evaluator rouge2 --evaluator unigram --out {tmp_path}/verdicts.jsonl",
-        f"audit {tmp_path}/claims.jsonl {tmp_path}/verdicts.jsonl --out {tmp_path}/run",
-    ):
-        done = CliRunner().invoke(cli, line.split())
-        assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
-    assert {row["dataset"]: row["languages"] for row in found["about"]["claims"]} == {"de": "de", "zh": "zh"}
-    bins = {row["task"]: row for row in found["audits"]["surface_bias"] if row["bin"] == 5}
-    assert [(bins[task]["n_no_r2"], bins[task]["n_other_script"]) for task in ("de", "zh")] == [(0, 0), (1, 1)]
-    assert [bins[task]["r2_high"] for task in ("de", "zh")] == [1, 1]
-    # A wrong year takes two of five bigrams: 3 / 5.
-    assert next(row for row in found["audits"]["surface_bias"] if row["task"] == "de")["r2_low"] == 3 / 5

@@ -48,21 +48,6 @@ SHORTER = {
 MODEL = {"compare_evaluators", "invariance"}
 
 
-def test_every_experiment_says_what_it_shows_and_a_model_that_it_needs_first():
-    assert len(EXPERIMENTS) == 12
-    for name in EXPERIMENTS:
-        text = (ROOT / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
-        first = text.partition("\n")[0]
-        assert first.startswith("# ")
-        assert ("Needs a language model" in first and f"factaudit run experiments/{name}.yaml" in first) == (
-            name in MODEL
-        )
-        assert "data=FOLDER" not in text
-        assert "${data}" not in text
-        assert ("published:" in re.sub("(?m)^#.*", "", text)) == (name in PUBLISHED)
-        assert ("fetches" in text.partition("title:")[0]) >= (name in PUBLISHED)
-
-
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """A scripted server in the place of the one that runs the small model."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,6 @@ from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
-from factaudit.llm.client import LLMClient
-from factaudit.results import compare
 
 PASSAGES = ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "Ada Fenn won the Quill. It was 1901."]
 
@@ -79,22 +76,3 @@ def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup) -
         ]
     plain = make_scorer(knowledge, ScriptedLLM(reply))
     assert plain.signatures != scorer.signatures
-
-
-@pytest.mark.local
-@pytest.mark.slow
-@pytest.mark.parametrize("style", ["short", "json"])
-def test_the_local_model_follows_the_prompts_of_small_models(
-    style: str, knowledge: TopicLookup, tmp_path: Path
-) -> None:
-    client = LLMClient("smollm2", base_url="local", timeout=300, cache=tmp_path / "c.sqlite")
-    scorer = make_scorer(knowledge, client, prompts=style, max_facts=2)
-    scored = scorer.score_responses([make_response("Ada Fenn", "Ada Fenn was a miller in Emberlow.")])
-    (sentence,) = scored.responses[0]["sentences"]
-    assert sentence["status"] == "ok"
-    if style == "json":  # whatever 135 million parameters say, the grammar keeps it in its form
-        assert 1 <= len(json.loads(sentence["reply"])["facts"]) <= 24
-        assert {json.loads(raw)["answer"] for raw in scored.verdicts["raw"]} <= {"True", "False"}
-    else:  # in the words of the sentence; of a demonstration there is none
-        (row,) = compare(scored.claims, scored.verdicts, audits=["decomposition"]).rows("decomposition")
-        assert (row["leaked"], row["invented"]) == (0, 0)

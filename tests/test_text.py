@@ -174,19 +174,6 @@ def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
         start = end
 
 
-@pytest.mark.slow
-def test_chunks_of_long_documents_end_where_sentences_do(shared: Path) -> None:
-    for doc in wice(shared)[1][:60]:
-        sentence_ends = [end for _, end in find_sentence_spans(doc)]
-        start = 0
-        for part in split_document_into_chunks(doc, 100):
-            start = doc.index(part, start)
-            end = start + len(part)
-            possible = [stop for stop in sentence_ends if start < stop and count_words(doc[start:stop]) <= 100]
-            assert not doc[end:].strip() or not possible or end == possible[-1]
-            start = end
-
-
 # -------------------------------------------------------------------------------------------------------- overlap
 
 
@@ -221,15 +208,6 @@ def test_long_tokens_are_the_same_where_all_their_letters_are(length: int) -> No
     for doc in docs:
         expected = [expected_precision(claim, doc) for claim in claims]
         np.testing.assert_allclose(rouge2_precision(claims, [doc] * len(claims)), expected, rtol=0, atol=1e-15)
-
-
-def test_sizes_are_the_same_together_and_alone() -> None:
-    random = np.random.default_rng(0)
-    docs = [" ".join(random.choice([*"abc", "a. "], 60)) for _ in range(12)] * 3
-    claims = [" ".join(random.choice([*"abcd"], 9)) for _ in docs]
-    differences = rouge2_chunk_differences(claims, docs, (5, 20))
-    np.testing.assert_array_equal(differences, [rouge2_chunk_differences(claims, docs, [size])[0] for size in (5, 20)])
-    assert (differences[0] > differences[1]).any()
 
 
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), max_size=4), TEXT)

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from report_results import make_results
 
 from factaudit import experiment, run_folder
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
-from factaudit.results import Results
-from factaudit.run_folder import RunFolder
-
-
-def test_files_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
-    found = make_results(2, 2)
-    results = Results("s", found["about"], {name: found["audits"][name] for name in ("rates", "headroom")})
-    with RunFolder.open(tmp_path) as run:
-        run.finish(None, results)
-    assert not list((tmp_path / "figures").glob("*.png"))
-    with RunFolder.open(tmp_path) as run:
-        written = run.render_again(png=True)
-    assert {"rates.svg", "rates.png", "report.html"} <= {path.name for path in written}
-    with RunFolder.open(tmp_path) as run:
-        run.finish(None, replace(results, audits={"rates": found["audits"]["rates"]}))
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"rates.svg"}
-    assert not (tmp_path / "tables" / "headroom.csv").exists()
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from factaudit.errors import InputError, UsageError
-from factaudit.evaluators import registry
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.experiment import read_experiment
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.yaml_file import parse_yaml_set_options
-from factaudit.yaml_paths import YamlPathKind
 
 CLAIMS = '{"dataset": "D", "claim": "x", "doc": "x y", "label": 1}\n'
 
@@ -122,26 +120,6 @@ def test_two_evaluators_of_one_name_are_refused(write, tmp_path):
 
 
 # ---------------------------------------------------------------------------------------- what is a path
-
-
-PATHS = {
-    "stored": {"path": YamlPathKind.PATH},
-    "llm": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], YamlPathKind.NAME_OR_PATH),
-    "no-context": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], YamlPathKind.NAME_OR_PATH),
-    "bespoke-minicheck": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], YamlPathKind.NAME_OR_PATH),
-    "minicheck": {"model": YamlPathKind.NAME_OR_PATH},
-    "nli": {"model": YamlPathKind.NAME_OR_PATH},
-    "alignscore": {"model": YamlPathKind.NAME_OR_PATH},
-    "chunked": {"evaluator": YamlPathKind.EVALUATORS, "tokenizer": YamlPathKind.NAME_OR_PATH},
-    "ensemble": {"evaluators": YamlPathKind.EVALUATORS},
-}
-
-
-@pytest.mark.parametrize("name", registry._BUILTIN_EVALUATORS, ids=lambda entry: entry.name)
-def test_an_evaluators_types_say_which_options_are_paths(name):
-    if name.name in ("minicheck", "nli", "alignscore"):
-        pytest.importorskip("torch")
-    assert registry.find_evaluator_path_options(name.name) == PATHS.get(name.name, {})
 
 
 @pytest.mark.parametrize(
