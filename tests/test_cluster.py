@@ -83,6 +83,11 @@ class Slow:
 @dataclass
 class OnGPU(Slow):
     device: str = "auto"
+    signature = "gpu|version:1"
+
+@dataclass
+class Broken(Slow):
+    signature = "broken|version:1"
 '''
 
 
@@ -185,7 +190,7 @@ def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any
     evaluators: list[Asked] = [
         ("slow", "Slow", {}),
         ("gpu", "OnGPU", {"seconds": 0.02}),
-        ("broken", "Slow", {"seconds": 0.02, "fails_at": "c015"}),
+        ("broken", "Broken", {"seconds": 0.02, "fails_at": "c015"}),
     ]
     # Ray starts a server for each client, and on a machine under load gives up at first.
     for _ in range(4):
@@ -206,7 +211,7 @@ def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any
     kept = judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "slow")))], journal=journal)
     assert noted(tmp_path / "slow") == judged
     pd.testing.assert_frame_equal(kept, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
-    left = own.Slow(str(tmp_path / "left"))
+    left = own.Broken(str(tmp_path / "left"))
     judge(few, [NamedEvaluator("broken", left)], journal=journal)
     assert not {"c012", "c013", "c014"} & {claim_id for claim_id, _ in noted(tmp_path / "left")}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,27 +138,33 @@ def test_the_tables_rows_and_summary_fit_together(knowledge: TopicLookup) -> Non
     json.dumps([scored.responses, summary], allow_nan=False)
 
 
-def test_a_repeated_sentence_in_one_response_counts_its_facts_once(knowledge: TopicLookup) -> None:
-    row = scorer(knowledge).score(["Ada Fenn"], ["It rained. It rained."])["responses"][0]
-    assert (row["n_facts"], row["n_duplicates"]) == (2, 2)
-    assert [len(sentence["facts"]) for sentence in row["sentences"]] == [2, 0]
+def answer_seventy_facts(prompt: str) -> str:
+    return "\n".join(f"- Fact {i}." for i in range(70)) if prompt.startswith("Please") else "True"
 
 
-def test_facts_beyond_the_cap_are_cut_and_counted(knowledge: TopicLookup) -> None:
-    llm = ScriptedLLM(lambda p: "\n".join(f"- Fact {i}." for i in range(70)) if p.startswith("Please") else "True")
-    row = scorer(knowledge, llm).score(["Ada Fenn"], ["It rained."])["responses"][0]
-    assert (row["n_facts"], row["n_cut"]) == (50, 20)
-    assert len(llm.prompts) == 1 + 50
+def break_off(prompt: str) -> str | ChatReply:
+    return ChatReply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
 
 
-def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge: TopicLookup) -> None:
-    llm = ScriptedLLM(answer_two_facts)
-    result = scorer(knowledge, llm).score(["Ada Fenn", "Ada Fenn"], ["", "Sure, here is her life."])
-    assert llm.prompts == []
-    assert [row["reason"] for row in result["responses"]] == ["abstained", "no fact"]
-    assert [row["score"] for row in result["responses"]] == [None, None]
-    assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 1)
-    assert (result["n_abstained"], result["n_left_out_sentences"]) == (1, 1)
+@pytest.mark.parametrize(
+    ("output", "answer", "n_calls", "row"),
+    [
+        ("It rained. It rained.", answer_two_facts, 4, {"n_facts": 2, "n_duplicates": 2}),
+        ("It rained.", answer_seventy_facts, 51, {"n_facts": 50, "n_cut": 20}),
+        ("It rained.", answer_two_facts, 3, {"init_score": 1.0, "score": math.exp(1 - 10 / 2)}),
+        ("It rained.", break_off, 1, {"n_truncated_sentences": 1}),
+        ("", answer_two_facts, 0, {"reason": "abstained", "score": None, "abstained": True}),
+        ("Sure, here is her life.", answer_two_facts, 0, {"reason": "no fact", "score": None, "abstained": False}),
+    ],
+    ids=["repeated", "beyond the cap", "penalty", "cut off", "empty", "boilerplate"],
+)
+def test_what_a_text_comes_to(
+    knowledge: TopicLookup, output: str, answer: Any, n_calls: int, row: dict[str, Any]
+) -> None:
+    llm = ScriptedLLM(answer)
+    (found,) = scorer(knowledge, llm).score(["Ada Fenn"], [output])["responses"]
+    assert {key: found[key] for key in row} == pytest.approx(row)
+    assert len(llm.prompts) == n_calls
 
 
 def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
@@ -175,15 +182,6 @@ def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored
     assert summary["respond_ratio"] == 1
     share = scored.responses[1]["score"]
     assert (summary["score_min"], summary["score_max"]) == (share / 2, (share + 1) / 2)
-
-
-def test_a_decomposition_that_broke_off_is_counted(knowledge: TopicLookup) -> None:
-    def cut(prompt: str) -> str | ChatReply:
-        return ChatReply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
-
-    scored = scorer(knowledge, ScriptedLLM(cut)).score_responses([make_response("Ada Fenn", "It rained.")])
-    assert scored.summary["n_truncated_sentences"] == 1
-    assert scored.responses[0]["sentences"][0]["truncated"] is True
 
 
 def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLookup) -> None:
@@ -244,11 +242,6 @@ def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) ->
     off = ScriptedLLM(sure)
     scorer(knowledge, off, logprobs=False).score(["Ada Fenn"], ["It rained."])
     assert off.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
-
-
-def test_the_penalty_is_of_the_number_of_facts(knowledge: TopicLookup) -> None:
-    row = scorer(knowledge).score(["Ada Fenn"], ["It rained."])["responses"][0]
-    assert row["score"] == pytest.approx(row["init_score"] * 2.718281828459045 ** (1 - 10 / 2))
 
 
 # -------------------------------------------------------------------------------- given facts, verifiers

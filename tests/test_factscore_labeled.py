@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_means import response_length_penalty
 from factaudit.audit.discrimination import compute_score_discrimination
 from factaudit.audit.factscore_agreement import compute_factscore_agreement
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import read_response_file
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
 @pytest.mark.parametrize(
@@ -47,7 +45,7 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=100)
+    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=0)
     responses = read_response_file(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     scored = scorer.score_responses(responses)
     assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
@@ -57,32 +55,15 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     assert facts["label"].isna().sum() == 540
     summary = scored.summary
     assert (summary["n_scored"], summary["respond_ratio"]) == (157, 157 / 183)
-    # The score again, from the tables alone.
-    joined = scored.claims.merge(scored.verdicts[scored.verdicts["evaluator"] == "unigram"], on="claim_id")
-    shares = joined.groupby("response_id")["prediction"].agg(["mean", "size"])
-    expected = np.mean(
-        [share * response_length_penalty(int(size)) for share, size in zip(shares["mean"], shares["size"], strict=True)]
-    )
-    unigram = next(one for one in summary["evaluators"] if one["evaluator"] == "unigram")
-    assert unigram["score"] == pytest.approx(expected)
     judged = Judgements.join(scored.claims, scored.verdicts)
-    found = {
-        one["evaluator"]: one
-        for one in compute_factscore_agreement(judged, intervals=ClusterBootstrap(replicates=100))
-        if one["figure"] == "init_score"
-    }
+    rows = compute_factscore_agreement(judged)
+    found = {row["evaluator"]: row for row in rows if row["figure"] == "init_score"}
     assert found["unigram"]["human"] == pytest.approx(0.6233, abs=5e-5)
     assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > 0.2
     # Of all facts 62.6 would be compared with 62.3 that people give to those that they labelled.
-    rows = [one for one in compute_factscore_agreement(judged) if one["evaluator"] == "unigram"]
     assert found["unigram"]["predicted"] == pytest.approx(0.626, abs=5e-4)
-    (same,) = [one for one in rows if one["figure"] == "same_facts"]
+    (same,) = [row for row in rows if row["figure"] == "same_facts" and row["evaluator"] == "unigram"]
     assert (same["predicted"], same["human"]) == (pytest.approx(0.650, abs=5e-4), pytest.approx(0.6233, abs=5e-5))
     auc = {one["evaluator"]: one["auc"] for one in compute_score_discrimination(judged)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6
-    # tfidf looks at every sentence of every document: some responses are enough here, the experiment takes them all.
-    few = FactScorer(tmp_path / "wiki.db", verifiers=["tfidf"], replicates=0).score_responses(responses[:20])
-    assert few.verdicts["score"].notna().all()
-    assert few.claims["claim_id"].tolist() == scored.claims["claim_id"].tolist()[: len(few.claims)]
-    assert compute_score_discrimination(Judgements.join(few.claims, few.verdicts))[0]["auc"] > 0.6

@@ -8,17 +8,17 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from published_server import PublishedFilesServer, send_bytes
 
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge import docdb
@@ -388,81 +388,59 @@ def test_wrong_retrieval_options_are_refused() -> None:
 # ---------------------------------------------------------------------------------------------------- topics, Wikipedia
 
 
-class FakeWikipedia(BaseHTTPRequestHandler):
-    """The two API calls that are used, over one page; "Busy" answers 429 once, "Broken" always 500."""
-
-    asked: list[dict[str, str]]
-    busy: int
-
-    def do_GET(self) -> None:
-        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
-        type(self).asked.append(query)
-        topic = query.get("srsearch", query.get("titles", ""))
-        if topic == "Broken":
-            return self.send(500, b"oops")
-        if topic == "Busy" and type(self).busy:
-            type(self).busy -= 1
-            return self.send(429, b"slow down", {"Retry-After": "0"})
-        if query.get("list") == "search":
-            found = [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]
-            return self.send(200, json.dumps({"query": {"search": found}}).encode())
-        text = " ".join(f"w{i}" for i in range(300))
-        return self.send(200, json.dumps({"query": {"pages": [{"title": topic, "extract": text}]}}).encode())
-
-    def send(self, code: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(code)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def api() -> Iterator[str]:
-    FakeWikipedia.asked, FakeWikipedia.busy = [], 1
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeWikipedia)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/w/api.php"
-    server.shutdown()
-    server.server_close()
+def api(serve: Callable[..., PublishedFilesServer]) -> tuple[str, list[str]]:
+    """The address of an API of one page, and what it was asked for: "Busy" gives 429 once, "Broken" always 500."""
+    asked: list[str] = []
+
+    def answer(path: str, request: BaseHTTPRequestHandler) -> None:
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.path).query))
+        topic = query.get("srsearch", query.get("titles", ""))
+        asked.append(topic)
+        if topic == "Broken" or (topic == "Busy" and asked.count("Busy") == 1):
+            return request.send_error(500 if topic == "Broken" else 429)
+        found: dict[str, Any] = {"search": [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]}
+        if query.get("list") != "search":
+            found = {"pages": [{"title": topic, "extract": " ".join(f"w{i}" for i in range(300))}]}
+        return send_bytes(request, json.dumps({"query": found}).encode())
+
+    return f"{serve(answer).address}/w/api.php", asked
 
 
-def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: str, tmp_path: Path) -> None:
+def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(
+    api: tuple[str, list[str]], tmp_path: Path
+) -> None:
     side = tmp_path / "side.db"
     for _ in range(2):
-        wikipedia = WikipediaPageCache(side, api=api, pause=0)
+        wikipedia = WikipediaPageCache(side, api=api[0], pause=0)
         page = wikipedia.find_page("Ada Fenn the miller")
         assert page is not None
         assert (page.title, page.title_match, len(page.passages)) == ("Ada Fenn (miller)", "wikipedia", 2)
         assert page.passages[0].split()[-1] == "w255"
         assert wikipedia.find_page("Nobody") is None
         wikipedia.close()
-    assert len(FakeWikipedia.asked) == 3  # search and page, and the search that found nothing
+    assert len(api[1]) == 3  # search and page, and the search that found nothing
     with DocDB(side) as opened:
         assert page is not None
         assert opened.passages("Ada Fenn (miller)") == page.passages
 
 
 def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
-    api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    api: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    wikipedia = WikipediaPageCache(tmp_path / "side.db", api=api, pause=0)
+    wikipedia = WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0)
     assert wikipedia.find_page("Busy") is not None
     with pytest.raises(FactauditError, match="could not be asked: HTTP 500"):
         wikipedia.find_page("Broken")
-    n = len(FakeWikipedia.asked)
+    n = len(api[1])
     with pytest.raises(FactauditError, match="HTTP 500"):  # a failure is not remembered
         wikipedia.find_page("Broken")
-    assert len(FakeWikipedia.asked) > n
+    assert len(api[1]) > n
 
 
 def test_policies_for_topics_without_a_page(
-    db: DocDB, api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    db: DocDB, api: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     assert TopicLookup(db, "skip").find_page("Ada Fenn")[0] is not None
@@ -475,7 +453,7 @@ def test_policies_for_topics_without_a_page(
         match="2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for the topic 'No1'",
     ):
         TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
-    online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api, pause=0))
+    online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0))
     page, status, reason = online.find_page("Ada Fenn the miller")
     assert page is not None
     assert (page.title_match, status, reason) == ("wikipedia", "ok", None)

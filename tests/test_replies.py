@@ -158,44 +158,26 @@ def test_a_judges_options_decide_what_can_be_cut() -> None:
         assert verdict.score == score
 
 
-def test_a_user_is_told_of_what_could_not_be_read() -> None:
-    def table(*rows: tuple[str, int | None, str]) -> pd.DataFrame:
-        return validate_verdicts(
-            pd.DataFrame(
-                {
-                    "claim_id": [str(n) for n in range(len(rows))],
-                    "evaluator": "gpt",
-                    "status": [status for status, _, _ in rows],
-                    "prediction": pd.array([prediction for _, prediction, _ in rows], dtype="Int8"),
-                    "raw": [raw for _, _, raw in rows],
-                }
-            )
-        )
+CUT = "[cut off (finish_reason: length): raise max_tokens]"
+#: Status, prediction and reply of the verdicts beside 98 whole ones, and what a user is told of them.
+TOLD = [
+    ([("unparsed", None, CUT)] * 2, "2 of 100 replies were cut off and are unscored: raise max_tokens"),
+    ([("unparsed", None, "Hm")], "gpt: 1 of 99 replies hold no answer and are unscored, such as 'Hm'"),
+    ([("unparsed", None, '```json\n{"SCORE": "True"}\n```')], "`json: FIELD` with one of its fields (SCORE)"),
+    ([("unparsed", None, "这份文件没有提到这件事" * 20)], "such as '这份文件"),  # no blank to cut at
+    ([("unparsed", 1, "Hm")] * 2, "2 of 100 predictions are guesses"),
+    ([("error", None, "HTTP 400: no")], "gpt: 1 of 99 calls failed (HTTP 400: no) and would fail again"),
+    ([("error", None, "HTTP 503")], "gpt: 1 of 99 calls failed (HTTP 503): run the same command again to retry them"),
+]
 
-    cut = LLMJudge(model="m")._make_verdict("a", [ChatReply("ok", "", "length")]).raw or ""
-    told = format_unscored_verdicts(table(*[("unparsed", None, cut)] * 18, ("unparsed", None, "Hm"), ("ok", 1, "Yes")))
-    assert "18 of 20 replies were cut off and are unscored: raise max_tokens" in told[0]
-    assert told[1] == "gpt: 1 of 20 replies hold no answer and are unscored, such as 'Hm'"
-    assert len(told) == 2
-    for reply, hint in {
-        '```json\n{"REASONING": "x", "SCORE": "True"}\n```': "`json: FIELD` with one of its fields (REASONING, SCORE)",
-        '{"verdict": "SUPPORTS"}': 'such as \'{"verdict": "SUPPORTS"}\'. It is JSON: let the template say',
-        "[see\nnote] " + "word " * 50: "such as '[see note] word word",
-        "这份文件没有提到这件事" * 20: "such as '这份文件",  # no blank to cut at
-    }.items():
-        (line,) = format_unscored_verdicts(table(("unparsed", None, reply)))
-        assert hint in line
-    (guesses,) = format_unscored_verdicts(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
-    assert "2 of 100 predictions are guesses" in guesses
-    assert format_unscored_verdicts(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
-    refused = "HTTP 400: no such role"
-    for reply in (refused, f'["{refused}", "{refused}"]', f"the sentence was not decomposed: {refused}"):
-        (line,) = format_unscored_verdicts(table(("error", None, reply), ("ok", 1, "True")), ["gpt"])
-        assert line == f"gpt: 1 of 2 calls failed ({reply}) and would fail again"
-    failed = table(("error", None, "gave up after 7 attempts: HTTP 503"))
-    (line,) = format_unscored_verdicts(failed, ["gpt"])
-    assert line.endswith("HTTP 503): run the same command again to retry them")
-    assert format_unscored_verdicts(failed) == ["gpt: 1 of 1 calls failed (gave up after 7 attempts: HTTP 503)"]
+
+@pytest.mark.parametrize(("odd", "said"), TOLD)
+def test_a_user_is_told_of_what_could_not_be_read(odd: list[tuple[str, int | None, str]], said: str) -> None:
+    rows = [*odd, *[("ok", 1, "True")] * 98]
+    table = pd.DataFrame(rows, columns=["status", "prediction", "raw"]).assign(evaluator="gpt")
+    table["claim_id"] = table.index.astype(str)
+    (line,) = format_unscored_verdicts(validate_verdicts(table), ["gpt"])
+    assert said in line
 
 
 # Any reply at all ----------------------------------------------------------------------------------------------------

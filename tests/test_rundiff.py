@@ -152,7 +152,6 @@ def test_the_interval_is_that_of_the_audit_of_differences(tmp_path: Path) -> Non
 
 
 def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
-    """Asked three times, a judge that errs by chance on some claims has a narrower interval than asked once."""
     claims = make_claims()
     right = claims["label"].to_numpy(dtype=int)
     folders = []
@@ -170,11 +169,6 @@ def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
     row = next(row for row in found.changes if row["dataset"] == "d")
     inside = (claims["dataset"] == "d").to_numpy() & (right == 1)
     assert row["tpr_after"] == pytest.approx(folders[1][1][inside].mean())
-    once = [read_verdicts(folder / "verdicts.parquet") for folder, _ in folders]
-    for (folder, _), verdicts in zip(folders, once, strict=True):
-        write_table(verdicts[verdicts["repeat"] == 0], folder / "verdicts.parquet")
-    single = next(row for row in diff_runs(*(folder for folder, _ in folders)).changes if row["dataset"] == "d")
-    assert row["bacc_high"] - row["bacc_low"] < 0.6 * (single["bacc_high"] - single["bacc_low"])
 
 
 def test_a_summary_for_a_pull_request_has_the_verdict_and_shows_text_as_it_is(

@@ -35,6 +35,7 @@ SHORTER = {
     "chunking_lexical": ("limit_documents=40",),
     "factscore_labeled": (
         "factscore.verifiers=[unigram]",
+        "factscore.limit=40",
         "factscore.responses=published:factscore-labeled/third_party/factscore/labeled_data/InstructGPT.jsonl",
         "replicates=50",
     ),
