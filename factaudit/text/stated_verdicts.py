@@ -87,6 +87,9 @@ _ALTERNATIVE = re.compile(r"[\s\"'”’*_`,)]*(?:/|\||\\|\bor\b|\band\b|\band/o
 _CLAUSE_START = re.compile(r"(?:\A|\n|[.!?;,。！？；，、])[\W_]*(?:\d{1,2}[.):]\s+[\W_]*)?")
 _SENTENCE_END = re.compile(r"[.!?;\n。！？；]")
 
+_ADVERBS = r"(?:(?:also|fully|clearly|directly|entirely|completely|wholly|explicitly|therefore|thus|indeed|simply)\s+)*"
+_DOCUMENT_NAMES = r"(?:document|source|context|passage|evidence|text|article)s?"
+
 #: What follows a yes that is none: "Yes, partially", "Yes, but ...", "Yes, if ...".
 _DOUBT = (
     r"probabl[ey]|possibl[ey]|perhaps|maybe|likely|presumably|i\s+(?:think|guess|believe|suppose)|not\s+(?:sure|certain)"
@@ -111,6 +114,15 @@ _HEDGE_OF_NO = re.compile(rf"[\W_]*(?:{_DOUBT})\b", re.IGNORECASE)
 _RESERVATION = re.compile(
     r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b", re.IGNORECASE
 )
+#: The document lacks a part of what was said to be supported: "Yes. The document does not mention Monday."
+_LACKING_EVIDENCE = re.compile(
+    rf"(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never|fails?\s+to)\s+{_ADVERBS}"
+    r"(?:mention|state|say|specify|provide|contain|include|give|discuss|address|indicate)s?"
+    r"|\b(?:is|are|was|were)\s+(?:not|never|nowhere)\s+(?:mentioned|stated|specified|found|given|provided|supported)"
+    r"|\bno\s+(?:mention|evidence|information)\s+(?:of|that|about|on|for))\b"
+    r"(?!\s+(?:otherwise|anything|any|(?:that\s+)?(?:the|a)\s+(?:opposite|contrary|contradict\w*)))",
+    re.IGNORECASE,
+)
 #: The model takes back what it said: "True. Wait, no: ...".
 _SECOND_THOUGHT = re.compile(r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b", re.IGNORECASE)
 
@@ -123,9 +135,7 @@ _PLAIN_MEANINGS = {
         ("false", "untrue", "unsupported", "incorrect", "inaccurate", "wrong", "contradicted", "refuted"), 0
     ),
 }
-_ADVERBS = r"(?:(?:also|fully|clearly|directly|entirely|completely|wholly|explicitly|therefore|thus|indeed|simply)\s+)*"
 _CLAIM_NAMES = r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
-_DOCUMENT_NAMES = r"(?:document|source|context|passage|evidence|text|article)s?"
 _CLAIM_STATEMENT = re.compile(
     rf"(?:\b(?P<article>the|this|that)\s+(?:given\s+|above\s+|whole\s+|entire\s+|atomic\s+|input\s+)?)?"
     rf"\b(?P<subject>{_CLAIM_NAMES}|it|this|that)(?:\s+itself)?\s+(?:is|was|seems)\s+{_ADVERBS}"
@@ -390,7 +400,7 @@ def _is_contradicted(text: str, verdict: StatedVerdict, parse_words: WordParser,
     sentence = _SENTENCE_END.split(text[end : end + 200].lstrip("\"'”’*_`)]} "))[0]
     if hedge.match(sentence) or (verdict.value and _RESERVATION.search(text, end)):
         return True
-    if _SECOND_THOUGHT.search(text, end):
+    if _SECOND_THOUGHT.search(text, end) or (verdict.value and _LACKING_EVIDENCE.search(text, end)):
         return True
     for clause in _CLAUSE_START.finditer(text):
         if last and clause.end() < verdict.start:
