@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "warn_on",
     multiple=True,
     metavar="LIMIT",
-    help="Like --fail-on, but only warn, also where the change cannot be checked.",
+    help="Like --fail-on, but only warns, even if the change cannot be computed.",
 )
 @click.option(
     "--pair",

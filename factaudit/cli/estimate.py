@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--sample",
     type=options.PATH_TYPE,
-    help="The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims are taken for a"
-    " random sample.",
+    help="The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims are treated as "
+    "a random sample.",
 )
 @options.MAIN_EVALUATOR_OPTION
 @options.COVARIATES_OPTION

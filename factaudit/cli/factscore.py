@@ -29,7 +29,7 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 @click.option(
     "--dfactscore",
     is_flag=True,
-    help="Compute D-FActScore, which notices if a text about a person merges the facts of several people of the name.",
+    help="Compute D-FActScore, which notices if a text mixes facts about several people with the same name.",
 )
 @click.option(
     "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge` made, or a .jsonl."
@@ -43,13 +43,14 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "--verifier",
     "verifiers",
     multiple=True,
-    help="What verifies the facts: retrieval (the language model with retrieved passages; the default, of D-FActScore "
-    "llm), no-context (without passages), npm (the masked language model of the original, extra hf) or any evaluator "
+    help="What verifies the facts: retrieval (the default: the language model with retrieved passages), no-context "
+    "(the language model without passages), npm (the masked language model of the original, extra hf) or any evaluator "
     "(NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
     "--facts",
-    help="Use these facts instead of splitting the texts: a file or, for annotated texts, 'model' or 'human'.",
+    help="Use these facts instead of splitting the texts: a file, or, if the texts come with facts, those that a "
+    "'model' or a 'human' wrote.",
 )
 @click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
@@ -64,8 +65,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with other values of a setting (k=1,3, passages per fact, or parser=original), to see how far "
-    "scores and their order change.",
+    help="Score again with other values of a setting, to see how much scores and their order change. For example k=1,3 "
+    "(passages per fact) or parser=original.",
 )
 @click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
@@ -106,7 +107,8 @@ def score_command(
     """Compute FActScore (Min et al. 2023) or, with --dfactscore, D-FActScore (Chiang & Lee 2024).
 
     A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
-    a verifier says whether they support it. FActScore is the share of supported facts. For D-FActScore, facts are
+    a verifier says whether they support it. FActScore is the share of
+    supported facts, with a penalty for texts of few facts. For D-FActScore, facts are
     grouped by the person that they seem to be about, and each group is checked against one person's page.
     """
     from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The claims that were annotated. Annotations of other claims are reported; --page needs the claims.",
+    help="The claims that were annotated. Annotations of claims that are not in this file are listed. --page needs "
+    "this file.",
 )
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options

@@ -14,12 +14,12 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 @click.command(
     "list",
     cls=JsonOutputCommand,
-    short_help="List the evaluators, audits, formats, published data, groupers or stored replies.",
+    short_help="List evaluators, audits, formats, published data, groupers or saved model replies.",
     example="factaudit list evaluators",
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits, formats, published data, groupers or stored replies of language models.
+    """List the evaluators, audits, formats, published data, groupers or saved replies of language models.
 
     The list says what each one needs and how to run it. Groupers group the facts of a text by person.
     """

@@ -44,7 +44,9 @@ SETTINGS_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
 )
 DRY_RUN_OPTION = click.option(
-    "--dry-run", is_flag=True, help="Only say what the calls will cost, or how many there are. Nothing is sent."
+    "--dry-run",
+    is_flag=True,
+    help="Only say what the calls will cost (or how many there are, if the price is unknown). Nothing is sent.",
 )
 
 
@@ -63,7 +65,7 @@ OFFLINE_OPTION = click.option(
     is_flag=True,
     expose_value=False,
     callback=_apply_offline_option,
-    help="Download nothing; list the published data that is missing.",
+    help="Download nothing; say what is missing instead.",
 )
 SEED_OPTION = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed for all random draws."

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "--kinds",
     default="",
     metavar="KIND,...",
-    help="Which kinds of variants to make: same (the meaning stays the same), changed (the meaning changes) or the "
-    "names of kinds.  [default: all]",
+    help="Which kinds of variants to make: same (all that keep the meaning), changed (all that change it), or single "
+    "kinds, for example number_changed.  [default: all]",
 )
 @click.option(
     "--per-kind", type=click.IntRange(1), help="Make at most this many variants of each kind in each data set."
