@@ -93,7 +93,7 @@ def test_its_first_sentence_is_what_the_demo_finds(readme, root):
     text = " ".join(readme.split())
     assert f"misses {100 * (1 - best['tnr']):.0f} % of the errors" in text
     assert f"an error rate of {100 * worst['predicted_error_rate']:.0f} % for one model" in text
-    assert f"where human annotators find {100 * worst['labelled_error_rate']:.0f} %" in text
+    assert f"human annotators find {100 * worst['labelled_error_rate']:.0f} %" in text
 
 
 def test_every_extra_is_told_of(root):
