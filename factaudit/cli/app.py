@@ -50,7 +50,7 @@ from factaudit.version import __version__
 _SECTIONS = {
     "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
     "Label": (sample, labels, estimate, triage),
-    "Share": (export, convert, listing),
+    "Data and other forms": (export, convert, listing),
     "Metrics": (factscore, knowledge),
 }
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     "fail_on",
     multiple=True,
     metavar="LIMIT",
-    help="Exit with 1 if this holds significantly, for example 'bacc<-0.02': balanced accuracy fell by more than 2 "
-    "points.",
+    help="Exit with 1 if a change is significantly beyond this limit, for example 'bacc<-0.02': balanced accuracy "
+    "fell by more than 2 points.",
 )
 @click.option(
     "--warn-on",
@@ -65,8 +65,8 @@ def diff_command(
 ) -> None:
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
-    A run is a run folder, or a file of judged claims, which is audited first. Evaluators with the same name are
-    compared, and --pair names further pairs. If exactly one evaluator of each run has no partner, the two are
+    BEFORE and AFTER are run folders or files of judged claims; a file is audited first. Evaluators with the same name
+    are compared, and --pair names further pairs. If exactly one evaluator of each run has no partner, the two are
     compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
     sets.
 

@@ -44,15 +44,20 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "verifiers",
     multiple=True,
     help="What verifies the facts: retrieval (the default: the language model with retrieved passages), no-context "
-    "(the language model without passages), npm (the masked language model of the original, extra hf) or any evaluator "
-    "(NAME[:key=value,...]). Repeat the option for several.",
+    "(the language model without passages), npm (the original's masked language model; needs the extra hf) or "
+    "any evaluator (NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
     "--facts",
-    help="Use these facts instead of splitting the texts: a file, or, if the texts come with facts, those that a "
-    "'model' or a 'human' wrote.",
+    help="Do not split the texts, use these facts: those of a file, or, if the texts come with facts, 'model' for the "
+    "facts by a model and 'human' for the facts by people.",
 )
-@click.option("--conversation", is_flag=True, default=None, help="The lines of the file are conversations.")
+@click.option(
+    "--conversation",
+    is_flag=True,
+    default=None,
+    help="Each line of the file is a conversation; every turn of the assistant is scored as a text.",
+)
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
 @click.option(
     "--grouper",
@@ -66,7 +71,7 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     multiple=True,
     metavar="KEY=VALUE,VALUE",
     help="Score again with other values of a setting, to see how much scores and their order change. For example k=1,3 "
-    "(passages per fact) or parser=original.",
+    "(passages per fact) or gamma=0,10 (length penalty).",
 )
 @click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
@@ -106,10 +111,10 @@ def score_command(
 ) -> None:
     """Compute FActScore (Min et al. 2023) or, with --dfactscore, D-FActScore (Chiang & Lee 2024).
 
-    A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source, and
-    a verifier says whether they support it. FActScore is the share of
-    supported facts, with a penalty for texts of few facts. For D-FActScore, facts are
-    grouped by the person that they seem to be about, and each group is checked against one person's page.
+    A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source,
+    and a verifier says whether they support it. FActScore is the share of supported facts, with a penalty for texts
+    with few facts. For D-FActScore, facts are grouped by the person that they seem to be about, and each group is
+    checked against one person's page.
     """
     from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
     from factaudit.experiment import estimate_experiment_cost, run

@@ -30,8 +30,8 @@ from factaudit.text.progress_lines import ProgressLines
 )
 @click.option(
     "--tokenizer",
-    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: words are counted, at white "
-    "space]",
+    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: the words between white space "
+    "are counted]",
 )
 @options.OFFLINE_OPTION
 def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:

@@ -105,7 +105,7 @@ STRATA_OPTION = click.option(
     "--strata",
     multiple=True,
     metavar="COLUMN",
-    help="A column whose groups of claims may have different error rates. Can be repeated.",
+    help="A column that divides the claims into groups whose error rates may differ. Can be repeated.",
 )
 LABEL_FILES_OPTION = click.option(
     "--label-file",

@@ -42,9 +42,9 @@ def perturb_command(
 ) -> None:
     """Write claims together with variants in which a rule changed one thing, either the wording or the meaning.
 
-    Then judge and audit the file like any other: the audit `invariance` says which verdicts stayed the same although
-    the meaning changed, and which changed although it did not. No language model is needed.
-    """
+    Then judge and audit the file like any other: the audit `invariance` says how many verdicts stayed the same
+    although the meaning changed, and how many verdicts changed although the meaning stayed the same. No language
+    model is needed."""
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims
     from factaudit.perturb.rule_list import PERTURBATION_RULES
