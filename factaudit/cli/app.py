@@ -50,7 +50,7 @@ from factaudit.version import __version__
 _SECTIONS = {
     "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
     "Label": (sample, labels, estimate, triage),
-    "Data and other forms": (export, convert, listing),
+    "Import and export": (export, convert, listing),
     "Metrics": (factscore, knowledge),
 }
 

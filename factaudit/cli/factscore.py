@@ -49,8 +49,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 )
 @click.option(
     "--facts",
-    help="Do not split the texts, use these facts: those of a file, or, if the texts come with facts, 'model' for the "
-    "facts by a model and 'human' for the facts by people.",
+    help="Use existing facts instead of splitting the texts: a file of facts, or, if the texts include facts, 'model' "
+    "(those written by a model) or 'human' (written by a person).",
 )
 @click.option(
     "--conversation",
@@ -63,8 +63,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "--grouper",
     "groupers",
     multiple=True,
-    help="What groups the facts by person for D-FActScore: llm (default), given or one-group. Repeat the option for "
-    "several.",
+    help="What groups the facts by person for D-FActScore: llm (a language model, the default), given (the groups in "
+    "your file) or one-group (all facts are about one person). Repeat the option for several.",
 )
 @click.option(
     "--vary",

@@ -30,8 +30,7 @@ from factaudit.text.progress_lines import ProgressLines
 )
 @click.option(
     "--tokenizer",
-    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: the words between white space "
-    "are counted]",
+    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: each word counts as one token]",
 )
 @options.OFFLINE_OPTION
 def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:

@@ -190,7 +190,10 @@ _MAPPING_OPTIONS = (
     _column_option("--id", metavar="COLUMN", help="The column with the ids of the claims."),
     _column_option("--dataset", metavar="COLUMN", help="The column with the names of the data sets."),
     _column_option(
-        "--people", multiple=True, metavar="COLUMN", help="A column with the labels of one annotator. Can be repeated."
+        "--people",
+        multiple=True,
+        metavar="COLUMN",
+        help="A column with the labels of one annotator. Repeat it for several people.",
     ),
     _column_option("--ignore", multiple=True, metavar="COLUMN", help="A column to ignore. Can be repeated."),
     _column_option(
