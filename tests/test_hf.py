@@ -390,13 +390,6 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
         list(make("somewhere").judge(some_claims(1)))
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 0}, {"size": 0}, {"max_length": -1}])
-@pytest.mark.parametrize("name", ["minicheck", "nli"])
-def test_options_out_of_range_are_refused(name, options):
-    with pytest.raises(UsageError, match=f"{name}: expected a {next(iter(options))} of at least 1"):
-        make_evaluator(name, {"model": "m", **options})
-
-
 @pytest.mark.hf
 @pytest.mark.parametrize("make", [MiniCheckEvaluator, NLIEvaluator])
 def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):

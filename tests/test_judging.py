@@ -16,7 +16,7 @@ from factaudit.evaluators import judging_progress
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.files import hold_folder_lock
-from factaudit.tables import validate_claims, validate_verdicts, write_table
+from factaudit.tables import validate_claims
 from factaudit.text import progress_lines
 
 
@@ -125,21 +125,3 @@ def test_rows_of_responses_without_claims_are_not_judged():
     assert judge(claims, ["always-yes"])["claim_id"].tolist() == claims["claim_id"].tolist()[:1]
     with pytest.raises(UsageError, match="nothing to judge"):
         judge(claims.iloc[1:], ["always-yes"])
-
-
-def test_stored_verdicts_are_those_of_the_first_time(tmp_path):
-    claims = validate_claims(pd.DataFrame({"claim_id": ["a"], "dataset": "D", "claim": "x"}))
-    verdicts = pd.DataFrame({"claim_id": "a", "evaluator": "e", "repeat": [1, 0], "score": [0.9, 0.2]})
-    write_table(validate_verdicts(verdicts), tmp_path / "v.csv")
-    assert judge(claims, [{"stored": {"path": str(tmp_path / "v.csv")}}])["score"].tolist() == [0.2]
-
-
-def test_other_long_work_says_where_it_is_each_minute_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([0.0, 61.0, 62.0])
-    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: next(clock))
-    lines = progress_lines.ProgressLines("batches", "requests", shown=True)
-    lines.show(3, None)
-    lines.show(4, None)
-    assert capsys.readouterr().err == "batches: 3 requests\n"

@@ -212,29 +212,6 @@ def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> No
 # ---------------------------------------------------------------------------------------------------------- registry
 
 
-@pytest.mark.parametrize("name", LEXICAL + FLOORS + ("stored",))
-def test_every_evaluator_is_listed(name: str) -> None:
-    assert list_evaluators()[name].summary
-
-
-def test_the_list_says_what_each_evaluator_was_compared_with() -> None:
-    ours = {name: entry for name, entry in list_evaluators().items() if entry.target.startswith("factaudit.")}
-    # These compute nothing of their own.
-    without = {"always-yes", "always-no", "random", "stored", "chunked", "ensemble"}
-    assert {name for name, entry in ours.items() if not entry.checked} == without
-    for name in ("minicheck", "alignscore", "nli", "bespoke-minicheck"):
-        assert ours[name].checked.endswith("The published weights could not be run here"), name
-
-
-def test_misspelt_names_and_options_get_a_hint() -> None:
-    with pytest.raises(UsageError, match=r"unknown evaluator 'rouge' \(did you mean 'rouge2'\?\)"):
-        make_evaluator("rouge")
-    with pytest.raises(UsageError, match=r"'random' has no option 'sed' \(did you mean 'seed'\?\)"):
-        make_evaluator("random", {"sed": 1})
-    with pytest.raises(UsageError, match=r"option seed: .*integer.*found 'one'"):
-        make_evaluator("random", {"seed": "one"})
-
-
 THIRD_PARTY = '''
 from dataclasses import dataclass
 from factaudit.evaluators.base import Verdict

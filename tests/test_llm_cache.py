@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -141,24 +139,6 @@ def test_another_version_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(FactauditError, match="another version"):
         ReplyCache(path)
-
-
-WRITER = """
-import sys
-from factaudit.llm.reply_cache import ReplyCache
-from factaudit.llm.chat_types import ChatReply
-with ReplyCache(sys.argv[1]) as cache:
-    for i in range(int(sys.argv[2]), int(sys.argv[2]) + 200):
-        cache.put(i.to_bytes(32, "big"), "m", "", ChatReply("ok", str(i)))
-"""
-
-
-def test_several_processes_write_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    workers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(first)]) for first in (0, 100, 200)]
-    assert [worker.wait() for worker in workers] == [0, 0, 0]
-    with ReplyCache(path) as cache:
-        assert [r and r.text for r in cache.get_many([key(i) for i in range(400)])] == [str(i) for i in range(400)]
 
 
 def test_info_and_prune(tmp_path: Path) -> None:

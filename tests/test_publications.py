@@ -7,8 +7,6 @@ import errno
 import hashlib
 import http.server
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +19,6 @@ from factaudit import convert
 from factaudit.cli.app import main
 from factaudit.datasets import FORMATS
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.experiment import run
-from factaudit.files import TEMPORARY_PREFIX
 from factaudit.publications import fetching
 from factaudit.publications.fetching import (
     fetch_missing_published_files,
@@ -245,22 +241,6 @@ def test_a_cache_that_cannot_be_written_is_said_and_nothing_is_asked_for(publish
     assert not published.asked
 
 
-def test_two_processes_at_once_and_what_a_killed_one_left(published, folder):
-    path = locate_published_reference(REFERENCE)
-    path.parent.mkdir(parents=True)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    (path.parent / f"{TEMPORARY_PREFIX}{dead.pid}-0123456789abcdef.csv").write_bytes(b"half")
-    script = (
-        "from factaudit.publications.fetching import fetch_missing_published_files, locate_published_reference\n"
-        f"fetch_missing_published_files([locate_published_reference({REFERENCE!r})])"
-    )
-    processes = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
-    assert [process.wait(60) for process in processes] == [0, 0]
-    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
-
-
 def test_without_a_network_the_address_is_named(folder, monkeypatch):
     monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
     with pytest.raises(FactauditError, match=r"http://127\.0\.0\.1:9/amazon-science/.*could not be reached"):
@@ -291,15 +271,6 @@ def test_offline_names_each_file_its_place_its_address_and_its_hash(published, f
     for text in (str(publication_folder() / file.stored_path), published.address, str(file.sha256), "offline"):
         assert text in message
     assert not published.asked
-
-
-def test_a_misspelt_publication_is_a_problem_of_its_line(folder, tmp_path, capsys):
-    path = tmp_path / "e.yaml"
-    path.write_text("claims:\n  - format: tofueval\n    source: [published:tofueva]\n", encoding="utf-8")
-    with pytest.raises(InputError) as error:
-        run(path, tmp_path / "run")
-    assert "line 3" in str(error.value)
-    assert "did you mean 'tofueval'?" in str(error.value)
 
 
 def test_the_list_says_what_there_is_and_what_is_here(published, folder, capsys):

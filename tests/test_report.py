@@ -22,7 +22,6 @@ from factaudit.errors import InputError
 from factaudit.report import document as report_document
 from factaudit.report.document import MAX_REPORT_FIGURES, MAX_SECTION_FINDINGS, build_report_document
 from factaudit.report.rendering import render_report
-from factaudit.report.tables import build_report_table
 
 EVIL = "<script>alert('x')</script>"
 
@@ -330,21 +329,10 @@ def test_figures_are_printed_with_their_unit(audit: str, key: str, value: Any, s
     assert format_audit_figure(list_computable_audits()[audit].columns[key], value) == shown
 
 
-def test_a_number_of_which_nothing_is_known_has_four_digits() -> None:
-    assert format_audit_figure(Column("unknown"), 0.123456) == "0.1235"
-
-
 def test_ranges_do_not_hide_a_sign() -> None:
     assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
     assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", "an end that is not 0"
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
-
-
-def test_bins_of_rouge_are_not_taken_for_an_interval() -> None:
-    rows = [{"task": "t", "evaluator": "e", "bin": 1, "r2_low": 0.0, "r2_high": 0.4, "n": 5, "tpr": 0.5, "tnr": 0.5}]
-    table = build_report_table(rows, list_computable_audits()["surface_bias"].columns, "")
-    assert table.columns == ["task", "evaluator", "bin", "n", "ROUGE-2 from", "ROUGE-2 to", "TPR (%)", "TNR (%)"]
-    assert table.rows[0] == ["t", "e", "1", "5", "0.000", "0.400", "50.0", "50.0"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from scripted_llm import ScriptedLLM
 
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import make_response
-from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -34,11 +33,6 @@ def knowledge(tmp_path: Path) -> Iterator[TopicLookup]:
 def make_scorer(knowledge: TopicLookup, llm: Any, **options: Any) -> FactScorer:
     plain = {"retriever": PassageRetriever(k=1), "gamma": 0, "replicates": 0}
     return FactScorer(knowledge, llm, **{**plain, **options})
-
-
-def test_an_unknown_style_is_said_at_once(knowledge: TopicLookup) -> None:
-    with pytest.raises(UsageError, match="prompts: expected 'original', 'short' or 'json', found 'jason'"):
-        make_scorer(knowledge, None, verifiers=["unigram"], prompts="jason")
 
 
 TASK = (
