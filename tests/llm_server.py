@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 import random
-import re
 import socket
 import struct
 import threading
@@ -25,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
 
 if TYPE_CHECKING:
     from factaudit.llm.chat_types import ChatReply, ChatRequest
@@ -80,13 +81,12 @@ class FaultServer:
     most_in_flight: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Called before an endpoint answers, with "METHOD /path"; may return a Plan with a fault to apply after the work.
+    #: Called before an endpoint answers, with "METHOD /path"; may return a Plan that then breaks the connection.
     hook: Callable[[str], Plan | None] | None = None
 
     def __post_init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     @property
     def url(self) -> str:
@@ -98,24 +98,60 @@ class FaultServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
 
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self.start())
+    async def _serve(self) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        runner = await self.start()
         self._ready.set()
-        self._loop.run_forever()
-        self._server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
+        await self._stopped.wait()
+        await runner.cleanup()
 
-    async def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=2048)
-        self.port = self._server.sockets[0].getsockname()[1]
+    async def start(self) -> web.AppRunner:
+        application = web.Application(client_max_size=1 << 30)
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.01)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=2048)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        return runner
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions"):
+            plan, answer = await self._chat(request)
+        else:
+            plan = self.hook(f"{request.method} {request.path}") if self.hook else None
+            file = (await request.post()).get("file") if request.content_type == "multipart/form-data" else None
+            data = file.file.read() if isinstance(file, web.FileField) else await request.read()
+            answer = self.endpoint(request.method, request.path, data)
+        assert request.transport is not None
+        match plan and plan.fault:
+            case "hang":
+                await asyncio.Event().wait()
+            case "close":
+                request.transport.close()
+            case "reset":
+                head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+                request.transport.write(head)
+                sock = request.transport.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close() sends RST
+                request.transport.abort()
+        status, headers, body = answer
+        return web.Response(status=status, headers={"Content-Type": "application/json", **headers}, body=body)
+
+    async def _chat(self, request: web.Request) -> tuple[Plan, tuple[int, dict[str, str], bytes]]:
+        body = await request.json()
+        if self.keep:
+            self.bodies.append(body)
+            self.headers.append({name.lower(): value for name, value in request.headers.items()})
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        plan = self.decide(body, self.plan)
+        await asyncio.sleep(plan.delay)
+        self.in_flight -= 1
+        return plan, self.respond(plan, body)
 
     # What one chat request is answered with ------------------------------------------------------------------------
 
@@ -167,10 +203,10 @@ class FaultServer:
     # Files and batches -----------------------------------------------------------------------------------------------
 
     def endpoint(self, method: str, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
-        match method, path.partition("?")[0].removeprefix("/v1").strip("/").split("/"):
+        match method, path.removeprefix("/v1").strip("/").split("/"):
             case "POST", ["files"]:
                 name = f"file-{len(self.files) + 1}"
-                self.files[name] = _multipart_file(data)
+                self.files[name] = data
                 return _json({"id": name, "object": "file", "bytes": len(data), "purpose": "batch"})
             case "GET", ["files", name, "content"]:
                 return 200, {"Content-Type": "application/octet-stream"}, self.files[name]
@@ -231,83 +267,6 @@ class FaultServer:
         batch["request_counts"] = {"total": len(lines), "completed": len(outputs), "failed": len(errors)}
 
 
-class _Connection(asyncio.Protocol):
-    """One keep-alive HTTP/1.1 connection; requests on it are answered one after another."""
-
-    def __init__(self, server: FaultServer) -> None:
-        self.server = server
-        self.buffer = b""
-        self.transport: Any = None
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.buffer += data
-        end = self.buffer.find(b"\r\n\r\n")
-        if end < 0:
-            return
-        head = self.buffer[:end].decode("latin-1")
-        headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in head.split("\r\n")[1:])}
-        if headers.get("transfer-encoding") == "chunked":
-            if not self.buffer.endswith(b"0\r\n\r\n"):
-                return
-            body, self.buffer = _dechunk(self.buffer[end + 4 :]), b""
-        else:
-            length = int(headers.get("content-length", 0))
-            if len(self.buffer) < end + 4 + length:
-                return
-            body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
-        method, path, _ = head.split("\r\n")[0].split(" ")
-        if path.partition("?")[0].endswith("/chat/completions"):
-            self.chat(headers, body)
-        else:
-            fault = self.server.hook(f"{method} {path}") if self.server.hook else None
-            status, extra, out = self.server.endpoint(method, path, body)
-            if fault is None or fault.fault is None:
-                self.write(status, extra, out)
-            else:
-                self.apply(fault, {})
-
-    def chat(self, headers: dict[str, str], data: bytes) -> None:
-        server, body = self.server, json.loads(data)
-        if server.keep:
-            server.bodies.append(body)
-            server.headers.append(headers)
-        server.in_flight += 1
-        server.most_in_flight = max(server.most_in_flight, server.in_flight)
-        plan = server.decide(body, server.plan)
-        if plan.delay:
-            asyncio.get_running_loop().call_later(plan.delay, self.finish, plan, body)
-        else:
-            self.finish(plan, body)
-
-    def finish(self, plan: Plan, body: dict[str, Any]) -> None:
-        self.server.in_flight -= 1
-        self.apply(plan, body)
-
-    def apply(self, plan: Plan, body: dict[str, Any]) -> None:
-        if self.transport.is_closing() or plan.fault == "hang":
-            return
-        if plan.fault == "close":
-            self.transport.close()
-            return
-        if plan.fault == "reset":
-            self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{")
-            sock = self.transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close() sends RST
-            self.transport.abort()
-            return
-        self.write(*self.server.respond(plan, body))
-
-    def write(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}"]
-        if "Content-Type" not in headers:
-            lines.append("Content-Type: application/json")
-        lines += [f"{key}: {value}" for key, value in headers.items()]
-        self.transport.write(("\r\n".join(lines) + "\r\n\r\n").encode() + body)
-
-
 def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
     """A chat completion with ``plan``'s text; log-probabilities where asked for and known."""
     message: dict[str, Any] = {"role": "assistant", "content": plan.text, "refusal": None}
@@ -347,24 +306,6 @@ def _error(status: int, message: str, code: str) -> tuple[int, dict[str, str], b
 
 def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
     return 200, {}, json.dumps(value).encode()
-
-
-def _dechunk(data: bytes) -> bytes:
-    out = b""
-    while data:
-        size, _, data = data.partition(b"\r\n")
-        length = int(size, 16)
-        out, data = out + data[:length], data[length + 2 :]
-    return out
-
-
-def _multipart_file(data: bytes) -> bytes:
-    boundary = data[: data.index(b"\r\n")]
-    for part in data.split(boundary):
-        head, _, content = part.partition(b"\r\n\r\n")
-        if re.search(rb'name="file"', head):
-            return content.removesuffix(b"\r\n")
-    raise ValueError("no part named 'file'")
 
 
 async def _alone(latency: float) -> None:
