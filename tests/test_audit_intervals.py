@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from audit_tables import find, judged
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
-from factaudit.arrays.judgements import LABEL_FIELD, Judgements, prediction_field
-from factaudit.arrays.resampled_counts import resample_counts
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.system_rankings import iterate_ranking_cases, resample_system_errors
 from factaudit.audit import list_computable_audits
 from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.differences import compute_evaluator_differences
@@ -77,44 +76,19 @@ def table(seed: int = 0, n: int = 400) -> Judgements:
 
 
 @pytest.mark.parametrize("pays", [0, 10**9])
-def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays):
-    """The figures of a replicate equal those of the table whose clusters are repeated as often as they were drawn."""
+def test_replicates_of_equal_documents_are_the_observed_numbers(monkeypatch, pays):
     monkeypatch.setattr("factaudit.stats.cluster_bootstrap._MULTINOMIAL_PAYS", pays)
-    joined = table()
-    intervals = ClusterBootstrap(replicates=5, seed=3)
-    stratum, names = joined.dataset_codes, joined.dataset_names
-    weights = np.zeros((5, len(joined.label)))
-    for at, name in enumerate(names):
-        inside = np.flatnonzero(stratum == at)
-        codes = (joined.label[inside] % 3).astype(int) * 3 + joined.prediction[0, inside] % 3
-        local = pd.factorize(joined.cluster_codes[inside])[0]
-        full = np.zeros((local.max() + 1, 9), dtype=int)
-        np.add.at(full, (local, codes), 1)
-        kinds, times = count_distinct_rows(full)
-        drawn = np.concatenate(list(intervals.draw_kind_weights(times, name)))
-        assert drawn.sum(1) == pytest.approx(times.sum())
-        # which kind each cluster is of; all the draws of a kind go to its first cluster
-        kind = [int(np.flatnonzero((kinds == row).all(1))[0]) for row in full]
-        first = {k: kind.index(k) for k in range(len(kinds))}
-        for k, cluster in first.items():
-            weights[:, inside[local == cluster]] = drawn[:, [k]]
-    counted = dict(resample_counts(intervals, joined, joined.make_groups("claim"), (LABEL_FIELD, prediction_field(0))))
-    for replicate in range(5):
-        again = np.repeat(np.arange(len(joined.label)), weights[replicate].astype(int))
-        resampled = Judgements(
-            joined.claims.iloc[again].reset_index(drop=True),
-            joined.evaluators,
-            joined.label[again],
-            joined.prediction[:, again],
-            joined.score[:, again],
-            joined.status[:, again],
-        )
-        for name in names:
-            row = find(compute_evaluator_rates(resampled), dataset=name, evaluator="e")
-            tn, fp = counted[name][0][replicate, 0, 0:2]
-            fn, tp = counted[name][0][replicate, 0, 3:5]
-            assert (row["tpr"], row["tnr"]) == (pytest.approx(tp / (tp + fn)), pytest.approx(tn / (tn + fp)))
-            assert row["n"] == tp + fn + tn + fp
+    document = [("a", 1, 0), ("a", 0, 0), ("a", None, 1), ("b", 1, 1), ("b", 0, None), (None, 0, 1)]
+    rows = [
+        {"doc_id": str(doc), "system": system, "label": label, "e": said}
+        for doc in range(40)
+        for system, label, said in document
+    ]
+    joined = judged(rows, "e")
+    (cases,) = iterate_ranking_cases(joined, joined.make_groups("claim", systems=True))
+    (drawn,) = resample_system_errors(cases, ClusterBootstrap(replicates=5, seed=3))
+    # of systems a and b: labelled errors, labels, predicted errors among what is scored, predictions
+    assert drawn.tolist() == [[[40, 80, 80, 80], [40, 80, 0, 40]]] * 5
 
 
 def test_distinct_clusters_and_their_numbers_give_the_clusters_back():

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, pearsonr, t
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
-from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.arrays.system_rankings import PairTest, SystemErrors
 from factaudit.audit.core.result_rows import select_reason_of_figure
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
@@ -193,7 +193,8 @@ def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
     assert two_proportion_z_test(
         np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])
     ) == (pytest.approx([1, 1, np.nan], nan_ok=True))
-    p, order = order_system_rankings(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
+    systems = SystemErrors(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
+    p, order = systems.order_pairs(PairTest("z", "none"))
     assert ORDER_SYMBOLS[int(order[0])] == "="
     assert ORDER_SYMBOLS[int(order[1])] == "<"
     assert p[0] == 1.0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-import numpy as np
 import pytest
 from audit_tables import tables
 from IPython.core.pylabtools import print_figure
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from factaudit.arrays import confusion_counts
+from factaudit.arrays.judgements import Judgements
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
 
@@ -66,12 +66,12 @@ def test_audits_take_one_core(monkeypatch):
     def threads() -> set[int]:
         return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
-    def counted(*_: object) -> dict[str, np.ndarray]:
+    def counted(*arguments: Any) -> Any:
         used.append(threads())
-        return sizes(*_)
+        return tally(*arguments)
 
-    sizes, used = confusion_counts.count_scored_confusion_cells, list[set[int]]()
-    monkeypatch.setattr(confusion_counts, "count_scored_confusion_cells", counted)
+    tally, used = Judgements.tally, list[set[int]]()
+    monkeypatch.setattr(Judgements, "tally", counted)
     claims, verdicts = tables([{"label": i % 2, "e": i / 10} for i in range(10)], ["e"])
     with threadpool_limits(2, "blas"):
         compare(claims, verdicts, audits=["rates"], replicates=20)

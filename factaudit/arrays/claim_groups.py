@@ -79,7 +79,7 @@ def split_claim_groups_by_column(groups: ClaimGroups, claims: pd.DataFrame, colu
     found = np.full(len(claims), -1, dtype=np.int64)
     found[inside] = codes
     keys = [{**groups.keys[pair // size], column: names[pair % size]} for pair in pairs.tolist()]
-    return replace(groups, codes=found, keys=keys)
+    return replace(groups, codes=found, keys=keys, claims_without_response=())
 
 
 def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import encode_claim_group_column
 from factaudit.arrays.judgements import Judgements
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import jackknife_slope_interval
-from factaudit.stats.clustered_proportions import ClusterCounts, count_codes_by_cluster
+from factaudit.stats.clustered_proportions import ClusterCounts
 from factaudit.stats.slope_moments import (
     bound_slopes_over_missing,
     compute_slope_moments,
@@ -30,32 +28,6 @@ def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
     task, dataset = (judgements.claims[column].astype(object) for column in ("task", "dataset"))
     named = task.where(task.notna(), dataset)
     return encode_claim_group_column(named.to_frame("task"), "task")
-
-
-def compute_covariate_rates_by_group(
-    judgements: Judgements, codes: np.ndarray, n_groups: int, intervals: ClusterBootstrap | None
-) -> Iterator[tuple[str, np.ndarray, confusion_counts.FiguresByName]]:
-    """Of each evaluator its name, its counts int64 (G, 3, 3) and tpr and tnr (G,), with bounds and intervals.
-
-    codes: int (n,), the group of each claim, 0..n_groups-1, -1 for none.
-    """
-    over_all = np.zeros(n_groups, dtype=bool)
-    for at, evaluator in enumerate(judgements.evaluators):
-        counts, certain = (
-            confusion_counts.count_confusion_cells(codes, n_groups, judgements.label, said[at])
-            for said in (judgements.prediction, judgements.stated_prediction)
-        )
-        bounds = confusion_counts.confusion_rate_bounds(certain)
-        limits = None
-        if intervals is not None:
-            nines = confusion_counts.encode_label_prediction_cells(judgements.label, judgements.prediction[at])
-            clusters = count_codes_by_cluster(
-                judgements.cluster_codes, codes, n_groups, nines, confusion_counts.N_CONFUSION_CELLS
-            )
-            limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
-        rates = confusion_counts.confusion_rates(counts, over_all)
-        of_class = {name: rates[name] for name in RATE_LABELS}
-        yield evaluator, counts, confusion_counts.add_confusion_bounds_and_intervals(of_class, bounds, limits)
 
 
 #: A line through fewer claims says nothing: two of them gave a slope of -866 points.

@@ -2,113 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import ClaimGroups
-from factaudit.arrays.judgements import (
-    LABEL_FIELD,
-    Judgements,
-    prediction_field,
-    stated_prediction_field,
-)
-from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
+from factaudit.arrays.figures import Figure, Figures, compute_rates, share_errors
+from factaudit.arrays.judgements import LABEL, Judgements
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.mover import discordant_difference_interval
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 
 @dataclass(frozen=True)
 class EvaluatorContrast:
-    """Figure of a - figure of b for the keys ``bacc`` and ``bias``, arrays over the D data sets of the claims.
+    """Figure of a - figure of b for the keys ``bacc`` and ``bias``, by group of claims.
 
-    counts: int64 (D, 2, 2, 2), the labelled claims that both scored, by label, a's and b's prediction; labelled: int64
-    (D,), all labelled ones. differences: float64 (D,), each over what its evaluator scored; bounds: what they could be,
-    whatever the missing predictions; clusters and limits (paired intervals): None and {} without intervals.
+    figures: each over what its evaluator scored, with bounds; NaN where both have not scored both classes; with
+    intervals those of the claims that both scored. both: int64 (G, 2, 2, 2), these claims by label, a's and b's
+    prediction; clusters: the same (kinds, 8). n_labelled: int64 (G,), all labelled ones.
     """
 
-    counts: np.ndarray
-    labelled: np.ndarray
-    differences: Mapping[str, np.ndarray]
-    bounds: Mapping[str, IntervalEnds]
-    clusters: ClusterCounts | None
-    paired_intervals: Mapping[str, IntervalEnds]
-
-    @classmethod
-    def of(
-        cls, judgements: Judgements, datasets: ClaimGroups, a: int, b: int, confidence: float | None
-    ) -> EvaluatorContrast:
-        """The evaluators at the places ``a`` and ``b``, by data set; confidence None: no intervals."""
-        counts = judgements.count_cells(datasets, LABEL_FIELD, prediction_field(a), prediction_field(b))[:, :2, :2, :2]
-        of_each = [judgements.count_cells(datasets, LABEL_FIELD, prediction_field(e)) for e in (a, b)]
-        figures = _compute_evaluator_differences(*of_each)
-        bounds = _bound_difference_of_two_evaluators(
-            *(judgements.count_cells(datasets, LABEL_FIELD, stated_prediction_field(e)) for e in (a, b))
-        )
-        labelled = of_each[0][:, :2].sum((1, 2))
-        if confidence is None:
-            return cls(counts, labelled, figures, bounds, None, {})
-        clusters = judgements.count_clusters(
-            datasets, LABEL_FIELD, prediction_field(a), prediction_field(b), complete_only=True
-        )
-        return cls(
-            counts,
-            labelled,
-            figures,
-            bounds,
-            clusters,
-            _compute_paired_difference_intervals(clusters, figures, confidence),
-        )
-
-    def difference_row(self, dataset_index: int, key: str, name: str = "difference") -> dict[str, Any]:
-        """The difference on data set ``dataset_index`` as ``name`` with its ends: null where both have not scored both
-        classes.
-        """
-        known = self.counts[dataset_index].sum((1, 2)).all() if key == "bacc" else self.counts[dataset_index].sum()
-        row: dict[str, Any] = {name: none_if_undefined(self.differences[key][dataset_index]) if known else None}
-        row |= name_ends(name, (values[dataset_index] for values in self.bounds[key]), ("min", "max"))
-        if self.paired_intervals:
-            row |= name_ends(name, (end[dataset_index] if known else np.nan for end in self.paired_intervals[key]))
-        return row
+    figures: Figures
+    both: np.ndarray
+    clusters: ClusterCounts
+    n_labelled: np.ndarray
 
 
-def _compute_evaluator_differences(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    """From the nine counts of both evaluators: (D,)."""
-    over_all = confusion_counts.is_group_unlabelled(a)
-    rates = [confusion_counts.confusion_rates(counts, over_all)["bacc"] for counts in (a, b)]
-    errors = [confusion_counts.confusion_error_rates(counts, over_all)["predicted_error_rate"] for counts in (a, b)]
-    return {"bacc": rates[0] - rates[1], "bias": errors[0] - errors[1]}
-
-
-def _bound_difference_of_two_evaluators(a: np.ndarray, b: np.ndarray) -> dict[str, IntervalEnds]:
-    """What a - b could be: the predictions that a lacks are free of those that b lacks."""
-    found = {}
-    for key, bounds in (
-        ("bacc", confusion_counts.confusion_rate_bounds),
-        ("bias", confusion_counts.bound_error_rates_over_unscored_claims),
+def compare_evaluators(
+    judgements: Judgements, groups: ClaimGroups, a: int, b: int, confidence: float | None
+) -> EvaluatorContrast:
+    """The evaluators at the places ``a`` and ``b``; confidence None: without intervals."""
+    tallies = [judgements.tally(groups, LABEL, place) for place in (a, b)]
+    accuracies = [compute_rates(tally, None)["bacc"] for tally in tallies]
+    # The labelled rate is the same for both: biases differ as predicted rates do.
+    predicted = [share_errors(tally, None).sum({1: 1}) for tally in tallies]
+    every = judgements.tally(groups, LABEL, a, b)
+    clusters = _keep_complete_cells(every.clusters)
+    both = every.cells[:, :2, :2, :2]
+    counts = clusters.counts.reshape(-1, 2, 2, 2)
+    by_label = counts.sum((2, 3))
+    right = np.stack([counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]], 1)
+    accuracy = right, np.repeat(by_label[:, ::-1], 2, axis=1), np.array([0.5, -0.5, 0.5, -0.5])
+    errors = np.stack([counts[:, :, 0, 1].sum(1), counts[:, :, 1, 0].sum(1)], 1)
+    bias = errors, np.repeat(by_label.sum(1, keepdims=True), 2, axis=1), np.array([1.0, -1.0])
+    scored = both.sum((2, 3))
+    figures = {}
+    for key, (first, second), (hits, of, weights), known in (
+        ("bacc", accuracies, accuracy, scored.all(1)),
+        ("bias", predicted, bias, scored.any(1)),
     ):
-        (a_min, a_max), (b_min, b_max) = bounds(a)[key], bounds(b)[key]
-        found[key] = a_min - b_max, a_max - b_min
-    return found
+        figure = _subtract(first, second, known)
+        if confidence is not None:
+            shares = estimate_clustered_proportions(clusters, hits, of)
+            point, (low, high) = discordant_difference_interval(shares, weights, confidence)
+            moved = figure.point - point
+            figure = replace(figure, interval=(np.maximum(low + moved, -1), np.minimum(high + moved, 1)))
+        figures[key] = figure
+    return EvaluatorContrast(figures, both, clusters, every.cells[:, :2].sum((1, 2, 3)))
 
 
-def _compute_paired_difference_intervals(
-    clusters: ClusterCounts, differences: Mapping[str, np.ndarray], confidence: float
-) -> dict[str, IntervalEnds]:
-    """Paired intervals from the discordant claims of both; moved where what the two scored differs."""
-    counts = clusters.counts.reshape(-1, 2, 2, 2)  # label, a, b
-    of_label = counts.sum((2, 3))
-    n = of_label.sum(1)
-    right = [counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]]
-    bacc = estimate_clustered_proportions(clusters, np.stack(right, 1), np.repeat(of_label[:, ::-1], 2, axis=1))
-    errors = [counts[:, :, 0, 1].sum(1), counts[:, :, 1, 0].sum(1)]
-    bias = estimate_clustered_proportions(clusters, np.stack(errors, 1), np.stack([n, n], 1))
-    found = {}
-    for key, each, weights in (("bacc", bacc, np.array([0.5, -0.5, 0.5, -0.5])), ("bias", bias, np.array([1.0, -1.0]))):
-        difference, (low, high) = discordant_difference_interval(each, weights, confidence)
-        moved = differences[key] - difference
-        found[key] = np.maximum(low + moved, -1), np.minimum(high + moved, 1)
-    return found
+def _subtract(a: Figure, b: Figure, known: np.ndarray) -> Figure:
+    """The predictions that a lacks are free of those that b lacks."""
+    (a_min, a_max), (b_min, b_max) = a.limits, b.limits
+    return Figure(np.where(known, a.point - b.point, np.nan), (a_min - b_max, a_max - b_min))
+
+
+def _keep_complete_cells(clusters: ClusterCounts) -> ClusterCounts:
+    """Of claims by label and two predictions those of which none is missing: counts (kinds, 8)."""
+    counts = clusters.counts.reshape(-1, 3, 3, 3)[:, :2, :2, :2].reshape(-1, 8)
+    some = counts.any(1)
+    return ClusterCounts.collapse_equal_clusters(
+        clusters.group[some], counts[some], clusters.n_groups, clusters.times[some]
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,11 @@ from factaudit.arrays.claim_groups import (
     group_claims_by_columns,
     split_claim_groups_by_column,
 )
-from factaudit.arrays.confusion_counts import count_confusion_cells, encode_label_prediction_cells
+from factaudit.arrays.figures import Tally, encode_cells
 from factaudit.arrays.scored_claims import ScoredClaims
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
-from factaudit.stats.distinct_rows import count_distinct_clusters, encode_distinct_integer_pairs, rank_distinct_integers
+from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.documents import encode_distinct_documents
@@ -36,36 +36,10 @@ T = TypeVar("T")
 
 #: In `Judgements.label` and `Judgements.prediction`: not annotated, unscored.
 MISSING = -1
+#: In `Judgements.tally`: the label, where an evaluator would be named by its place.
+LABEL = -1
 #: What may be counted: claims, or responses (a response is attributable when all its claims are).
 LEVELS = ("claim", "response")
-
-
-@dataclass(frozen=True)
-class LabelOrPrediction:
-    """What is known of a claim (or response), 0, 1 or -1: its label, or what an evaluator said of it.
-
-    ``stated_prediction``: a prediction without what was guessed. evaluator: its place among the names, -1 for the
-    label.
-    """
-
-    kind: Literal["label", "prediction", "stated_prediction"]
-    evaluator: int = -1
-
-
-LABEL_FIELD = LabelOrPrediction("label")
-
-#: What is resampled of one data set (`Judgements.bootstrap_strata`): its name, codes, kinds of clusters, times of each.
-BootstrapStratum = tuple[str, np.ndarray, np.ndarray, np.ndarray]
-
-
-def prediction_field(evaluator: int) -> LabelOrPrediction:
-    """An evaluator's predictions."""
-    return LabelOrPrediction("prediction", evaluator)
-
-
-def stated_prediction_field(evaluator: int) -> LabelOrPrediction:
-    """An evaluator's predictions without those that were read into a reply which states none."""
-    return LabelOrPrediction("stated_prediction", evaluator)
 
 
 def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
@@ -263,57 +237,46 @@ class Judgements:
             groups = ClaimGroups(first, groups.keys, level, tuple(outside.tolist()))
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
-    def count_cells(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> np.ndarray:
-        """int64 (G, 3, ..., 3): how many claims or responses of each group fall in each cell."""
-        return self.compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
+    def tally(self, groups: ClaimGroups, *fields: int) -> Tally:
+        """Count the claims or responses of each group by `LABEL`, or by what evaluators (their places) predict."""
+        units = self.at_level(groups.level)
+        values = [units.label if place == LABEL else units.prediction[place] for place in fields]
+        if not any(units.has_guesses[place] for place in fields if place != LABEL):
+            return self.tally_values(groups, values)
+        stated = [units.label if place == LABEL else units.stated_prediction[place] for place in fields]
+        return self.tally_values(groups, values, stated)
 
-    def _count_cells(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> np.ndarray:
-        counts = count_confusion_cells(groups.codes, len(groups.keys), *self._field_values(groups, fields))
-        counts.flags.writeable = False  # all who ask get the same array
-        return counts
+    def tally_values(
+        self, groups: ClaimGroups, values: Sequence[np.ndarray], stated: Sequence[np.ndarray] | None = None
+    ) -> Tally:
+        """Count by any k values, int8 (n,) each: 0, 1 or -1; stated: the same without guesses."""
+        size = 3 ** len(values)
+        clusters = self._group_cluster_pairs(groups).count_codes(encode_cells(*values), size)
+        if stated is None:
+            return Tally(clusters)
+        inside = groups.codes >= 0
+        places = groups.codes[inside] * size + encode_cells(*stated)[inside]
+        counts = np.bincount(places, minlength=len(groups.keys) * size)
+        return Tally(clusters, counts.reshape(-1, *[3] * len(values)))
 
-    def count_clusters(
-        self, groups: ClaimGroups, *fields: LabelOrPrediction, complete_only: bool = False
+    @cached_property
+    def has_guesses(self) -> np.ndarray:
+        """bool (E,): whether some prediction of an evaluator was read into a reply that states none."""
+        return (self.stated_prediction != self.prediction).any(1)
+
+    def tally_jointly(
+        self, groups: ClaimGroups, members: Sequence[int], evaluator: int, *, stated: bool = False
     ) -> ClusterCounts:
-        """Kinds of clusters by the numbers of their claims in each cell: counts (k, 3 ** fields).
+        """Kinds of clusters by their claims in several groups at once: one group, counts (k, members * 9).
 
-        ``complete_only``: only of claims none of whose fields is missing: counts (k, 2 ** fields).
+        By label and prediction of an evaluator; stated: guessed predictions are missing.
         """
-        values = self._field_values(groups, fields)
-        codes, size = encode_label_prediction_cells(*values), 3 ** len(values)
-        if complete_only:
-            every = np.logical_and.reduce([one >= 0 for one in values])
-            cells = np.ravel_multi_index(values, [2] * len(values), mode="clip")
-            codes, size = np.where(every, cells, -1), 2 ** len(values)
-        return self._group_cluster_pairs(groups).count_codes(codes, size)
+        units, (rows, member, pairs) = self.at_level(groups.level), self._joint_rows(groups, members)
+        said = (units.stated_prediction if stated else units.prediction)[evaluator]
+        cells = encode_cells(units.label[rows], said[rows])
+        return pairs.count_codes(member * 9 + cells, len(members) * 9)
 
-    def count_clusters_jointly(
-        self, groups: ClaimGroups, group_indices: Sequence[int], *fields: LabelOrPrediction
-    ) -> ClusterCounts:
-        """Kinds of clusters by their claims in several groups at once: one group, counts (k, places * 3 ** fields)."""
-        size, (rows, member, pairs) = 3 ** len(fields), self._joint_rows(groups, group_indices)
-        cells = encode_label_prediction_cells(*(values[rows] for values in self._field_values(groups, fields)))
-        return pairs.count_codes(member * size + cells, len(group_indices) * size)
-
-    def bootstrap_strata(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> Iterator[BootstrapStratum]:
-        """Per data set, what is resampled there: kinds of clusters by their claims in each cell of each group.
-
-        Gives the name, codes int (K,), each a group's place times the number of cells, plus the cell (-1: in no group),
-        counts (U, K) and times (U,).
-        """
-        units, size = self.at_level(groups.level), 3 ** len(fields)
-        codes = np.where(
-            groups.codes < 0,
-            -1,
-            groups.codes * size + encode_label_prediction_cells(*self._field_values(groups, fields)),
-        )
-        stratum, names = units.dataset_codes, units.dataset_names
-        for at, name in enumerate(names):
-            rows = np.flatnonzero(stratum == at)
-            used, local = rank_distinct_integers(codes[rows])
-            yield name, used, *count_distinct_clusters(units.cluster_codes[rows], local, len(used))
-
-    def n_clusters(self, groups: ClaimGroups) -> np.ndarray:
+    def count_group_clusters(self, groups: ClaimGroups) -> np.ndarray:
         """int (G,): in how many clusters each group has a claim."""
         return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
 
@@ -382,10 +345,6 @@ class Judgements:
             last = self.cache[key] = asked, compute()
         found: T = last[1]
         return found
-
-    def _field_values(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> list[np.ndarray]:
-        units = self.at_level(groups.level)
-        return [units.label if one.kind == "label" else getattr(units, one.kind)[one.evaluator] for one in fields]
 
     # ---------------------------------------------------------------------------------------------------------- arrays
 

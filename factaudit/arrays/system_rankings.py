@@ -1,26 +1,30 @@
-"""The order of systems by their error rates: significant orders of pairs, their errors and bounds, and correlations."""
+"""The order of systems by their error rates: significant orders of pairs, their errors and bounds, and correlations.
+
+Arrays over pairs are over the S (S - 1) / 2 pairs a < b of S systems, in the order of `numpy.triu_indices`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy
 
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure, encode_cells
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.clustered_proportions import ClusterCounts, ClusteredProportions, estimate_clustered_proportions
+from factaudit.stats.distinct_rows import count_distinct_clusters, rank_distinct_integers
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
 from factaudit.stats.proportion_test import two_proportion_power, two_proportion_z_test
-from factaudit.stats.rank_correlation import (
-    fisher_z_interval,
-    kendall_tau,
-    kendall_tau_interval,
-    pearson_r,
-)
-from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
+from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
+from factaudit.stats.undefined_values import divide_or_undefined
 
 #: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
 ORDER_NAMES = {-1: "lt", 0: "eq", 1: "gt"}
@@ -28,290 +32,309 @@ ORDER_NAMES = {-1: "lt", 0: "eq", 1: "gt"}
 PAIR_DETECTION_POWER = 0.8
 #: So many differences are looked at together for the least that labels would show.
 _DIFFERENCES_AT_A_TIME = 20
-
-
 #: How two systems are compared: by a test that knows clusters, or by VC's z-test, for which claims are independent.
 SystemPairTest = Literal["clustered", "z"]
-#: The error rates of the systems of a dataset, by what says them (``labelled``, ``predicted``).
-SystemErrorRates = Mapping[str, ClusteredProportions]
 
 
-def labelled_and_predicted_system_rates(
-    clusters: ClusterCounts, n_systems: int, is_used: np.ndarray
-) -> SystemErrorRates:
-    """The labelled and the predicted error rates of the systems that are used, with what clusters leave of n.
+@dataclass(frozen=True)
+class PairTest:
+    """How pairs of systems are ordered. Raises `UsageError` for a test or a correction that is unknown."""
 
-    clusters: as of `Judgements.count_clusters_jointly`, of the labels and of one evaluator.
+    test: SystemPairTest = "clustered"
+    correction: MultiplicityCorrection = "holm"
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.test not in get_args(SystemPairTest):
+            raise UsageError(f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found {self.test!r}")
+        if self.correction not in ("none", "holm"):
+            raise UsageError(f"ranking: expected correction none or holm, found {self.correction!r}")
+
+    def adjust(self, p: np.ndarray) -> np.ndarray:
+        return holm_adjusted_p(p) if self.correction == "holm" else p
+
+
+@dataclass(frozen=True)
+class SystemErrors:
+    """Errors among the n claims of S systems, int (S,) each, by the labels or as predicted.
+
+    proportions: the same cluster by cluster, (1, S); None where claims count as independent (VC's z-test).
     """
-    counts = clusters.counts.reshape(len(clusters.group), n_systems, 3, 3)[:, is_used]
-    return {
-        kind: estimate_clustered_proportions(clusters, *count_errors(counts))
-        for kind, count_errors in {"labelled": count_labelled_errors, "predicted": count_predicted_errors}.items()
+
+    errors: np.ndarray
+    n: np.ndarray
+    proportions: ClusteredProportions | None = None
+
+    @property
+    def rates(self) -> np.ndarray:
+        return divide_or_undefined(self.errors, self.n)
+
+    def test_pairs(self) -> np.ndarray:
+        """Two-sided p-values of equal rates; NaN where a system has no claim."""
+        a, b = np.triu_indices(len(self.n), 1)
+        if self.proportions is None:
+            return two_proportion_z_test(self.errors[a], self.n[a], self.errors[b], self.n[b])
+        return np.where((self.n[a] > 0) & (self.n[b] > 0), clustered_pair_p_values(self.proportions), np.nan)
+
+    def order_pairs(self, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
+        """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where undefined."""
+        p = test.adjust(self.test_pairs())
+        a, b = np.triu_indices(len(self.n), 1)
+        order = np.where(p < test.alpha, np.sign(self.rates[a] - self.rates[b]), 0.0)
+        return p, np.where(np.isnan(p), np.nan, order)
+
+    def compute_power(self, difference: float | np.ndarray, test: PairTest) -> np.ndarray:
+        """How probably these claims of each pair would show a true difference, by the test that orders them.
+
+        Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the least that Holm's finds.
+        """
+        a, b = np.triu_indices(len(self.n), 1)
+        pooled = divide_or_undefined(self.errors[a] + self.errors[b], self.n[a] + self.n[b])
+        level: Any = test.alpha / max(len(a), 1) if test.correction == "holm" else test.alpha
+        if self.proportions is None:
+            return two_proportion_power(pooled, difference, self.n[a], self.n[b], level)
+        size, clusters = np.nan_to_num(self.proportions.effective_n[0]), self.proportions.n_clusters[0]
+        critical = scipy.special.stdtrit(np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), level / 2)
+        power = two_proportion_power(pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical))
+        return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)  # of one cluster none
+
+    def find_least_detectable_difference(self, test: PairTest) -> float | None:
+        """The least difference (in steps of half a point) that at least half of the pairs would show."""
+        if len(self.n) < 2:
+            return None
+        for first in range(1, 200, _DIFFERENCES_AT_A_TIME):
+            differences = np.arange(first, min(first + _DIFFERENCES_AT_A_TIME, 200)) / 200
+            powers = self.compute_power(differences[:, None], test)
+            shown = (powers >= PAIR_DETECTION_POWER).mean(-1) >= 0.5
+            if shown.any():
+                return float(differences[shown.argmax()])
+        return 1.0
+
+
+def sum_errors(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of cells (..., 3, 3) the labelled errors and labels; and of what is labelled and scored the predicted errors and
+    predictions."""
+    labelled, both = cells[..., :2, :], cells[..., :2, :2]
+    return labelled[..., 0, :].sum(-1), labelled.sum((-1, -2)), both[..., 0].sum(-1), both.sum((-1, -2))
+
+
+#: int64 (9, 4): what a claim of each cell adds to the numbers of `sum_errors`.
+_ERRORS_OF_CELLS = np.stack(sum_errors(np.eye(9, dtype=np.int64).reshape(9, 3, 3)), axis=1)
+
+
+@dataclass(frozen=True)
+class RankingCase:
+    """The systems of one dataset at one level, as one evaluator sees them.
+
+    cells, stated (without guesses): int64 (S, 3, 3); clusters, stated_clusters: kinds of clusters by the claims of all
+    systems, counts (kinds, S * 9).
+    """
+
+    judgements: Judgements
+    groups: ClaimGroups
+    members: Sequence[int]
+    dataset: str
+    evaluator: int
+    cells: np.ndarray
+    stated: np.ndarray
+
+    @property
+    def systems(self) -> list[str]:
+        return [self.groups.keys[place]["system"] for place in self.members]
+
+    @cached_property
+    def clusters(self) -> ClusterCounts:
+        return self.judgements.tally_jointly(self.groups, self.members, self.evaluator)
+
+    @cached_property
+    def stated_clusters(self) -> ClusterCounts:
+        return self.judgements.tally_jointly(self.groups, self.members, self.evaluator, stated=True)
+
+    def select(self, used: np.ndarray) -> RankingCase:
+        """Those systems that are used: bool (S,)."""
+        members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
+        return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
+
+    def count_errors(self, *, by_cluster: bool = True) -> tuple[SystemErrors, SystemErrors]:
+        """By the labels, and as predicted."""
+        errors, labels, predicted, predictions = sum_errors(self.cells)
+        if not by_cluster or not len(self.members):
+            return SystemErrors(errors, labels), SystemErrors(predicted, predictions)
+        counts = self.clusters.counts.reshape(-1, len(self.members), 3, 3)
+        numbers = sum_errors(counts)
+        rates = [estimate_clustered_proportions(self.clusters, *numbers[at : at + 2]) for at in (0, 2)]
+        return SystemErrors(errors, labels, rates[0]), SystemErrors(predicted, predictions, rates[1])
+
+
+def iterate_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator[list[RankingCase]]:
+    """Of each dataset a case for each evaluator; groups: of systems."""
+    tallies = [judgements.tally(groups, LABEL, place) for place in range(len(judgements.evaluators))]
+    for dataset in judgements.dataset_names:
+        members = [place for place, key in enumerate(groups.keys) if key["dataset"] == dataset]
+        yield [
+            RankingCase(judgements, groups, members, dataset, place, tally.cells[members], tally.stated[members])
+            for place, tally in enumerate(tallies)
+        ]
+
+
+def resample_system_errors(cases: Sequence[RankingCase], bootstrap: ClusterBootstrap) -> list[np.ndarray]:
+    """The four numbers of `sum_errors` of each system in each replicate, of each case: float64 (B, S, 4).
+
+    The cases are of one dataset; its clusters are drawn again. A claim in no system counts nowhere, but its cluster is
+    drawn all the same. A system that lies in a single cluster is NaN: there is nothing to resample.
+    """
+    first = cases[0]
+    units = first.judgements.at_level(first.groups.level)
+    rows = np.flatnonzero(units.dataset_codes == units.dataset_names.index(first.dataset))
+    place_of = np.full(len(first.groups.keys) + 1, -1)
+    place_of[list(first.members)] = np.arange(len(first.members))
+    system, cluster = place_of[first.groups.codes[rows]], units.cluster_codes[rows]
+    alone = first.judgements.count_group_clusters(first.groups)[list(first.members)] < 2
+    statistics = []
+    for case in cases:
+        cells = encode_cells(units.label[rows], units.prediction[case.evaluator][rows])
+        used, codes = rank_distinct_integers(np.where(system < 0, -1, system * 9 + cells))
+        kinds, times = count_distinct_clusters(cluster, codes, len(used))
+        values = np.zeros((len(used), len(first.members), 4), dtype=np.int64)
+        inside = np.flatnonzero(used >= 0)
+        values[inside, used[inside] // 9] = _ERRORS_OF_CELLS[used[inside] % 9]
+        statistics.append((kinds @ values.reshape(len(used), -1), times))
+    drawn = [each.reshape(bootstrap.replicates, -1, 4) for each in bootstrap.resample_sums(statistics, first.dataset)]
+    for each in drawn:
+        each[:, alone] = np.nan
+    return drawn
+
+
+def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, float | None]:
+    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at all."""
+    shares = {
+        "error_rate": labelled_order != predicted_order,
+        "major_error_rate": labelled_order * predicted_order == -1,
+        "orderable": labelled_order != 0,
     }
+    return {key: float(values.mean()) if len(values) else None for key, values in shares.items()}
 
 
-def compute_system_rankings(
-    counts: np.ndarray,
-    alpha: float = 0.05,
-    correction: MultiplicityCorrection = "holm",
-    system_rates: SystemErrorRates | None = None,
-) -> dict[str, np.ndarray]:
-    """p_labelled, p_predicted, labelled_order and predicted_order (-1, 0, 1; NaN where undefined) of all pairs of
-    systems.
-
-    counts: (S, 3, 3), as in `factaudit.arrays.confusion_counts`; system_rates: of the same systems, for a test that
-    knows clusters (None: the z-test). Gives (S (S - 1) / 2,), pairs a < b. The labelled order is that of all labels,
-    whatever the evaluator scored.
-    """
-    found = {}
-    for kind, (errors, n) in {
-        "labelled": count_labelled_errors(counts),
-        "predicted": count_predicted_errors(counts),
-    }.items():
-        p = None
-        if system_rates is not None:
-            a, b = np.triu_indices(len(n), 1)
-            p = np.where((n[a] > 0) & (n[b] > 0), clustered_pair_p_values(system_rates[kind]), np.nan)
-        found[f"p_{kind}"], found[f"{kind}_order"] = order_system_rankings(errors, n, alpha, correction, p)
-    return found
-
-
-def order_system_rankings(
-    errors: np.ndarray,
-    n: np.ndarray,
-    alpha: float = 0.05,
-    correction: MultiplicityCorrection = "none",
-    p_values: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """p-values and orders (-1: a has the lower error rate, 0: no significant difference, 1) of all pairs a < b.
-
-    errors, n: (..., S) numbers of errors and of claims per system; p_values: uncorrected ones of the pairs, by another
-    test than the z-test. Raises `UsageError` for an unknown correction.
-    """
-    if correction not in ("none", "holm"):
-        raise UsageError(f"ranking: expected correction none or holm, found {correction!r}")
-    a, b = np.triu_indices(n.shape[-1], 1)
-    p = two_proportion_z_test(errors[..., a], n[..., a], errors[..., b], n[..., b]) if p_values is None else p_values
-    if correction == "holm":
-        p = holm_adjusted_p(p)
-    rates = divide_or_undefined(errors, n)
-    order = np.where(p < alpha, np.sign(rates[..., a] - rates[..., b]), 0.0)
-    return p, np.where(np.isnan(p), np.nan, order)
-
-
-def count_labelled_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(..., S) numbers of labelled errors, and of labels."""
-    return counts[..., 0, :].sum(-1), counts[..., :2, :].sum((-1, -2))
-
-
-def count_predicted_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(..., S) numbers of predicted errors, and of predictions, among what is labelled and scored."""
-    both = counts[..., :2, :2]
-    return both[..., 0].sum(-1), both.sum((-1, -2))
-
-
-_UNIT_CELLS = np.eye(9, dtype=np.int64).reshape(9, 3, 3)
-#: int64 (9, 4): what a claim of each cell adds to `count_labelled_errors` and to `count_predicted_errors`.
-ERROR_NUMBERS_BY_CELL = np.stack([*count_labelled_errors(_UNIT_CELLS), *count_predicted_errors(_UNIT_CELLS)], axis=1)
-
-
-def system_ranking_power(
-    counts: np.ndarray,
-    difference: float | np.ndarray,
-    alpha: float,
-    correction: MultiplicityCorrection = "none",
-    system_rates: SystemErrorRates | None = None,
-) -> np.ndarray:
-    """How probably the labels of each pair of systems would show a true difference, by the test that orders them.
-
-    Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the least that Holm's finds.
-    """
-    errors, n = count_labelled_errors(counts)
-    a, b = np.triu_indices(len(n), 1)
-    pooled = divide_or_undefined(errors[a] + errors[b], n[a] + n[b])
-    level: Any = alpha / max(len(a), 1) if correction == "holm" else alpha
-    if system_rates is None:
-        return two_proportion_power(pooled, difference, n[a], n[b], level)
-    rates = system_rates["labelled"]
-    size, clusters = np.nan_to_num(rates.effective_n[0]), rates.n_clusters[0]
-    critical = scipy.special.stdtrit(np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), level / 2)
-    power = two_proportion_power(pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical))
-    return np.where((n[a] > 0) & (n[b] > 0) & np.isnan(power), 0.0, power)  # of one cluster nothing is shown
-
-
-def least_rankable_system_difference(
-    counts: np.ndarray,
-    alpha: float,
-    correction: MultiplicityCorrection = "none",
-    system_rates: SystemErrorRates | None = None,
-) -> float | None:
-    """The least difference (in steps of half a point) that at least half of the pairs' labels would show."""
-    if len(counts) < 2:
-        return None
-    for first in range(1, 200, _DIFFERENCES_AT_A_TIME):
-        differences = np.arange(first, min(first + _DIFFERENCES_AT_A_TIME, 200)) / 200
-        powers = system_ranking_power(counts, differences[:, None], alpha, correction, system_rates)
-        shown = (powers >= PAIR_DETECTION_POWER).mean(-1) >= 0.5
-        if shown.any():
-            return float(differences[shown.argmax()])
-    return 1.0
-
-
-_ORDERING_BOUND_KEYS = ("error_rate_min", "error_rate_max", "major_error_rate_min", "major_error_rate_max")
-
-
-def bound_system_ranking_errors(
-    certain_counts: np.ndarray,
-    labelled_order: np.ndarray,
-    predicted_order: np.ndarray,
-    alpha: float,
-    correction: MultiplicityCorrection,
-    certain_clusters: ClusterCounts | None = None,
-) -> dict[str, Any]:
+def bound_order_errors(
+    case: RankingCase, labelled_order: np.ndarray, predicted_order: np.ndarray, test: PairTest
+) -> dict[str, float | None]:
     """What the shares of wrong orders could be, each pair on its own, had every labelled claim been scored.
 
-    certain_counts: (S, 3, 3); labelled_order, predicted_order: the orders of the pairs. The predicted one, from fewer
-    claims than are labelled, may be. certain_clusters: counts (clusters, S * 9) of the same, for a test that knows
-    clusters (None: the z-test).
+    The predicted order, from fewer claims than are labelled, may be.
     """
-    if len(certain_counts) < 2:
-        return dict.fromkeys(_ORDERING_BOUND_KEYS)
-    if not certain_counts[:, :2, 2].any():
-        low = high = predicted_order
-    else:
-        p_values, signs = _test_system_rankings_with_extreme_unscored_claims(certain_counts, certain_clusters)
-        low, high = _bound_pair_orders(p_values, signs, alpha, correction)
+    if not len(labelled_order):
+        return dict.fromkeys(f"{key}_{end}" for key in ("error_rate", "major_error_rate") for end in ("min", "max"))
+    low = high = predicted_order
+    if case.stated[:, :2, 2].any():
+        low, high = _bound_pair_orders(*_test_extremes(case, test), test)
         low, high = np.minimum(low, predicted_order), np.maximum(high, predicted_order)
-    return {
-        "error_rate_min": float(((labelled_order < low) | (labelled_order > high)).mean()),
-        "error_rate_max": float(((low != labelled_order) | (high != labelled_order)).mean()),
-        "major_error_rate_min": float(((labelled_order * low == -1) & (labelled_order * high == -1)).mean()),
-        "major_error_rate_max": float(((labelled_order * low == -1) | (labelled_order * high == -1)).mean()),
+    reversed_low, reversed_high = labelled_order * low == -1, labelled_order * high == -1
+    bounds = {
+        "error_rate_min": (labelled_order < low) | (labelled_order > high),
+        "error_rate_max": (low != labelled_order) | (high != labelled_order),
+        "major_error_rate_min": reversed_low & reversed_high,
+        "major_error_rate_max": reversed_low | reversed_high,
     }
+    return {key: float(values.mean()) for key, values in bounds.items()}
 
 
-def _test_system_rankings_with_extreme_unscored_claims(
-    certain_counts: np.ndarray, certain_clusters: ClusterCounts | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _test_extremes(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
     """p-values and signs of a's rate less b's, (2, pairs): with the fewest errors of a and the most of b; the reverse.
 
-    The difference rises with a's errors and falls with b's, so these two hold all that completions make of it.
+    The difference rises with a's errors and falls with b's, so these two hold all that completions make of it. Both are
+    pairs of 2 S systems: first all with the fewest errors, then all with the most.
     """
-    size = len(certain_counts)
-    of_labelled = certain_counts[:, :2]
-    n, least = of_labelled.sum((-1, -2)), of_labelled[..., 0].sum(-1)
-    most = least + of_labelled[..., -1].sum(-1)
+
+    def count_extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        least, unscored = cells[..., :2, 0].sum(-1), cells[..., :2, 2].sum(-1)
+        n = cells[..., :2, :].sum((-1, -2))
+        return np.concatenate([least, least + unscored], axis=-1), np.concatenate([n, n], axis=-1)
+
+    size = len(case.members)
+    extremes = SystemErrors(*count_extremes(case.stated))
+    if test.test == "clustered":
+        clusters = case.stated_clusters
+        numbers = count_extremes(clusters.counts.reshape(-1, size, 3, 3))
+        extremes = replace(extremes, proportions=estimate_clustered_proportions(clusters, *numbers))
+    p = np.full((2 * size, 2 * size), np.nan)
+    p[np.triu_indices(2 * size, 1)] = extremes.test_pairs()
     a, b = np.triu_indices(size, 1)
-    ends = ((least, most), (most, least))
-    signs = np.array(
-        [np.sign(divide_or_undefined(first[a], n[a]) - divide_or_undefined(second[b], n[b])) for first, second in ends]
-    )
-    if certain_clusters is None:
-        p = [two_proportion_z_test(first[a], n[a], second[b], n[b]) for first, second in ends]
-        return np.array(p), signs
-    counts = certain_clusters.counts.reshape(len(certain_clusters.group), size, 3, 3)[:, :, :2]
-    errors = np.concatenate([counts[..., 0].sum(-1), counts[..., [0, -1]].sum((-1, -2))], axis=1)
-    rates = estimate_clustered_proportions(certain_clusters, errors, np.tile(counts.sum((-1, -2)), 2))
-    # Of the 2 S rates, first all with the fewest errors, then all with the most.
-    of_pair = np.full((2 * size, 2 * size), np.nan)
-    of_pair[np.triu_indices(2 * size, 1)] = clustered_pair_p_values(rates)
-    return np.array([of_pair[a, b + size], of_pair[b, a + size]]), signs
+    least, most = extremes.rates[:size], extremes.rates[size:]
+    signs = np.sign([least[a] - most[b], most[a] - least[b]])
+    return np.array([p[a, b + size], p[b, a + size]]), signs
 
 
-def _bound_pair_orders(
-    p_values: np.ndarray, signs: np.ndarray, alpha: float, correction: MultiplicityCorrection
-) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest order that each pair could have, (pairs,); arguments as of
-    `_test_system_rankings_with_extreme_unscored_claims`.
+def _bound_pair_orders(p_values: np.ndarray, signs: np.ndarray, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest order that each pair could have, (pairs,); arguments as of `_test_extremes`.
 
     Holm's correction rejects more as any p-value falls: what could be takes all others at their least, what is certain
     at their greatest.
     """
-    certain = np.where(signs[0] * signs[1] > 0, p_values.max(0), 1.0)
+    certain = test.adjust(np.where(signs[0] * signs[1] > 0, p_values.max(0), 1.0))
     possible = p_values.copy()
-    if correction == "holm":
-        certain = holm_adjusted_p(certain)
+    if test.correction == "holm":
         for side, own in enumerate(p_values):
             others = np.tile(p_values.min(0), (len(own), 1))
             np.fill_diagonal(others, own)
             possible[side] = np.diagonal(holm_adjusted_p(others))
-    settled = np.where(certain < alpha, signs[0], 0)
-    low = np.where((signs[0] < 0) & (possible[0] < alpha), -1, np.maximum(settled, 0))
-    high = np.where((signs[1] > 0) & (possible[1] < alpha), 1, np.minimum(settled, 0))
+    settled = np.where(certain < test.alpha, signs[0], 0)
+    low = np.where((signs[0] < 0) & (possible[0] < test.alpha), -1, np.maximum(settled, 0))
+    high = np.where((signs[1] > 0) & (possible[1] < test.alpha), 1, np.minimum(settled, 0))
     return low, high
 
 
-def count_reversed_system_rankings(system_rates: SystemErrorRates, alpha: float) -> dict[str, Any]:
-    """How many pairs of systems the labels and the predictions order, and how many they order oppositely.
+#: Numbers of pairs in significant order, and the p-value of "no pair is reversed".
+REVERSED_PAIR_KEYS = ("n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed", "p_reversed")
+
+
+def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha: float) -> dict[str, Any]:
+    """How many pairs the labels order, both order alike, only one side orders, and both order oppositely.
 
     A pair is ordered where a test that knows clusters says so (Holm for the pairs), and reversed where both tests do,
     in opposite directions. p_reversed is the p-value of "no pair is reversed".
     """
-    found: dict[str, Any] = dict.fromkeys(REVERSED_PAIR_KEYS)
-    labelled_rates = system_rates["labelled"].point[0]
-    if len(labelled_rates) < 2:
-        return found
-    a, b = np.triu_indices(len(labelled_rates), 1)
-    p_values = [clustered_pair_p_values(rates) for rates in system_rates.values()]
-    signs = [np.sign(rates.point[0, a] - rates.point[0, b]) for rates in system_rates.values()]
-    labelled, predicted = (holm_adjusted_p(p) < alpha for p in p_values)
-    opposite = signs[0] * signs[1] < 0
-    found["n_ordered"] = int(labelled.sum())
-    found["n_ordered_alike"] = int((labelled & predicted & (signs[0] == signs[1])).sum())
-    found["n_one_sided"] = int((labelled != predicted).sum())
-    found["n_reversed"] = int((labelled & predicted & opposite).sum())
+    if labelled.proportions is None or predicted.proportions is None or len(labelled.n) < 2:
+        return dict.fromkeys(REVERSED_PAIR_KEYS)
+    a, b = np.triu_indices(len(labelled.n), 1)
+    p_values = [clustered_pair_p_values(each.proportions) for each in (labelled, predicted) if each.proportions]
+    signs = [np.sign(each.rates[a] - each.rates[b]) for each in (labelled, predicted)]
+    by_labels, by_predictions = (holm_adjusted_p(p) < alpha for p in p_values)
+    opposite, both = signs[0] * signs[1] < 0, by_labels & by_predictions
+    numbers = by_labels, both & (signs[0] == signs[1]), by_labels != by_predictions, both & opposite
     # Both sides must order a pair, so the greater p-value is that of its reversal.
-    found["p_reversed"] = float(holm_adjusted_p(np.where(opposite, np.maximum(*p_values), 1.0)).min())
-    return found
+    p = float(holm_adjusted_p(np.where(opposite, np.maximum(*p_values), 1.0)).min())
+    return dict(zip(REVERSED_PAIR_KEYS, [*(int(each.sum()) for each in numbers), p], strict=True))
 
 
-_ORDER_COUNT_KEYS = ("n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed")
-REVERSED_PAIR_KEYS = (*_ORDER_COUNT_KEYS, "p_reversed")
+def correlate_rates(
+    labelled: np.ndarray, predicted: np.ndarray, replicates: np.ndarray | None, confidence: float | None
+) -> dict[str, Figure]:
+    """kendall_tau (tau-b) and pearson_r of two rates of S systems, as figures of one group.
 
-
-# --- the figures of one dataset's systems, counts (S, 3, 3) ---
-
-
-def system_ranking_error_shares(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, Any]:
-    if not len(labelled_order):
-        return dict.fromkeys(("error_rate", "major_error_rate", "orderable"))
-    return {
-        "error_rate": float((labelled_order != predicted_order).mean()),
-        "major_error_rate": float((labelled_order * predicted_order == -1).mean()),
-        "orderable": float((labelled_order != 0).mean()),
-    }
-
-
-def correlate_system_rankings(
-    counts: np.ndarray, replicates: np.ndarray | None, min_systems: int, intervals: ClusterBootstrap | None
-) -> dict[str, Any]:
-    """Over S systems, counts (S, 3, 3); replicates: (B, S, 4), the numbers of `ERROR_NUMBERS_BY_CELL` in each
-    replicate.
+    replicates: (B, S, 4), the numbers of `sum_errors` in bootstrap replicates, for the interval of tau.
     """
-    row: dict[str, Any] = {"kendall_tau": None, "pearson_r": None}
-    if intervals is not None:
-        row |= dict.fromkeys(f"{key}_{end}" for key in list(row) for end in ("low", "high"))
-    if len(counts) < min_systems:
-        return row
-    x, y = divide_or_undefined(*count_labelled_errors(counts)), divide_or_undefined(*count_predicted_errors(counts))
-    tau, r = none_if_undefined(kendall_tau(x, y)), none_if_undefined(pearson_r(x, y))
-    row |= {"kendall_tau": tau, "pearson_r": r}
-    if intervals is None or replicates is None or tau is None or r is None or np.isnan(replicates).any():
-        return row
-    found = [divide_or_undefined(replicates[..., at], replicates[..., at + 1]) for at in (0, 2)]
-    whole = ~np.isnan(found).any((0, 2))  # a replicate without a claim of one system says nothing of its order
-    low, high = kendall_tau_interval(found[0][whole], found[1][whole], intervals.confidence)
-    row |= {"kendall_tau_low": min(low, tau), "kendall_tau_high": max(high, tau)}
-    ends = fisher_z_interval(np.array(r), np.array(len(counts)), intervals.confidence)
-    return row | name_ends("pearson_r", ends)
+    tau, r = np.array([kendall_tau(labelled, predicted)]), np.array([pearson_r(labelled, predicted)])
+    nothing = np.full(1, np.nan)
+    ends = {"kendall_tau": (nothing, nothing), "pearson_r": (nothing, nothing)}
+    is_defined = not np.isnan(tau[0]) and not np.isnan(r[0])
+    if confidence is not None and replicates is not None and is_defined and not np.isnan(replicates).any():
+        rates = [divide_or_undefined(replicates[..., at], replicates[..., at + 1]) for at in (0, 2)]
+        whole = ~np.isnan(rates).any((0, 2))  # a replicate without a claim of one system says nothing of its order
+        low, high = kendall_tau_interval(rates[0][whole], rates[1][whole], confidence)
+        ends["kendall_tau"] = np.minimum(low, tau), np.maximum(high, tau)
+        ends["pearson_r"] = fisher_z_interval(r, np.array([len(labelled)]), confidence)
+    figures = {"kendall_tau": Figure(tau), "pearson_r": Figure(r)}
+    if confidence is None:
+        return figures
+    return {key: replace(figure, interval=ends[key]) for key, figure in figures.items()}
 
 
-def cross_tabulate_system_rankings(
-    counts: np.ndarray, labelled_order: np.ndarray, predicted_order: np.ndarray
-) -> dict[str, Any]:
-    rates = divide_or_undefined(*count_labelled_errors(counts))
-    a, b = np.triu_indices(len(counts), 1)
-    turn = np.where(rates[a] > rates[b], -1, 1)
+def cross_tabulate_orders(
+    labelled_rates: np.ndarray, labelled_order: np.ndarray, predicted_order: np.ndarray
+) -> dict[str, int]:
+    """Numbers of pairs by both orders; the system with the lower labelled rate is the first of a pair."""
+    a, b = np.triu_indices(len(labelled_rates), 1)
+    turn = np.where(labelled_rates[a] > labelled_rates[b], -1, 1)
     return {
         f"labelled_{ORDER_NAMES[true]}_predicted_{ORDER_NAMES[said]}": int(
             ((labelled_order * turn == true) & (predicted_order * turn == said)).sum()
@@ -326,7 +349,7 @@ def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> 
     side alone, or reversed); and those whose labels would show 10 points.
 
     ``_min`` and ``_max`` of those alike, not alike and reversed: at most so far apart, had all been scored."""
-    found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *_ORDER_COUNT_KEYS)}
+    found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *REVERSED_PAIR_KEYS[:-1])}
 
     def count_open_pairs(key: str, end: str) -> int:
         with_bounds = [row for row in ranking_rows if row.get(f"{key}_{end}") is not None]

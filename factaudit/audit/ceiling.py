@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.evaluator_contrast import EvaluatorContrast
+from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -33,6 +33,7 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.agreement import krippendorff_alpha
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -61,7 +62,7 @@ def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBoots
     }
     agreed, datasets = _compute_ceiling_by_dataset(judgements), left_out.make_groups("claim")
     places = [left_out.evaluators.index(evaluator) for evaluator in judgements.evaluators]
-    contrasts = [EvaluatorContrast.of(left_out, datasets, 0, place, confidence) for place in places]
+    contrasts = [compare_evaluators(left_out, datasets, 0, place, confidence) for place in places]
     rows = []
     for at, name in enumerate(left_out.dataset_names):
         people = figures[name, _ANNOTATORS_AS_EVALUATOR]
@@ -72,7 +73,9 @@ def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBoots
             row |= {"n": mine["n"], "n_unscored": mine["n_unscored"], **shared_keys}
             row |= {f"bacc{end}": mine[f"bacc{end}"] for end in _END_SUFFIXES if f"bacc{end}" in mine}
             rows.append(
-                row | contrast.difference_row(at, "bacc", "room") | {"reason": join_reasons([mine["reason"] or ""])}
+                row
+                | pick_figure("room", contrast.figures["bacc"], at)
+                | {"reason": join_reasons([mine["reason"] or ""])}
             )
     return rows
 

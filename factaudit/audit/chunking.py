@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.claim_groups import group_claims_by_columns
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure, Figures, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.chunking_checks import find_chunking_flips
@@ -17,11 +17,12 @@ from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check,
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.audit.surface_bias import OTHER_SCRIPT
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
+from factaudit.stats.clustered_proportions import estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.chunks import count_words
@@ -67,69 +68,65 @@ def compute_chunking_flips(
     chosen = _pair_evaluators_for_chunking(judgements, pairs, size, sizes)
     if not chosen:
         return []
-    groups = group_claims_by_columns(judgements.claims, by)
-    every = sorted({at for *_, at, _ in chosen})
-    lengths = np.zeros(len(judgements.claims), dtype=np.int64)
-    other_script = np.zeros(len(lengths), dtype=bool)
-    found = np.full((len(every), len(judgements.claims)), np.nan)
+    groups = judgements.make_groups("claim", by)
+    words_in_chunks = sorted({words for *_, words, _ in chosen})
+    lengths, other_script = np.zeros((2, len(judgements.claims)), dtype=np.int64)
+    found = np.full((len(words_in_chunks), len(judgements.claims)), np.nan)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         lengths[within] = _count_document_words(docs)
         claims = judgements.claims["claim"].iloc[within].tolist()
-        found[:, within] = rouge2_chunk_differences(claims, docs, every)
+        found[:, within] = rouge2_chunk_differences(claims, docs, words_in_chunks)
         other_script[within] = find_overlaps_lost_to_script(claims, docs, found[0, within])
-    differences = dict(zip(every, found, strict=True))
-    n_codes = len(groups.keys) * len(_R2_DIFF_KINDS)
     rows: list[tuple[int, Row]] = []
-    for plain, chunked, at, is_known in chosen:
-        difference = differences[at]
-        short = (lengths <= at) & (lengths > 0)
-        undefined = np.isnan(difference)
-        lost = np.bincount(groups.codes[undefined & ~short], minlength=len(groups.keys))
-        other = np.bincount(groups.codes[other_script & ~short], minlength=len(groups.keys))
-        one_chunk = np.bincount(groups.codes[short], minlength=len(groups.keys))
-        compared = np.bincount(groups.codes[~undefined & ~short], minlength=len(groups.keys))
-        codes = np.where(undefined | short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
-        # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
-        first, second = (judgements.prediction[judgements.evaluators.index(name)] for name in (plain, chunked))
-        both = (first >= 0) & (second >= 0)
-        counts = confusion_counts.count_confusion_cells(codes, n_codes, first, second)
-        certain = (judgements.stated_prediction[judgements.evaluators.index(name)] for name in (plain, chunked))
-        figures = _compute_chunking_flips(counts, confusion_counts.count_confusion_cells(codes, n_codes, *certain))
-        if intervals is not None:
-            clusters = count_codes_by_cluster(
-                judgements.cluster_codes,
-                np.where(both, codes, -1),
-                n_codes,
-                confusion_counts.encode_label_prediction_cells(first, second),
-                confusion_counts.N_CONFUSION_CELLS,
+    for plain, chunked, words, is_known in chosen:
+        difference = found[words_in_chunks.index(words)]
+        is_short, is_lost = (lengths <= words) & (lengths > 0), np.isnan(difference)
+        n_one_chunk, n_lost, n_other, n_compared = (
+            np.bincount(groups.codes[mask], minlength=len(groups.keys)).tolist()
+            for mask in (
+                is_short,
+                is_lost & ~is_short,
+                (other_script > 0) & ~is_short,
+                ~is_lost & ~is_short,
             )
-            table = clusters.counts.reshape(-1, 3, 3)
-            n = table[:, :2, :2].sum((1, 2))
-            flipped = estimate_clustered_proportions(
-                clusters, np.stack([table[:, 1, 0], table[:, 0, 1]], 1), np.stack([n, n], 1)
-            )
-            low, high = flipped.wilson_intervals(intervals.confidence)
-            for column, name in enumerate(_FLIPS):
-                figures |= {f"{name}_low": low[:, column], f"{name}_high": high[:, column]}
-        for place in range(n_codes):
-            group, kind = divmod(place, len(_R2_DIFF_KINDS))
-            n = int(counts[place, :2, :2].sum())
-            row: Row = {
-                **groups.keys[group],
-                "evaluator": plain,
-                "chunked_evaluator": chunked,
-                "r2_diff": _R2_DIFF_KINDS[kind],
-                "chunk_size": at if is_known else None,
-                "n": n,
-                "n_unscored": int(counts[place].sum()) - n,
-                "n_one_chunk": int(one_chunk[group]),
-                "n_no_r2": int(lost[group]),
-                "n_other_script": int(other[group]),
-            }
-            row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            reasons = ["" if is_known else _UNKNOWN_SIZE, _explain_chunking_row(row, at, int(compared[group])) or ""]
-            rows.append((group, row | {"reason": join_reasons(reasons)}))
+        )
+        codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
+        keys, reasons = [], []
+        for at, key in enumerate(groups.keys):
+            about = key | {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": words if is_known else None}
+            lost = {"n_one_chunk": n_one_chunk[at], "n_no_r2": n_lost[at], "n_other_script": n_other[at]}
+            keys += [about | lost | {"r2_diff": kind} for kind in _R2_DIFF_KINDS]
+            reasons += [_explain_no_claims(row, words, n_compared[at]) for row in keys[-len(_R2_DIFF_KINDS) :]]
+        # The cells are as of a label and a prediction, with the evaluator in the label's place.
+        places = [judgements.evaluators.index(name) for name in (plain, chunked)]
+        tally = judgements.tally(ClaimGroups(codes, keys), *places)
+        n = tally.cells[:, :2, :2].sum((1, 2))
+        counts = {"n": n, "n_unscored": tally.cells.sum((1, 2)) - n}
+        unscored = np.where(counts["n_unscored"] > 0, "no claim is scored by both", reasons)
+        unknown = [_UNKNOWN_SIZE * (not is_known)] * len(keys)
+        table = tabulate(keys, counts, _measure_flips(tally, intervals), [unknown, np.where(n > 0, "", unscored)])
+        rows += [(at // len(_R2_DIFF_KINDS), row) for at, row in enumerate(table)]
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def _measure_flips(tally: Tally, intervals: ClusterBootstrap | None) -> Figures:
+    """The shares of claims that flip, of those that both scored; cells by [evaluator, chunked counterpart]."""
+    table = tally.clusters.counts.reshape(-1, 3, 3)
+    hits = np.stack([table[:, before, after] for before, after in _FLIPS.values()], 1)
+    of = np.repeat(table[:, :2, :2].sum((1, 2))[:, None], len(_FLIPS), 1)
+    shares = estimate_clustered_proportions(tally.clusters, hits, of)
+    ends = None if intervals is None else shares.wilson_intervals(intervals.confidence)
+    n, stated, figures = tally.stated.sum((1, 2)), tally.stated, {}
+    for at, (name, (before, after)) in enumerate(_FLIPS.items()):
+        certain = stated[:, before, after]
+        possible = stated[:, before, 2] + stated[:, 2, after] + stated[:, 2, 2]
+        low, high = divide_or_undefined(certain, n), divide_or_undefined(certain + possible, n)
+        # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be:
+        # no completion may have as large a share as what both scored.
+        point = shares.point[:, at]
+        interval = None if ends is None else (ends[0][:, at], ends[1][:, at])
+        figures[name] = Figure(point, (np.fmin(low, point), np.fmax(high, point)), interval)
+    return figures
 
 
 def compute_chunking_rates(
@@ -194,7 +191,7 @@ def _compute_bacc_changes(
     intervals: ClusterBootstrap | None,
 ) -> dict[tuple[Any, ...], Row]:
     """By chunked evaluator and the values of ``by``: what chunks change of the BAcc, on the claims that both score."""
-    groups = group_claims_by_columns(judgements.claims, by)
+    groups = judgements.make_groups("claim", by)
     confidence = 0.95 if intervals is None else intervals.confidence
     keys = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
     found = {}
@@ -237,43 +234,20 @@ def _count_document_words(documents: Sequence[str]) -> list[int]:
     return [known[doc] for doc in documents]
 
 
-def _compute_chunking_flips(counts: np.ndarray, certain_counts: np.ndarray) -> dict[str, np.ndarray]:
-    """The shares of claims that flip, of (G, 3, 3) counts by [evaluator, chunked counterpart], and what they could be.
-
-    certain_counts: without guesses. NaN where no claim is scored by both.
-    """
-    n_scored, n = counts[:, :2, :2].sum((-1, -2)), certain_counts.sum((-1, -2))
-    figures = {
-        name: divide_or_undefined(counts[:, before, after], n_scored) for name, (before, after) in _FLIPS.items()
-    }
-    for name, (before, after) in _FLIPS.items():
-        certain = certain_counts[:, before, after]
-        possible = certain_counts[:, before, -1] + certain_counts[:, -1, after] + certain_counts[:, -1, -1]
-        low, high = divide_or_undefined(certain, n), divide_or_undefined(certain + possible, n)
-        # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be:
-        # no completion may have as large a share as what both scored.
-        figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
-    return figures
-
-
 _UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
 
 
-def _explain_chunking_row(row: Row, chunk_size: int, n_compared: int) -> str | None:
+def _explain_no_claims(row: Row, words: int, n_compared: int) -> str:
     """Why a row has no claims; n_compared: those of its group, of either kind, that have an R2-diff."""
-    if row["n"]:
-        return None
-    if row["n_unscored"]:
-        return "no claim is scored by both"
     if row["n_other_script"]:
         return OTHER_SCRIPT
     if row["n_one_chunk"]:
-        left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {chunk_size} words left out"
+        left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {words} words left out"
         return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
     if not n_compared:
         return "no claim has an R2-diff: a document and at least two tokens are needed"
     if row["r2_diff"] == "positive":
-        return f"one chunk of {chunk_size} words has all that a claim shares with its document, for all with an R2-diff"
+        return f"one chunk of {words} words has all that a claim shares with its document, for all with an R2-diff"
     return "no claim has all that it shares with its document in one chunk"
 
 

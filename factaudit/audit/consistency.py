@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.judgements import Judgements, prediction_field, stated_prediction_field
+from factaudit.arrays.figures import Figure
+from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import can_warn_without_intervals, explain_undecided_decision_limit
@@ -18,13 +20,13 @@ from factaudit.audit.core.evaluator_comparison import (
 from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.agreement import has_constant_rater, intersection_over_union_interval, kappa_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
-from factaudit.text.display_text import join_reasons
+from factaudit.stats.undefined_values import divide_or_undefined
 
 PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 
@@ -47,54 +49,41 @@ def compute_evaluator_consistency(
     interval where one evaluator says the same of every claim, for it is 0 then whatever is drawn.
     """
     groups = judgements.make_groups("claim", by)
-    rows: list[Row] = []
-    for a, b in pairs_of(judgements.evaluators, pairs):
-        # The same nine cells as for a label and a prediction, with a's prediction in the label's place.
-        counts, sure = (
-            judgements.count_cells(groups, field(a), field(b)) for field in (prediction_field, stated_prediction_field)
-        )
-        clusters = None
+    rows: list[tuple[int, Row]] = []
+    for pair in pairs_of(judgements.evaluators, pairs):
+        # The cells are as of a label and a prediction, with a's prediction in the label's place.
+        tally = judgements.tally(groups, *pair)
+        both, names = tally.cells[:, :2, :2], [judgements.evaluators[place] for place in pair]
+        n = both.sum((1, 2))
+        counts = {"n": n, "n_unscored": tally.cells.sum((1, 2)) - n}
+        table = tally.clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
+        kappa = Figure(consistency_kappa(both))
         if intervals is not None:
-            clusters = judgements.count_clusters(groups, prediction_field(a), prediction_field(b), complete_only=True)
+            kappa = replace(kappa, interval=kappa_interval(tally.clusters, table, intervals.confidence))
+            kappa = kappa.without_interval(has_constant_rater(both), "one gives every claim the same prediction")
+        alike = np.where(np.isnan(kappa.point), "both give every claim the same prediction", "")
+        keys = [{**key, "evaluator_a": names[0], "evaluator_b": names[1]} for key in groups.keys]
         for name, cls in PREDICTED_CLASSES.items():
-            low, high = consistency_iou_bounds(sure, cls)
-            figures = {
-                "iou": consistency_iou(counts, cls),
-                "iou_min": low,
-                "iou_max": high,
-                "kappa": consistency_kappa(counts),
-            }
-            if intervals is not None and clusters is not None:
-                table = clusters.counts.reshape(-1, 2, 2)
-                for figure, ends in (
-                    ("iou", intersection_over_union_interval(clusters, table, cls, intervals.confidence)),
-                    ("kappa", kappa_interval(clusters, table, intervals.confidence)),
-                ):
-                    figures |= {f"{figure}_low": ends[0], f"{figure}_high": ends[1]}
-            for at, key in enumerate(groups.keys):
-                n = int(counts[at, :2, :2].sum())
-                row: Row = {
-                    **key,
-                    "evaluator_a": judgements.evaluators[a],
-                    "evaluator_b": judgements.evaluators[b],
-                    "class": name,
-                    "n": n,
-                    "n_unscored": int(counts[at].sum()) - n,
-                }
-                row |= {figure: none_if_undefined(values[at]) for figure, values in figures.items()}
-                rows.append(row | {"reason": _explain_consistency_row(row, counts[at])})
-                for rater, given in ((a, counts[at, cls, :2]), (b, counts[at, :2, cls])):
-                    if is_constant_evaluator(judgements.evaluators[rater]) and not given.sum():
-                        drop_row_intervals(rows[-1:], "one gives the class to no claim, whatever the claims", "iou")
-    order = {tuple(key.values()): at for at, key in enumerate(groups.keys)}
-    return sorted(rows, key=lambda row: order[tuple(row[column] for column in groups.keys[0])])
+            iou = Figure(consistency_iou(both, cls), consistency_iou_bounds(tally.stated, cls))
+            if intervals is not None:
+                ends = intersection_over_union_interval(tally.clusters, table, cls, intervals.confidence)
+                given = both[:, cls].sum(1), both[:, :, cls].sum(1)
+                never = [is_constant_evaluator(who) & (of == 0) for who, of in zip(names, given, strict=True)]
+                iou = replace(iou, interval=ends).without_interval(
+                    never[0] | never[1], "one gives the class to no claim, whatever the claims"
+                )
+            neither = np.where(np.isnan(iou.point), f"neither predicts a claim {name}", "")
+            reasons = [np.where(n == 0, "no claim is scored by both", why) for why in (neither, alike)]
+            rows += enumerate(
+                tabulate([key | {"class": name} for key in keys], counts, {"iou": iou, "kappa": kappa}, reasons)
+            )
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def consistency_iou(counts: np.ndarray, predicted_class: int) -> np.ndarray:
-    """Intersection over union of "predicted ``predicted_class``" by the evaluator of axis -2 and by that of axis -1."""
-    both = counts[..., predicted_class, predicted_class]
-    apart = counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class]
-    return divide_or_undefined(both, both + apart)
+def consistency_iou(both: np.ndarray, predicted_class: int) -> np.ndarray:
+    """Intersection over union of "predicted ``predicted_class``" by two evaluators, of (G, 2, 2) claims."""
+    given = both[:, predicted_class, predicted_class]
+    return divide_or_undefined(given, both.sum((1, 2)) - both[:, 1 - predicted_class, 1 - predicted_class])
 
 
 def consistency_iou_bounds(counts: np.ndarray, predicted_class: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,27 +98,12 @@ def consistency_iou_bounds(counts: np.ndarray, predicted_class: int) -> tuple[np
     return low, np.where(np.isnan(high), low, high)
 
 
-def consistency_kappa(counts: np.ndarray) -> np.ndarray:
+def consistency_kappa(both: np.ndarray) -> np.ndarray:
     """Cohen's kappa over what both scored; NaN where both always say the same one thing."""
-    both = counts[..., :2, :2].astype(np.float64)
-    n = both.sum((-1, -2))
-    observed = both[..., 0, 0] + both[..., 1, 1]
-    expected = (both.sum(-1) * both.sum(-2)).sum(-1)
+    n = both.sum((1, 2)).astype(float)
+    observed = both[:, 0, 0] + both[:, 1, 1]
+    expected = (both.sum(2) * both.sum(1)).sum(1)
     return divide_or_undefined(n * observed - expected, n * n - expected)
-
-
-def _explain_consistency_row(row: Row, counts: np.ndarray) -> str | None:
-    if row["n"] == 0:
-        return "no claim is scored by both"
-    constant = "kappa_low" in row and row["kappa"] is not None and has_constant_rater(counts[:2, :2])
-    return join_reasons(
-        [
-            f"neither predicts a claim {row['class']}" if row["iou"] is None else "",
-            "both give every claim the same prediction" if row["kappa"] is None else "",
-            "no interval for kappa: one gives every claim the same prediction" if constant else "",
-            explain_missing_row_intervals(row | {"kappa": None} if constant else row, FEW_CLUSTERS),
-        ]
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

@@ -11,15 +11,16 @@ from dataclasses import fields
 
 import numpy as np
 
+from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.covariate_rates import (
     MIN_SLOPE_CLAIMS,
     RATE_CLASS_NAMES,
     RATE_LABELS,
     compute_covariate_rate_slopes,
-    compute_covariate_rates_by_group,
     encode_task_groups,
 )
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.figures import compute_rates
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys, pick_finding_evidence
 from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER, WILSON
@@ -27,6 +28,7 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.covariate_sources import Covariate, has_covariates, list_covariates
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -124,31 +126,29 @@ def _compute_groups(
     min_labels: int,
     intervals: ClusterBootstrap | None,
 ) -> Iterator[Row]:
-    size = len(covariate.names)
+    size, confidence = len(covariate.names), None if intervals is None else intervals.confidence
     codes = np.where((covariate.codes >= 0) & (judgements.label >= 0), task_codes * size + covariate.codes, -1)
-    each = compute_covariate_rates_by_group(judgements, codes, len(tasks) * size, intervals)
-    for at, (evaluator, counts, figures) in enumerate(each):
+    groups = ClaimGroups(codes, [{"task": task, "value": value} for task in tasks for value in covariate.names])
+    for at, evaluator in enumerate(judgements.evaluators):
         if covariate.evaluators is not None and evaluator not in covariate.evaluators:
             continue
+        tally = judgements.tally(groups, LABEL, at)
+        rates = compute_rates(tally, confidence)
         for task, name in enumerate(tasks):
             inside = np.flatnonzero((task_codes == task) & (codes >= 0))
-            part = counts[task * size : (task + 1) * size]
             for rate, label in RATE_LABELS.items():
-                if not part[:, label].any():
-                    continue
                 compared: dict[int, Row] = {}
-                if covariate.numbers is None:
-                    of_class = inside[judgements.label[inside] == label]
+                of_class = inside[judgements.label[inside] == label]
+                if covariate.numbers is None and len(of_class):
                     compared = _compare_with_others(judgements, at, covariate, of_class, label, min_labels, intervals)
-                for value in np.flatnonzero(part[:, label].any(1)).tolist():
+                for value in range(size):
+                    place = task * size + value
+                    counts = tally.cells[place, label]
+                    if not counts.any():
+                        continue
                     row = _start_row(name, covariate, rate, covariate.names[value], evaluator, intervals)
-                    n = int(part[value, label, :2].sum())
-                    row |= {"n": n, "n_unscored": int(part[value, label].sum()) - n}
-                    row |= {
-                        key.replace(rate, "right"): none_if_undefined(values[task * size + value])
-                        for key, values in figures.items()
-                        if key.startswith(rate)
-                    }
+                    row |= {"n": int(counts[:2].sum()), "n_unscored": int(counts[2])}
+                    row |= pick_figure("right", rates[rate], place)
                     told = compared.get(value, {"reason": f"differences of a number are in its row `{SLOPE}`"})
                     if row["right"] is None:
                         told = told | {"reason": f"no {RATE_CLASS_NAMES[rate]} claim of this group is scored"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from factaudit.arrays.evaluator_contrast import EvaluatorContrast
+from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
@@ -15,19 +16,13 @@ from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     FEW_CLUSTERS,
-    MACRO_MEAN,
     Row,
-    average_dataset_rows,
-    drop_row_intervals,
-    explain_undefined_dataset_means,
 )
+from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
 from factaudit.stats.permutation import studentised_permutation_p
-from factaudit.text.display_text import join_reasons
-
-COMPARED_FIGURES = ("bacc", "bias")
 
 
 def compute_evaluator_differences(
@@ -46,33 +41,40 @@ def compute_evaluator_differences(
     """
     datasets = judgements.make_groups("claim")
     names = judgements.dataset_names
+    confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
-    means: list[Row] = []
     for a, b in pairs_of(judgements.evaluators, pairs):
-        contrast = EvaluatorContrast.of(judgements, datasets, a, b, None if intervals is None else intervals.confidence)
+        contrast = compare_evaluators(judgements, datasets, a, b, confidence)
         pair: Row = {"evaluator_a": judgements.evaluators[a], "evaluator_b": judgements.evaluators[b]}
-        for key in COMPARED_FIGURES:
-            for at, name in enumerate(names):
-                n = int(contrast.counts[at].sum())
-                row: Row = {"dataset": name, **pair, "key": key, "n": n, "n_unscored": int(contrast.labelled[at]) - n}
-                row |= {"n_datasets": 1, **contrast.difference_row(at, key)}
-                if intervals is not None and contrast.clusters is not None:
-                    row["p_permutation"] = _evaluator_difference_permutation_p(
-                        contrast.clusters, at, key, name, intervals
-                    )
-                rows.append(row | {"reason": _explain_difference_row(contrast.counts[at], row)})
-            if all(is_constant_evaluator(name) for name in pair.values()):
-                drop_row_intervals(rows[-len(names) :], CONSTANT_EVALUATOR, "difference")
-            means.append(_average_evaluator_differences(pair, key, rows[-len(names) :]))
+        is_constant = all(map(is_constant_evaluator, pair.values()))
+        by_label = contrast.both.sum((2, 3))
+        n = by_label.sum(1)
+        counts: dict[str, Any] = {"n": n, "n_unscored": contrast.n_labelled - n, "n_datasets": np.ones_like(n)}
+        for key, figure in contrast.figures.items():
+            of_class = " of a class" * (key == "bacc")
+            if intervals is not None:
+                counts["p_permutation"] = [
+                    _compute_permutation_p(contrast.clusters, at, key, name, intervals) for at, name in enumerate(names)
+                ]
+            lacks_class = (by_label == 0).any(1) & (key == "bacc")
+            why = np.where(lacks_class, "only one class among the labelled claims that both scored", "")
+            why = np.where(n == 0, "no labelled claim is scored by both", why)
+            figure = figure.without_interval(np.full(len(n), is_constant), CONSTANT_EVALUATOR)
+            keys = [{"dataset": name, **pair, "key": key} for name in names]
+            rows += tabulate(keys, counts, {"difference": figure}, [why], FEW_CLUSTERS + of_class)
     rows.sort(key=lambda row: row["dataset"])
-    return rows + means
+    if not rows:
+        return rows
+    alike, sizes = ("evaluator_a", "evaluator_b", "key"), ("n", "n_unscored", "n_datasets")
+    remark = "" if intervals is None else "the permutation test is for one data set"
+    return rows + average_datasets(rows, alike, ["difference"], sizes, remark)
 
 
-def _evaluator_difference_permutation_p(
-    clusters: ClusterCounts, dataset_position: int, figure: str, dataset: str, intervals: ClusterBootstrap
+def _compute_permutation_p(
+    clusters: ClusterCounts, place: int, figure: str, dataset: str, intervals: ClusterBootstrap
 ) -> float | None:
     """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it is undefined."""
-    inside = clusters.group == dataset_position
+    inside = clusters.group == place
     counts, times = clusters.counts[inside].reshape(-1, 2, 2, 2), clusters.times[inside]
     gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]  # by label: a says 1 and b says 0, less the reverse
     sizes = counts.sum((2, 3))
@@ -81,26 +83,6 @@ def _evaluator_difference_permutation_p(
         gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
     seed = (intervals.seed, int(hash_texts(dataset, figure, "permutation"), 16))
     return studentised_permutation_p(gains, sizes, weights, seed, intervals.replicates, times)
-
-
-def _average_evaluator_differences(evaluator_pair: Row, figure: str, dataset_rows: list[Row]) -> Row:
-    row: Row = {"dataset": MACRO_MEAN, **evaluator_pair, "key": figure}
-    row |= average_dataset_rows(dataset_rows, ["difference"], ("n", "n_unscored", "n_datasets"))
-    why = explain_undefined_dataset_means(dataset_rows, ["difference"])
-    if "p_permutation" in dataset_rows[0]:
-        row["p_permutation"] = None
-        why.append("the permutation test is for one data set")
-    return row | {"reason": join_reasons(why)}
-
-
-def _explain_difference_row(counts: np.ndarray, row: Row) -> str | None:
-    if not counts.sum():
-        return "no labelled claim is scored by both"
-    if row["key"] == "bacc" and not counts.sum((1, 2)).all():
-        return "only one class among the labelled claims that both scored"
-    if row.get("difference_low", 0) is None:
-        return f"no interval: {FEW_CLUSTERS}{' of a class' if row['key'] == 'bacc' else ''}"
-    return None
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

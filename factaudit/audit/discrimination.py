@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.figures import Figure, Figures, compute_rates
+from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
@@ -20,23 +22,16 @@ from factaudit.audit.core.interval_methods import INFLUENCE, MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
-    FEW_CLUSTERS,
-    MACRO_MEAN,
     Row,
-    average_dataset_rows,
-    drop_row_intervals,
-    explain_missing_row_intervals,
-    explain_undefined_dataset_means,
 )
 from factaudit.audit.core.significance import p_above_other_figure, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import GroupClusterPairs
 from factaudit.stats.roc import RocRankedScores, order_roc_scores_by_group
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
+from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The figures that have a mean over data sets.
 AVERAGED_FIGURES = ("auc", "average_precision", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
@@ -61,198 +56,131 @@ def compute_score_discrimination(
     """
     if folds < 2:
         raise UsageError(f"discrimination: expected at least 2 folds, found {folds}")
-    dataset, names = judgements.dataset_codes, judgements.dataset_names
-    is_dev = (judgements.claims["split"] == DEV_SPLIT).fillna(False).to_numpy(bool)
-    size = len(names)
-    rows: list[Row] = []
-    for at, evaluator in enumerate(judgements.evaluators):
-        score = judgements.score[at]
-        if np.isnan(score).all():
-            continue
-        lacks = np.isnan(score) | (
-            judgements.stated_prediction[at] != judgements.prediction[at]
-        )  # a guess states no score either
-        inside, outside = (np.flatnonzero((judgements.label >= 0) & which) for which in (~np.isnan(score), lacks))
-        inside = inside[order_roc_scores_by_group(dataset[inside], score[inside], size)]
-        outside = outside[np.argsort(dataset[outside], kind="stable")]
-        scored = RocRankedScores(
-            dataset[inside],
-            judgements.label[inside].astype(np.int64),
-            score[inside],
-            judgements.cluster_codes[inside],
-            size,
-        )
-        curves = {"auc": scored.auc(), "average_precision": scored.average_precision()}
-        limits = (
-            {key: curve.log_odds_intervals(intervals.confidence) for key, curve in curves.items()} if intervals else {}
-        )
-        least, most = _bound_discrimination_figures(scored, lacks[inside], dataset[outside], judgements.label[outside])
-        ends = [np.searchsorted(dataset[rows], np.arange(size + 1)) for rows in (inside, outside)]
-        for place, name in enumerate(names):
-            if np.isnan(score[dataset == place]).all():
-                continue
-            mine, missing = (r[e[place] : e[place + 1]] for r, e in zip((inside, outside), ends, strict=True))
-            row: Row = {"dataset": name, "evaluator": evaluator, "n": len(mine)}
-            row |= {"n_unscored": int(np.isnan(score[missing]).sum()), "n_datasets": 1}
-            row["error_rate"] = float((judgements.label[mine] == 0).mean()) if len(mine) else None
-            for key, curve in curves.items():
-                row[key] = none_if_undefined(curve.point[place])
-                # Average precision with more errors can be higher though they all come last.
-                row[f"{key}_min"] = none_if_undefined(np.fmin(least[key][place], curve.point[place]))
-                row[f"{key}_max"] = none_if_undefined(np.fmax(most[key][place], curve.point[place]))
-                if key in limits:
-                    row |= name_ends(key, (end[place] for end in limits[key]))
-            row |= _compute_discrimination_at_threshold(
-                judgements, mine, lacks, judgements.prediction[at, mine], missing, ("bacc",), "", intervals
-            )
-            row |= _compute_discrimination_at_tuned_threshold(
-                judgements, at, mine, lacks, missing, is_dev, folds, intervals
-            )
-            rows.append(row | {"reason": _explain_discrimination_row(judgements, mine, row)})
-        # The average precision of a constant is the share of errors, which other claims would change.
-        if is_constant_evaluator(evaluator):
-            mine_rows = [row for row in rows if row["evaluator"] == evaluator]
-            fixed = [key for key in AVERAGED_FIGURES if key != "average_precision"]
-            drop_row_intervals(mine_rows, CONSTANT_EVALUATOR, *fixed)
-    rows.sort(key=lambda row: row["dataset"])
-    named = dict.fromkeys(row["evaluator"] for row in rows)
-    return rows + [
-        _average_dataset_discrimination(evaluator, [row for row in rows if row["evaluator"] == evaluator])
-        for evaluator in named
+    rows = [
+        row
+        for place in np.flatnonzero(~np.isnan(judgements.score).all(1)).tolist()
+        for row in _tabulate_evaluator(judgements, place, folds, intervals)
     ]
+    if not rows:
+        return rows
+    counts, remark = ("n", "n_unscored", "n_datasets"), "each data set has a threshold of its own"
+    means = average_datasets(rows, ["evaluator"], ("error_rate", *AVERAGED_FIGURES), counts, remark)
+    return sorted(rows, key=lambda row: row["dataset"]) + means
 
 
-def _bound_discrimination_figures(
-    scored_claims: RocRankedScores, is_guessed: np.ndarray, unscored_groups: np.ndarray, unscored_labels: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The figures of all labelled claims, had the unscored ones the worst scores that there could be; and the best.
+def _tabulate_evaluator(
+    judgements: Judgements, place: int, folds: int, intervals: ClusterBootstrap | None
+) -> list[Row]:
+    """A row for each dataset where the evaluator gives a score."""
+    confidence = None if intervals is None else intervals.confidence
+    evaluator, score, size = judgements.evaluators[place], judgements.score[place], len(judgements.dataset_names)
+    dataset, prediction = judgements.dataset_codes, judgements.prediction[place]
+    # A guess states no score either.
+    lacks = np.isnan(score) | (judgements.stated_prediction[place] != prediction)
+    inside = np.flatnonzero((judgements.label >= 0) & ~np.isnan(score))
+    inside = inside[order_roc_scores_by_group(dataset[inside], score[inside], size)]
+    numbers = np.stack([np.bincount(dataset[inside[judgements.label[inside] == at]], minlength=size) for at in (0, 1)])
+    figures = _measure_ranking(judgements, score, inside, lacks, confidence)
+    single = np.where(numbers.min(0) == 1, "a single claim of one class", "all claims of one class are of one document")
+    figures = {key: replace(figure, cause=single) for key, figure in figures.items()}
+    as_is = np.where(np.isnan(score), MISSING, prediction)
+    figures["bacc"] = _measure_predictions(judgements, judgements.label, as_is, lacks, confidence)["bacc"]
+    tuned = [_tune_threshold(judgements, score, inside[dataset[inside] == at], folds, intervals) for at in range(size)]
+    tried, predicted = np.full_like(judgements.label, MISSING), np.full_like(judgements.label, MISSING)
+    for at, (_, how, rows, predictions) in enumerate(tuned):
+        if len(rows):  # else nothing was tried, so nothing is known of what is missing either
+            mine = (dataset == at) & ((how != DEV_SPLIT) | ~_find_dev_claims(judgements))
+            tried[mine], predicted[rows] = judgements.label[mine], predictions
+    rates = _measure_predictions(judgements, tried, predicted, lacks, confidence)
+    figures |= {f"tuned_{key}": rates[key] for key in ("tpr", "tnr", "bacc")}
+    if is_constant_evaluator(evaluator):
+        # The average precision of a constant is the share of errors, which other claims would change.
+        everywhere, varying = np.ones(size, dtype=bool), figures.pop("average_precision")
+        figures = {key: one.without_interval(everywhere, CONSTANT_EVALUATOR) for key, one in figures.items()}
+        figures["average_precision"] = varying
+    figures["error_rate"] = Figure(divide_or_undefined(numbers[0], numbers.sum(0)))
+    n = numbers.sum(0)
+    unscored = np.bincount(dataset[(judgements.label >= 0) & np.isnan(score)], minlength=size)
+    counts: dict[str, Any] = {"n": n, "n_unscored": unscored, "n_datasets": np.ones_like(n)}
+    counts |= {"tuned": [how for _, how, *_ in tuned], "tuned_threshold": [threshold for threshold, *_ in tuned]}
+    keys = [{"dataset": name, "evaluator": evaluator} for name in judgements.dataset_names]
+    table = tabulate(keys, counts, figures, _explain_undefined_figures(figures, numbers))
+    is_silent = np.bincount(dataset, ~np.isnan(score), size) == 0
+    return [row for row, silent in zip(table, is_silent, strict=True) if not silent]
 
-    is_guessed: the scored claims that count as unscored, too; unscored_groups, unscored_labels: of each other one.
+
+def _measure_ranking(
+    judgements: Judgements, score: np.ndarray, inside: np.ndarray, lacks: np.ndarray, confidence: float | None
+) -> Figures:
+    """auc and average_precision of each dataset; inside: the labelled claims with a score, in `RocRankedScores`' order.
+
+    Bounds: of all labelled claims, had those that lack a score the worst scores that there could be, and the best.
     """
-    if not len(unscored_groups):
-        return scored_claims.points(), scored_claims.points()
-    ties = scored_claims.ties_without(is_guessed) if is_guessed.any() else scored_claims.ties
-    errors, others = (
-        np.bincount(unscored_groups[unscored_labels == one], minlength=scored_claims.n_groups) for one in (0, 1)
-    )
-    both = np.diag([1, 1])[:, :, None] * np.stack([errors, others])  # each class alone, by label
-    return ties.add_extreme_claims(both[1], both[0]).points(), ties.add_extreme_claims(both[0], both[1]).points()
+    dataset, label, size = judgements.dataset_codes, judgements.label, len(judgements.dataset_names)
+    codes = label[inside].astype(np.int64)
+    scored = RocRankedScores(dataset[inside], codes, score[inside], judgements.cluster_codes[inside], size)
+    least = most = scored.points()
+    if (lacks & (label >= 0)).any():
+        ties = scored.ties_without(lacks[inside]) if lacks[inside].any() else scored.ties
+        errors, others = (np.bincount(dataset[lacks & (label == one)], minlength=size) for one in (0, 1))
+        both = np.diag([1, 1])[:, :, None] * np.stack([errors, others])  # each class alone, by label
+        least, most = (ties.add_extreme_claims(both[1 - at], both[at]).points() for at in (0, 1))
+    figures = {}
+    for key, curve in {"auc": scored.auc(), "average_precision": scored.average_precision()}.items():
+        # Average precision with more errors can be higher though they all come last.
+        bounds = np.fmin(least[key], curve.point), np.fmax(most[key], curve.point)
+        interval = None if confidence is None else curve.log_odds_intervals(confidence)
+        figures[key] = Figure(curve.point, bounds, interval)
+    return figures
 
 
-def _compute_discrimination_at_tuned_threshold(
-    judgements: Judgements,
-    evaluator_position: int,
-    scored_rows: np.ndarray,
-    lacks_score: np.ndarray,
-    unscored_rows: np.ndarray,
-    is_dev: np.ndarray,
-    folds: int,
-    intervals: ClusterBootstrap | None,
-) -> Row:
-    """The tuned threshold and the rates at it, on claims that did not tune it."""
-    dev, rest = scored_rows[is_dev[scored_rows]], scored_rows[~is_dev[scored_rows]]
-    threshold, tried, prediction, how = (
-        None,
-        scored_rows,
-        np.full(len(scored_rows), -1, dtype=np.int8),
-        "cross-validation",
-    )
+def _measure_predictions(
+    judgements: Judgements, label: np.ndarray, prediction: np.ndarray, lacks: np.ndarray, confidence: float | None
+) -> Figures:
+    """Rates of each dataset under other predictions than the evaluator's own; those that lack a score are free in the
+    bounds."""
+    datasets = judgements.make_groups("claim")
+    stated = label, np.where(lacks, MISSING, prediction)
+    return compute_rates(judgements.tally_values(datasets, (label, prediction), stated), confidence)
+
+
+def _find_dev_claims(judgements: Judgements) -> np.ndarray:
+    found: np.ndarray = (judgements.claims["split"] == DEV_SPLIT).fillna(False).to_numpy(bool)
+    return found
+
+
+def _tune_threshold(
+    judgements: Judgements, score: np.ndarray, rows: np.ndarray, folds: int, intervals: ClusterBootstrap | None
+) -> tuple[float | None, str, np.ndarray, np.ndarray]:
+    """Of the labelled claims of a dataset that have a score: the threshold, how it was tuned, and the claims that did
+    not tune it, with what it predicts of them."""
+    label, is_dev = judgements.label, _find_dev_claims(judgements)[rows]
+    dev, rest = rows[is_dev], rows[~is_dev]
+    nothing = rows[:0], np.zeros(0, dtype=np.int8)
     if len(dev) and len(rest):
-        tried, unscored_rows, how = rest, unscored_rows[~is_dev[unscored_rows]], DEV_SPLIT
-        threshold = find_best_bacc_threshold(judgements.label[dev], judgements.score[evaluator_position, dev])
-        prediction = np.full(len(tried), -1, dtype=np.int8)
-        if threshold is not None:
-            prediction = (judgements.score[evaluator_position, tried] > threshold).astype(np.int8)
-    elif len(scored_rows):
-        seed = intervals.seed if intervals is not None else 0
-        found = cross_validate_threshold(
-            judgements.label[scored_rows],
-            judgements.score[evaluator_position, scored_rows],
-            judgements.cluster_codes[scored_rows],
-            folds=folds,
-            seed=seed,
-        )
-        if found is not None and (found.prediction >= 0).all():  # else some documents hold a class alone
-            threshold, prediction = found.threshold, found.prediction
-    if (prediction < 0).any():  # nothing was tried, so nothing is known of what is missing either
-        tried, unscored_rows, prediction = tried[:0], unscored_rows[:0], prediction[:0]
-    row: Row = {"tuned": how, "tuned_threshold": threshold}
-    return row | _compute_discrimination_at_threshold(
-        judgements, tried, lacks_score, prediction, unscored_rows, ("tpr", "tnr", "bacc"), "tuned_", intervals
-    )
+        threshold = find_best_bacc_threshold(label[dev], score[dev])
+        if threshold is None:
+            return None, DEV_SPLIT, *nothing
+        return threshold, DEV_SPLIT, rest, (score[rest] > threshold).astype(np.int8)
+    how, seed = "cross-validation", 0 if intervals is None else intervals.seed
+    clusters = judgements.cluster_codes[rows]
+    found = cross_validate_threshold(label[rows], score[rows], clusters, folds=folds, seed=seed) if len(rows) else None
+    if found is None or (found.prediction < 0).any():  # some documents hold a class alone
+        return None, how, *nothing
+    return found.threshold, how, rows, found.prediction
 
 
-def _compute_discrimination_at_threshold(
-    judgements: Judgements,
-    scored_rows: np.ndarray,
-    lacks_score: np.ndarray,
-    predictions: np.ndarray,
-    unscored_rows: np.ndarray,
-    rate_names: Sequence[str],
-    prefix: str,
-    intervals: ClusterBootstrap | None,
-) -> Row:
-    """Rates of some claims under other predictions than the evaluator's own; bounds with the missing ones.
-
-    scored_rows: claims with a score, of which some ``lacks_score`` a stated one; unscored_rows: all those without.
-    """
-    cells, everywhere = (
-        confusion_counts.encode_label_prediction_cells(judgements.label[scored_rows], predictions),
-        np.zeros(len(scored_rows), dtype=np.int64),
-    )
-    clusters = GroupClusterPairs.of(everywhere, judgements.cluster_codes[scored_rows], 1).count_codes(
-        cells, confusion_counts.N_CONFUSION_CELLS
-    )
-    counts = clusters.sum_by_group(clusters.counts).reshape(1, 3, 3)
-    over_all = np.zeros(1, dtype=bool)
-    figures = confusion_counts.confusion_rates(counts, over_all)
-    row: Row = {f"{prefix}{key}": none_if_undefined(figures[key][0]) for key in rate_names}
-    # A guess is among the rows as predicted, and free in the bounds.
-    known = ~lacks_score[scored_rows]
-    certain = confusion_counts.count_confusion_cells(
-        np.zeros(known.sum(), dtype=np.int64), 1, judgements.label[scored_rows][known], predictions[known]
-    )
-    nothing = np.full(len(unscored_rows), -1, dtype=np.int8)
-    certain += confusion_counts.count_confusion_cells(
-        np.zeros(len(unscored_rows), dtype=np.int64), 1, judgements.label[unscored_rows], nothing
-    )
-    bounds = confusion_counts.confusion_rate_bounds(certain)
-    for key in rate_names:
-        row |= name_ends(f"{prefix}{key}", (end[0] for end in bounds[key]), ("min", "max"))
-    if intervals is not None:
-        limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
-        for key in rate_names:
-            row |= name_ends(f"{prefix}{key}", (end[0] for end in limits[key]))
-    return row
-
-
-def _average_dataset_discrimination(evaluator: str, dataset_rows: Sequence[Row]) -> Row:
-    row: Row = {"dataset": MACRO_MEAN, "evaluator": evaluator}
-    row |= average_dataset_rows(dataset_rows, AVERAGED_FIGURES, ("n", "n_unscored", "n_datasets"))
-    shares = [one["error_rate"] for one in dataset_rows if one["error_rate"] is not None]
-    row |= {"error_rate": sum(shares) / len(shares) if shares else None, "tuned": None, "tuned_threshold": None}
-    why = [*explain_undefined_dataset_means(dataset_rows, AVERAGED_FIGURES), "each data set has a threshold of its own"]
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, "a data set has none")])}
-
-
-def _explain_discrimination_row(judgements: Judgements, scored_rows: np.ndarray, row: Row) -> str | None:
-    if not len(scored_rows):
-        return "no labelled claim has a score"
-    if judgements.label[scored_rows].min() == judgements.label[scored_rows].max():
-        return "only one class among the labelled claims that have a score"
-    of_class = [scored_rows[judgements.label[scored_rows] == label] for label in (0, 1)]
-    cause = "all claims of one class are of one document"
-    cause = "a single claim of one class" if min(map(len, of_class)) == 1 else cause
-    untuned = "too few documents of each class to tune on some and try on others"
-    unpredicted = "not of both classes some claim with a score has a prediction"
-    return join_reasons(
-        [
-            untuned if row["tuned_bacc"] is None else "",
-            unpredicted if row["bacc"] is None else "",
-            explain_missing_row_intervals(row, cause, ("auc", "average_precision")),
-            explain_missing_row_intervals(row, FEW_CLUSTERS, ("bacc", "tuned_tpr", "tuned_tnr", "tuned_bacc")),
-        ]
-    )
+def _explain_undefined_figures(figures: Figures, numbers: np.ndarray) -> list[np.ndarray]:
+    """numbers: (2, datasets), the scored claims by label."""
+    has_both = numbers.all(0)
+    one_class = np.where(numbers.any(0), "only one class among the labelled claims that have a score", "")
+    reasons = [np.where(has_both, "", np.where(numbers.any(0), one_class, "no labelled claim has a score"))]
+    for key, text in (
+        ("tuned_bacc", "too few documents of each class to tune on some and try on others"),
+        ("bacc", "not of both classes some claim with a score has a prediction"),
+    ):
+        reasons.append(np.where(has_both & np.isnan(figures[key].point), text, ""))
+    return reasons
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

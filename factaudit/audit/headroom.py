@@ -7,12 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
+from factaudit.arrays.figures import Figure, Figures, compute_error_rates, share_discordant_claims, share_errors
+from factaudit.arrays.judgements import (
+    LABEL,
+    LEVELS,
+    Judgements,
+)
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import read_decision_limits
-from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
+from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_significant_rows_by_evaluator,
@@ -20,15 +24,15 @@ from factaudit.audit.core.finding_parts import (
 )
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.quantification import settle_constant_evaluator
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+from factaudit.stats.clustered_proportions import ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.mover import error_balance_interval, least_proportion_interval, mover_proportion_sum
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 #: The strongest correlation that the rates of two systems on the same documents are believed to have.
 MAX_SYSTEM_CORRELATION = 0.9
@@ -55,162 +59,137 @@ def compute_headroom(
     (`factaudit.stats.mover.least_proportion_interval`).
     """
     _check_headroom_groups(judgements, groups or {})
-    named: dict[str, Sequence[str] | None] = {ALL_TOGETHER: None, **(groups or {})}
+    named: dict[str, Sequence[str]] = {ALL_TOGETHER: judgements.system_names, **(groups or {})}
+    confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         systems = judgements.make_groups(level, systems=True)
-        for at, evaluator in enumerate(judgements.evaluators):
-            counts, sure = (
-                judgements.count_cells(systems, LABEL_FIELD, field(at))
-                for field in (prediction_field, stated_prediction_field)
-            )
-            over_all = confusion_counts.is_group_unlabelled(counts)
-            figures = confusion_counts.confusion_error_rates(counts, over_all)
-            bounds, sizes = (
-                confusion_counts.bound_error_rates_over_unscored_claims(sure),
-                confusion_counts.count_scored_confusion_cells(counts, sure),
-            )
-            clusters = (
-                judgements.count_clusters(systems, LABEL_FIELD, prediction_field(at)) if intervals is not None else None
-            )
+        for place, evaluator in enumerate(judgements.evaluators):
+            tally = judgements.tally(systems, LABEL, place)
+            rates, counts = compute_error_rates(tally, confidence), tally.count_sizes()
+            shares = share_errors(tally, confidence).estimate
             for dataset in judgements.dataset_names:
                 for group, wanted in named.items():
                     members = [
-                        place
-                        for place, key in enumerate(systems.keys)
-                        if key["dataset"] == dataset and (wanted is None or key["system"] in wanted)
+                        at
+                        for at, key in enumerate(systems.keys)
+                        if key["dataset"] == dataset and key["system"] in wanted
                     ]
-                    if wanted is not None and not members:
+                    if not members and group != ALL_TOGETHER:
                         continue
-                    row: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
-                    used = [place for place in members if not over_all[place]] or members
-                    names = [systems.keys[place]["system"] for place in used]
-                    row |= _find_headroom_rates({key: values[used] for key, values in figures.items()}, names)
-                    row |= _bound_headroom_rates({key: (low[used], high[used]) for key, (low, high) in bounds.items()})
-                    if intervals is not None and clusters is not None:
-                        row |= _compute_headroom_intervals(clusters, over_all, used, intervals.confidence)
-                        ends = [
-                            _compute_headroom_bias_interval(
-                                judgements, at, systems, (used[predicted], used[labelled]), row, intervals
-                            )
-                            for predicted in _list_systems_with_lowest_rate(figures["predicted_error_rate"][used])
-                            for labelled in _list_systems_with_lowest_rate(figures["labelled_error_rate"][used])
-                            if row["bias"] is not None
-                        ]
-                        row |= _cut_bias_interval(row, _unite_intervals(ends))
-                    row |= {"n": int(sizes["n"][used].sum())}
-                    row |= {key: int(sizes[key][used].sum()) for key in ("n_unscored", "n_guessed")}
-                    row |= {"n_unlabelled": int(sizes["n_unlabelled"][members].sum())}
-                    said = figures["predicted_error_rate"][used]
-                    unscored = [name for name, rate in zip(names, said, strict=True) if np.isnan(rate)]
-                    unlabelled = [systems.keys[p]["system"] for p in members if p not in used]
+                    used = [at for at in members if not tally.is_unlabelled[at]] or members
+                    lowest = {kind: _find_lowest(rates[f"{kind}_error_rate"].point, used) for kind in _KINDS}
+                    figures = _compute_lowest_rates(rates, shares, used, confidence)
+                    if confidence is not None:
+                        figures["bias"] = _add_bias_interval(judgements, systems, place, lowest, figures, confidence)
+                    if is_constant_evaluator(evaluator):
+                        settle_constant_evaluator(figures, "labelled", "predicted")
+                    key: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
+                    key["n_systems"] = len(used)
+                    key |= {name: int(counts[name][used].sum()) for name in ("n", "n_unscored", "n_guessed")}
+                    key["n_unlabelled"] = int(counts["n_unlabelled"][members].sum())
+                    key |= {f"{kind}_system": _name_systems(systems, at) for kind, at in lowest.items()}
+                    unlabelled = _name_systems(systems, [at for at in members if at not in used])
+                    predicted = rates["predicted_error_rate"].point
+                    unscored = _name_systems(systems, [at for at in used if np.isnan(predicted[at])])
                     why = [
                         "" if members else "no system",
-                        f"without labels: {', '.join(unlabelled)}" if unlabelled else "",
-                        f"without scored claims: {', '.join(unscored)}" if unscored else "",
-                        explain_missing_labels(level) if used and over_all[used].all() else "",
-                        explain_missing_row_intervals(row, f"a system of {FEW_CLUSTERS}"),
+                        f"without labels: {unlabelled}" if unlabelled else "",
+                        f"without scored claims: {unscored}" if unscored else "",
+                        explain_missing_labels(level) if used and tally.is_unlabelled[used].all() else "",
                     ]
-                    rows.append(row | {"reason": join_reasons(why)})
-    settle_constant_evaluator_error_rates(rows, "predicted", "labelled")
+                    rows += tabulate([key], {}, figures, [[text] for text in why], f"a system of {FEW_CLUSTERS}")
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
-def _find_headroom_rates(figures: Mapping[str, np.ndarray], system_names: Sequence[str]) -> Row:
-    row: Row = {"n_systems": len(system_names)}
-    for key in ("labelled", "predicted"):
-        rates = figures[f"{key}_error_rate"]
-        lowest = _list_systems_with_lowest_rate(rates)
-        row |= {key: float(rates[lowest[0]]) if lowest else None}
-        row |= {f"{key}_system": ", ".join(system_names[place] for place in lowest) or None}
-    comparable = bool(system_names) and not np.isnan(figures["bias"]).any()
-    return row | {"bias": row["predicted"] - row["labelled"] if comparable else None}
+_KINDS = ("labelled", "predicted")
 
 
-def _list_systems_with_lowest_rate(rates: np.ndarray) -> list[int]:
-    """Where the lowest rates are: several places where systems are equal, none where no rate is defined."""
-    if not len(rates) or np.isnan(rates).all():
-        return []
-    return [int(place) for place in np.flatnonzero(rates == np.nanmin(rates))]
+def _find_lowest(rates: np.ndarray, places: Sequence[int]) -> list[int]:
+    """The systems with the lowest rate: several where they are equal, none where no rate is defined."""
+    defined = [place for place in places if not np.isnan(rates[place])]
+    return [place for place in defined if rates[place] == rates[defined].min()]
 
 
-def _bound_headroom_rates(system_bounds: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
-    """Each system's predictions are free of the others', so the least minimum is the minimum of the least."""
-    row: Row = {}
-    (labelled, _), (low, high) = system_bounds["labelled_error_rate"], system_bounds["predicted_error_rate"]
-    ends = {"labelled": (labelled, labelled), "predicted": (low, high)}
-    for key, values in ends.items():
-        for end, rates in zip(("min", "max"), values, strict=True):
-            row[f"{key}_{end}"] = none_if_undefined(rates.min()) if len(rates) else None
-    for end in ("min", "max"):
-        both = row[f"labelled_{end}"] is not None and row[f"predicted_{end}"] is not None
-        row[f"bias_{end}"] = row[f"predicted_{end}"] - row[f"labelled_{end}"] if both else None
-    return row
+def _name_systems(systems: ClaimGroups, places: Sequence[int]) -> str | None:
+    return ", ".join(systems.keys[place]["system"] for place in places) or None
 
 
-def _compute_headroom_intervals(
-    clusters: ClusterCounts, is_unlabelled: np.ndarray, system_positions: Sequence[int], confidence: float
-) -> Row:
-    row: Row = {}
-    rates = confusion_counts.estimate_labelled_and_predicted_error_rates(clusters, is_unlabelled)
-    for column, key in enumerate(("labelled", "predicted")):
-        some = rates.select_as_one_group(system_positions, column)
-        low, high = least_proportion_interval(some, confidence) if system_positions else (np.array([np.nan]),) * 2
-        row |= name_ends(key, (low[0], high[0]))
-    return row
+def _compute_lowest_rates(
+    rates: Figures, shares: ClusteredProportions, used: Sequence[int], confidence: float | None
+) -> Figures:
+    """The lowest rates and their difference, as figures of one group. Each system's predictions are free of the
+    others', so the least bound is the lowest of the least.
+    """
+    figures: Figures = {}
+    for column, kind in enumerate(_KINDS):
+        rate = rates[f"{kind}_error_rate"]
+        defined = rate.point[used][~np.isnan(rate.point[used])]
+        point = defined.min(keepdims=True) if len(defined) else np.array([np.nan])
+        low, high = (end[used].min(keepdims=True) if used else point for end in rate.limits)
+        figures[kind] = Figure(point, (low, high))
+        if confidence is not None:
+            some = shares.select_as_one_group(used, column)
+            ends = least_proportion_interval(some, confidence) if used else (point, point)
+            figures[kind] = replace(figures[kind], interval=ends)
+    predicted, labelled = figures["predicted"], figures["labelled"]
+    is_comparable = bool(used) and not np.isnan(rates["bias"].point[used]).any()
+    bias = predicted.point - labelled.point if is_comparable else np.array([np.nan])
+    (p_min, p_max), (l_min, l_max) = predicted.limits, labelled.limits
+    return figures | {"bias": Figure(bias, (p_min - l_min, p_max - l_max))}
 
 
-def _unite_intervals(ends: Sequence[tuple[float, float]]) -> Row:
-    """The interval of the bias where several systems are lowest: each of them could be the one, whatever its name."""
-    low, high = np.array(ends or [(np.nan, np.nan)]).T  # undefined where one is
-    return name_ends("bias", (low.min(), high.max()))
-
-
-def _cut_bias_interval(row: Row, bias_ends: Row) -> Row:
-    """The interval of the bias, no farther than the intervals of both lowest rates leave it; 0 is never cut off."""
-    rates = [row[f"{key}_{end}"] for key in ("predicted", "labelled") for end in ("low", "high")]
-    if None in rates or None in bias_ends.values():
-        return bias_ends
-    predicted_low, predicted_high, labelled_low, labelled_high = rates
-    least, most = min(predicted_low - labelled_high, 0.0), max(predicted_high - labelled_low, 0.0)
-    return {"bias_low": max(bias_ends["bias_low"], least), "bias_high": min(bias_ends["bias_high"], most)}
-
-
-def _compute_headroom_bias_interval(
+def _add_bias_interval(
     judgements: Judgements,
-    evaluator_position: int,
     systems: ClaimGroups,
-    lowest_systems: tuple[int, int],
-    row: Row,
-    intervals: ClusterBootstrap,
+    evaluator: int,
+    lowest: Mapping[str, Sequence[int]],
+    figures: Figures,
+    confidence: float,
+) -> Figure:
+    """The interval of the bias; where several systems are lowest, each of them could be the one, whatever its name.
+
+    It goes no farther than the intervals of both lowest rates leave it; 0 is never cut off.
+    """
+    bias = figures["bias"]
+    if np.isnan(bias.point[0]):
+        return replace(bias, interval=(bias.point, bias.point))
+    pairs = [(predicted, labelled) for predicted in lowest["predicted"] for labelled in lowest["labelled"]]
+    ends = [_compute_bias_interval(judgements, systems, evaluator, pair, bias.point[0], confidence) for pair in pairs]
+    low, high = (pick([end[side] for end in ends], keepdims=True) for side, pick in enumerate((np.min, np.max)))
+    (p_low, p_high), (l_low, l_high) = figures["predicted"].ends, figures["labelled"].ends
+    least, most = np.minimum(p_low - l_high, 0), np.maximum(p_high - l_low, 0)
+    if np.isnan([least, most, low, high]).any():
+        return replace(bias, interval=(low, high))
+    return replace(bias, interval=(np.maximum(low, least), np.minimum(high, most)))
+
+
+def _compute_bias_interval(
+    judgements: Judgements,
+    systems: ClaimGroups,
+    evaluator: int,
+    pair: tuple[int, int],
+    bias: float,
+    confidence: float,
 ) -> tuple[float, float]:
     """The interval of the bias: the rates of two systems that are lowest by the predictions, and by the labels, which
     are correlated over clusters."""
-    predicted, labelled = lowest_systems
-    clusters = judgements.count_clusters_jointly(
-        systems, list(dict.fromkeys((predicted, labelled))), LABEL_FIELD, prediction_field(evaluator_position)
-    )
+    predicted, labelled = pair
+    clusters = judgements.tally_jointly(systems, list(dict.fromkeys(pair)), evaluator)
     counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
-    first, second = counts[:, 0, :2, :2].sum(1), counts[:, -1, :2].sum(-1)
     if predicted == labelled:  # the system's own bias: two shares of discordant claims
-        both = counts[:, 0, :2, :2]
-        n = both.sum((1, 2))
-        apart = estimate_clustered_proportions(
-            clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1)
-        )
-        found, (low, high) = error_balance_interval(apart, intervals.confidence)
+        apart = share_discordant_claims(replace(clusters, counts=counts.reshape(-1, 9)))[1]
+        found, (low, high) = error_balance_interval(apart, confidence)
     else:
+        first, second = counts[:, 0, :2, :2].sum(1), counts[:, 1, :2].sum(-1)
         of = np.stack([first.sum(-1), second.sum(-1)], 1)
         rates = estimate_clustered_proportions(clusters, np.stack([first[:, 0], second[:, 0]], 1), of)
         # Claims of two systems go together by their documents only, never wholly, whatever few documents show.
-        rates = replace(
-            rates,
-            correlation=np.clip(rates.correlation, -MAX_SYSTEM_CORRELATION, MAX_SYSTEM_CORRELATION)
-            + (1 - MAX_SYSTEM_CORRELATION) * np.eye(2),
-        )
-        found, (low, high) = mover_proportion_sum(rates, np.array([1.0, -1.0]), intervals.confidence)
-    moved = row["bias"] - found[0]
+        kept = np.clip(rates.correlation, -MAX_SYSTEM_CORRELATION, MAX_SYSTEM_CORRELATION)
+        rates = replace(rates, correlation=kept + (1 - MAX_SYSTEM_CORRELATION) * np.eye(2))
+        found, (low, high) = mover_proportion_sum(rates, np.array([1.0, -1.0]), confidence)
+    moved = bias - found[0]
     return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from factaudit.arrays.evaluator_contrast import EvaluatorContrast
+from factaudit.arrays.evaluator_contrast import EvaluatorContrast, compare_evaluators
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
@@ -17,6 +17,7 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
@@ -68,7 +69,7 @@ def _build_label_rule_rows(
 
     @cache  # it is of all data sets
     def contrast(first: int, second: int) -> EvaluatorContrast:
-        return EvaluatorContrast.of(judgements, judgements.make_groups("claim"), first, second, confidence)
+        return compare_evaluators(judgements, judgements.make_groups("claim"), first, second, confidence)
 
     place = {name: at for at, name in enumerate(names)}
     figures = [row for row in compute_evaluator_rates(judgements, intervals=intervals) if row["dataset"] != MACRO_MEAN]
@@ -91,7 +92,8 @@ def _build_label_rule_rows(
                 ends = ("", "_min", "_max", *(("_low", "_high") if intervals is not None else ()))
                 made |= {f"behind{end}": None if best is None else 0.0 for end in ends}
             else:
-                made |= contrast(judgements.evaluators.index(best), at).difference_row(place[name], "bacc", "behind")
+                found = contrast(judgements.evaluators.index(best), at).figures["bacc"]
+                made |= pick_figure("behind", found, place[name])
             made["correlation"] = _correlate_scores_with_label_rule(judgements, at, soft_labels, inside)
             told = "a soft label is neither right nor wrong: rates need 1 or 0" if rule == "mean" else row["reason"]
             alone = "" if made["correlation"] is not None else "no correlation: scores or labels do not vary"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.confusion_counts import (
-    add_confusion_bounds_and_intervals,
-    bound_error_rates_over_unscored_claims,
-    confusion_error_bias_p_values,
-    confusion_error_rate_intervals,
-    confusion_error_rates,
-    count_scored_confusion_cells,
-    is_group_unlabelled,
+from factaudit.arrays.figures import Figures, compute_error_rates, count_bias_clusters
+from factaudit.arrays.judgements import (
+    LABEL,
+    LEVELS,
+    Judgements,
 )
-from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecision,
@@ -31,17 +29,17 @@ from factaudit.audit.core.decision_limits import (
     read_decision_limits,
     unscored_share_for_decision,
 )
-from factaudit.audit.core.evaluator_comparison import settle_constant_evaluator_error_rates
+from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
-    FEW_CLUSTERS,
+    CONSTANT_EVALUATOR,
     Row,
     explain_missing_labels,
-    explain_missing_row_intervals,
     is_total_key,
 )
 from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
@@ -49,8 +47,7 @@ from factaudit.audit.quantification_checks import (
     select_single_system_bias_rows,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.text.display_text import format_count, join_reasons
+from factaudit.text.display_text import format_count
 
 
 def compute_quantification_bias(
@@ -76,62 +73,53 @@ def compute_quantification_bias(
         place_of = {tuple(key.values()): place for place, key in enumerate(whole.keys)}
         parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]  # the system comes last
         for evaluator in range(len(judgements.evaluators)):
-            rows += zip(parents, _build_quantification_rows(judgements, evaluator, systems, intervals), strict=True)
-            for place, row in enumerate(_build_quantification_rows(judgements, evaluator, whole, intervals)):
-                if whole.claims_without_response and whole.claims_without_response[place]:
-                    outside = f"{format_count(whole.claims_without_response[place], 'claim')} in no response"
-                    row["reason"] = join_reasons([outside, row["reason"] or ""])
-                rows.append((place, row))
+            rows += zip(parents, _tabulate_error_rates(judgements, evaluator, systems, intervals), strict=True)
+            rows += enumerate(_tabulate_error_rates(judgements, evaluator, whole, intervals))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _build_quantification_rows(
-    judgements: Judgements, evaluator_position: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
+def _tabulate_error_rates(
+    judgements: Judgements, place: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
 ) -> list[Row]:
-    counts, sure = (
-        judgements.count_cells(groups, LABEL_FIELD, field(evaluator_position))
-        for field in (prediction_field, stated_prediction_field)
-    )
-    over_all = is_group_unlabelled(counts)
-    limits, tests = None, None
+    tally, evaluator, level = judgements.tally(groups, LABEL, place), judgements.evaluators[place], groups.level
+    figures = compute_error_rates(tally, None if intervals is None else intervals.confidence)
+    if is_constant_evaluator(evaluator):
+        settle_constant_evaluator(figures, "labelled_error_rate", "predicted_error_rate")
+    labels, counts = tally.cells[:, :2].sum((1, 2)), tally.count_sizes()
+    counts["n_labelled"] = labels
     if intervals is not None:
-        clusters = judgements.count_clusters(groups, LABEL_FIELD, prediction_field(evaluator_position))
-        limits = confusion_error_rate_intervals(clusters, over_all, intervals.confidence)
-        tests = confusion_error_bias_p_values(
-            clusters, confusion_error_rates(counts, over_all)["bias"], intervals.confidence
-        )
-    figures = add_confusion_bounds_and_intervals(
-        confusion_error_rates(counts, over_all), bound_error_rates_over_unscored_claims(sure), limits
+        counts["n_clusters"] = count_bias_clusters(tally)
+    outside = groups.claims_without_response or [0] * len(labels)
+    unlabelled = [
+        f"{format_count(n, 'response')} without labels for all claims left out" if level == "response" and n else ""
+        for n in counts["n_unlabelled"].tolist()
+    ]
+    why: np.ndarray = np.where(labels == 0, f"{explain_missing_labels(level)}: the rate is of all scored", unlabelled)
+    unscored = np.where(labels > 0, f"no labelled {level} is scored", f"no {level} is scored")
+    why = np.where(counts["n"] == 0, unscored, why)
+    why = np.where(tally.cells.sum((1, 2)) == 0, f"no {level}", why)
+    reasons: list[Any] = [[f"{format_count(n, 'claim')} in no response" if n else "" for n in outside], why]
+    keys = []
+    for key in groups.keys:
+        named = {column: value for column, value in key.items() if column != "system"}
+        keys.append(named | {"level": level, "system": key.get("system", ALL_TOGETHER), "evaluator": evaluator})
+    return tabulate(keys, counts, figures, reasons)
+
+
+def settle_constant_evaluator(figures: Figures, labelled: str, predicted: str) -> None:
+    """Of an evaluator that says the same of any claim nothing but the labels can vary: the predicted rate has no
+    interval, and the bias has the labelled rate's.
+    """
+    point, ends, bias = figures[predicted].point, figures[labelled].interval, figures["bias"]
+    if ends is None or bias.interval is None:
+        return
+    settled = ~np.isnan(bias.interval[0]) & ~np.isnan(ends[0])
+    low, high = (
+        np.where(settled, point - ends[1], bias.interval[0]),
+        np.where(settled, point - ends[0], bias.interval[1]),
     )
-    sizes = count_scored_confusion_cells(counts, sure)
-    rows = []
-    for at, key in enumerate(groups.keys):
-        row: Row = {column: value for column, value in key.items() if column != "system"}
-        row |= {
-            "level": groups.level,
-            "system": key.get("system", ALL_TOGETHER),
-            "evaluator": judgements.evaluators[evaluator_position],
-        }
-        row |= {name: int(values[at]) for name, values in sizes.items()} | {"n_labelled": int(counts[at, :2].sum())}
-        row |= {name: none_if_undefined(values[at]) for name, values in figures.items()}
-        if tests is not None:
-            row |= {"p_bias": none_if_undefined(tests["p_bias"][at]), "n_clusters": int(tests["n_clusters"][at])}
-        why = [_explain_missing_quantification(counts[at], row), explain_missing_row_intervals(row, FEW_CLUSTERS)]
-        rows.append(row | {"reason": join_reasons(why)})
-    settle_constant_evaluator_error_rates(rows, "predicted_error_rate", "labelled_error_rate")
-    return rows
-
-
-def _explain_missing_quantification(counts: np.ndarray, row: Row) -> str:
-    if not counts.sum():
-        return f"no {row['level']}"
-    if not row["n"]:
-        return f"no {'labelled ' if counts[:2].any() else ''}{row['level']} is scored"
-    if row["labelled_error_rate"] is None:
-        return f"{explain_missing_labels(row['level'])}: the rate is of all scored"
-    if row["level"] == "response" and row["n_unlabelled"]:
-        return f"{format_count(row['n_unlabelled'], 'response')} without labels for all claims left out"
-    return ""
+    figures["bias"] = replace(bias, interval=(low, high))
+    figures[predicted] = figures[predicted].without_interval(point >= 0, CONSTANT_EVALUATOR)
 
 
 # ---------------------------------------------------------------------------------------------- the decision

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.confusion_counts import FEWEST_CLUSTERS_FOR_T_TEST
+from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
 from factaudit.audit.core.decision_limits import (
     has_interval,

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factaudit.arrays import confusion_counts
+import numpy as np
+
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
     ORDER_NAMES,
     PAIR_DETECTION_POWER,
-    REVERSED_PAIR_KEYS,
+    PairTest,
+    RankingCase,
     SystemPairTest,
-    bound_system_ranking_errors,
-    compute_system_rankings,
-    correlate_system_rankings,
-    count_reversed_system_rankings,
-    cross_tabulate_system_rankings,
-    least_rankable_system_difference,
-    system_ranking_error_shares,
-    system_ranking_power,
+    bound_order_errors,
+    compare_orders,
+    correlate_rates,
+    count_reversed_pairs,
+    cross_tabulate_orders,
+    iterate_ranking_cases,
+    resample_system_errors,
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -29,6 +30,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_labels
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.ranking_checks import (
     RANKING_CHECKS,
     decide_on_ranking_systems,
@@ -37,9 +39,6 @@ from factaudit.audit.ranking_pairs import (
     DETECTABLE_POINTS,
     ORDER_SYMBOLS,
     RANKING_PAIR_OPTIONS,
-    SystemRankingCase,
-    check_system_pair_test,
-    iterate_ranking_cases,
 )
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -83,81 +82,93 @@ def compute_ranking_agreement(
     """
     if min_systems < MIN_CORRELATED_SYSTEMS:
         raise UsageError(f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found {min_systems}")
-    check_system_pair_test(test)
+    how = PairTest(test, correction, alpha)
+    confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
-    for case in iterate_ranking_cases(judgements, levels, min_errors, intervals):
-        counts = case.counts[case.is_used]
-        row: Row = {"dataset": case.dataset, "level": case.level, "evaluator": case.evaluator}
-        rates = case.estimate_error_rates(case.is_used) if len(counts) else None
-        how = correction, rates if test == "clustered" else None
-        orders = compute_system_rankings(counts, alpha, *how)
-        labelled, predicted = orders["labelled_order"], orders["predicted_order"]
-        row |= {"n_systems": len(counts), "n_pairs": len(labelled)}
-        sizes = confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts)
-        # Of a system without labels nothing is compared: what of it is unscored leaves nothing open here.
-        has_labels = ~confusion_counts.is_group_unlabelled(case.counts)
-        row |= {"n": int(counts[:, :2, :2].sum())}
-        row |= {key: int(sizes[key][has_labels].sum()) for key in ("n_unscored", "n_guessed")}
-        row |= {"n_unlabelled": int(sizes["n_unlabelled"].sum())}
-        row |= system_ranking_error_shares(labelled, predicted)
-        certain_counts = case.certain_counts[case.is_used]
-        # Where every labelled claim is scored nothing is open, and clusters are not asked for.
-        by_cluster = test == "clustered" and certain_counts[:, :2, 2].any()
-        certain = case.count_used_certain_clusters() if by_cluster else None
-        row |= bound_system_ranking_errors(certain_counts, labelled, predicted, alpha, correction, certain)
-        row |= correlate_system_rankings(counts, case.resampled_counts, min_systems, intervals)
-        says_nothing = _is_tau_interval_too_wide(row)
-        row |= dict.fromkeys(("kendall_tau_low", "kendall_tau_high")) if says_nothing else {}
-        for points in DETECTABLE_POINTS:
-            powers = system_ranking_power(counts, points / 100, alpha, *how)
-            row[f"detectable_{points}"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-        row["detectable_difference"] = least_rankable_system_difference(counts, alpha, *how)
-        row |= cross_tabulate_system_rankings(counts, labelled, predicted)
-        row |= dict.fromkeys(REVERSED_PAIR_KEYS) if rates is None else count_reversed_system_rankings(rates, alpha)
-        rows.append(row | {"reason": _explain_ranking_row(case, row, min_systems, min_errors, says_nothing)})
+    for level in dict.fromkeys(levels):
+        for cases in iterate_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
+            replicates: Sequence[np.ndarray | None] = [None] * len(cases)
+            if intervals is not None and cases and cases[0].members:
+                replicates = resample_system_errors(cases, intervals)
+            for case, drawn in zip(cases, replicates, strict=True):
+                is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
+                used = case.select(is_used)
+                row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
+                row |= _compare_systems(used, how)
+                row |= _count_ranked_claims(case, used)
+                labelled, predicted = used.count_errors(by_cluster=False)
+                rates = labelled.rates, predicted.rates
+                if len(used.members) < min_systems:
+                    rates = rates[0][:0], rates[1][:0]
+                figures = correlate_rates(*rates, None if drawn is None else drawn[:, is_used], confidence)
+                low, high = figures["kendall_tau"].ends
+                is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
+                figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, "")
+                for key, figure in figures.items():
+                    row |= pick_figure(key, figure, 0)
+                reasons = [
+                    *_explain_left_out_systems(case, is_used, min_errors),
+                    *_explain_missing_correlations(row, len(case.systems), min_systems, bool(is_too_wide[0])),
+                ]
+                rows.append(row | {"reason": join_reasons(reasons)})
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
-def _is_tau_interval_too_wide(row: Row) -> bool:
-    low, high = row.get("kendall_tau_low"), row.get("kendall_tau_high")
-    return low is not None and high is not None and high - low > MAX_TAU_INTERVAL_WIDTH
+def _compare_systems(case: RankingCase, how: PairTest) -> Row:
+    """How both sides order the pairs of systems, and what the labels could show."""
+    clustered = case.count_errors()
+    labelled, predicted = clustered if how.test == "clustered" else case.count_errors(by_cluster=False)
+    orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
+    row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
+    row |= compare_orders(*orders) | bound_order_errors(case, *orders, how)
+    for points in DETECTABLE_POINTS:
+        powers = labelled.compute_power(points / 100, how)
+        row[f"detectable_{points}"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
+    row["detectable_difference"] = labelled.find_least_detectable_difference(how)
+    row |= cross_tabulate_orders(labelled.rates, *orders)
+    return row | count_reversed_pairs(*clustered, how.alpha)
 
 
-def _explain_ranking_row(
-    case: SystemRankingCase, row: Row, min_systems: int, min_errors: int, is_tau_too_wide: bool
-) -> str | None:
-    few: list[str] = []
-    unscored: list[str] = []
-    unlabelled: list[str] = []
-    for system, used, of in zip(case.systems, case.is_used, case.counts, strict=True):
-        if not used:
-            (few if of[:2, :2].sum() else unscored if of[:2].sum() else unlabelled).append(system)
-    n = row["n_systems"]
-    compared = f"{format_count(n, 'system')} to compare, of {len(case.systems)}"
-    # Two systems are a pair all the same: the reason is that of the correlations alone.
-    undefined = compared if n < 2 else f"{compared}, and correlations need {min_systems}: kendall_tau, pearson_r"
-    return join_reasons(
-        [
-            f"fewer than {format_count(min_errors, 'labelled error')}: {', '.join(few)}" if few else "",
-            f"no labelled {case.level} is scored: {', '.join(unscored)}" if unscored else "",
-            f"{explain_missing_labels(case.level)}: {', '.join(unlabelled)}" if unlabelled else "",
-            undefined if n < min_systems else "",
-            "all systems have the same error rate" if n >= min_systems and row["kendall_tau"] is None else "",
-            _explain_missing_ranking_correlation(row, is_tau_too_wide),
-        ]
-    )
+def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
+    """Of a system without labels nothing is compared: what of it is unscored leaves nothing open here."""
+    has_labels = case.cells[:, :2].any((1, 2))
+    unscored, unstated = (cells[has_labels, :2, 2].sum() for cells in (case.cells, case.stated))
+    row = {"n": used.cells[:, :2, :2].sum(), "n_unscored": unscored, "n_guessed": unstated - unscored}
+    return {key: int(value) for key, value in row.items()} | {"n_unlabelled": int(case.cells[:, 2].sum())}
 
 
-def _explain_missing_ranking_correlation(row: Row, is_tau_too_wide: bool) -> str:
-    too_wide = "no interval of τ: it would be wider than half of the range of τ" if is_tau_too_wide else ""
-    if row.get("pearson_r") is None or row.get("pearson_r_low", 0) is not None:
-        return too_wide
-    if row["n_systems"] < 4:
-        return join_reasons([too_wide, "no interval of r below four systems"]) or ""
-    if is_tau_too_wide or row["kendall_tau_low"] is not None:
-        return join_reasons([too_wide, "no interval of r: it is 1 or -1"]) or ""
-    return "no interval: too few clusters"
+def _explain_left_out_systems(case: RankingCase, is_used: np.ndarray, min_errors: int) -> list[str]:
+    """Which systems are not compared, by the reason."""
+    level, left_out = case.groups.level, dict[str, list[str]]()
+    for system, used, cells in zip(case.systems, is_used, case.cells, strict=True):
+        if used:
+            continue
+        why = f"fewer than {format_count(min_errors, 'labelled error')}"
+        if not cells[:2, :2].any():
+            why = f"no labelled {level} is scored" if cells[:2].any() else explain_missing_labels(level)
+        left_out.setdefault(why, []).append(system)
+    return [f"{why}: {', '.join(systems)}" for why, systems in left_out.items()]
+
+
+def _explain_missing_correlations(row: Row, n_systems: int, min_systems: int, is_tau_too_wide: bool) -> list[str]:
+    n, reasons = row["n_systems"], []
+    if n < min_systems:
+        # Two systems are a pair all the same: the reason is that of the correlations alone.
+        compared = f"{format_count(n, 'system')} to compare, of {n_systems}"
+        reasons.append(compared + f", and correlations need {min_systems}: kendall_tau, pearson_r" * (n >= 2))
+    elif row["kendall_tau"] is None:
+        reasons.append("all systems have the same error rate")
+    if is_tau_too_wide:
+        reasons.append("no interval of τ: it would be wider than half of the range of τ")
+    if row["pearson_r"] is not None and row.get("pearson_r_low", 0) is None:
+        if n < 4:
+            reasons.append("no interval of r below four systems")
+        elif is_tau_too_wide or row["kendall_tau_low"] is not None:
+            reasons.append("no interval of r: it is 1 or -1")
+        else:
+            reasons.append("no interval: too few clusters")
+    return reasons
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import combinations
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.judgements import LABEL_FIELD, LEVELS, Judgements, prediction_field, stated_prediction_field
-from factaudit.arrays.resampled_counts import resample_counts
-from factaudit.arrays.system_rankings import (
-    ERROR_NUMBERS_BY_CELL,
-    SystemErrorRates,
-    SystemPairTest,
-    compute_system_rankings,
-    count_labelled_errors,
-    count_predicted_errors,
-    labelled_and_predicted_system_rates,
-    system_ranking_power,
-)
+from factaudit.arrays.figures import Figure, count_predictions
+from factaudit.arrays.judgements import LEVELS, Judgements
+from factaudit.arrays.system_rankings import PairTest, RankingCase, SystemPairTest, iterate_ranking_cases
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import QUANTIFICATION_COLUMNS as QUANTIFICATION_COLUMNS
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts
 from factaudit.stats.multiplicity import MultiplicityCorrection
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
@@ -39,91 +23,6 @@ ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
 
 #: The true differences between two error rates that `compute_ranking_agreement` asks the data to show, in points.
 DETECTABLE_POINTS = (5, 10)
-
-
-@dataclass(frozen=True)
-class SystemRankingCase:
-    """The systems of one dataset at one level, as one evaluator sees them.
-
-    counts, certain (without guesses): (S, 3, 3); drawn: (B, of these the used, 4), the numbers of
-    `ERROR_NUMBERS_BY_CELL`; used: bool (S,), those with labels, enough of them errors, and with scored claims among the
-    labelled.
-    """
-
-    dataset: str
-    level: str
-    evaluator: str
-    systems: list[str]
-    counts: np.ndarray
-    certain_counts: np.ndarray
-    resampled_counts: np.ndarray | None
-    is_used: np.ndarray
-    #: Make the systems' counts cluster by cluster (`Judgements.count_clusters_jointly`); without guesses.
-    count_joint_clusters: Callable[[], ClusterCounts]
-    count_certain_clusters: Callable[[], ClusterCounts]
-
-    def estimate_error_rates(self, is_used: np.ndarray) -> SystemErrorRates:
-        """The error rates of the systems that are used, for a test that knows clusters."""
-        return labelled_and_predicted_system_rates(self.count_joint_clusters(), len(self.systems), is_used)
-
-    def count_used_certain_clusters(self) -> ClusterCounts:
-        """The counts of the systems that are used, cluster by cluster, without guesses."""
-        clusters = self.count_certain_clusters()
-        counts = clusters.counts.reshape(len(clusters.group), len(self.systems), 9)[:, self.is_used]
-        return replace(clusters, counts=counts.reshape(len(counts), -1))
-
-
-def check_system_pair_test(test: str) -> None:
-    """Raise `UsageError` for an unknown test."""
-    if test not in get_args(SystemPairTest):
-        raise UsageError(f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found {test!r}")
-
-
-def iterate_ranking_cases(
-    judgements: Judgements, levels: Sequence[str], min_errors: int, intervals: ClusterBootstrap | None
-) -> Iterator[SystemRankingCase]:
-    for level in dict.fromkeys(levels):
-        systems = judgements.make_groups(level, systems=True)
-        places: dict[str, list[int]] = {dataset: [] for dataset in judgements.dataset_names}
-        for place, key in enumerate(systems.keys):
-            places[key["dataset"]].append(place)
-        asked = [(LABEL_FIELD, prediction_field(at)) for at in range(len(judgements.evaluators))]
-        counted = [
-            [
-                judgements.count_cells(systems, LABEL_FIELD, field(at))
-                for field in (prediction_field, stated_prediction_field)
-            ]
-            for at in range(len(asked))
-        ]
-        resampled = (
-            iter(())
-            if intervals is None
-            else resample_counts(intervals, judgements, systems, *asked, cell_values=ERROR_NUMBERS_BY_CELL)
-        )
-        for dataset, inside in places.items():
-            names = [systems.keys[place]["system"] for place in inside]
-            _, drawn = next(resampled, (dataset, None)) if inside else (dataset, None)
-            for at, evaluator in enumerate(judgements.evaluators):
-                of, sure = (each[inside] for each in counted[at])
-                used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
-                some = None if drawn is None else drawn[at][:, used]
-                jointly = partial(judgements.count_clusters_jointly, systems, inside, LABEL_FIELD)
-                both = partial(jointly, prediction_field(at)), partial(jointly, stated_prediction_field(at))
-                yield SystemRankingCase(dataset, level, evaluator, names, of, sure, some, used, *both)
-
-
-RANKING_PAIR_OPTIONS = {
-    "levels": "`claim`, `response`",
-    "alpha": "significance level of the tests",
-    "test": (
-        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact test if it is "
-        "small) or `z` (VC's test, which treats claims as independent)"
-    ),
-    "correction": (
-        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with `correction:"
-        " none` gives VC's ordering error"
-    ),
-}
 
 
 def compute_ranking_pairs(
@@ -145,58 +44,64 @@ def compute_ranking_pairs(
 
     There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
     """
-    check_system_pair_test(test)
-    cases = list(iterate_ranking_cases(judgements, levels, 0, None))
-    n_rows = sum(len(case.systems) * (len(case.systems) - 1) // 2 for case in cases)
-    if n_rows > MOST_PRODUCT_ROWS:
+    how = PairTest(test, correction, alpha)
+    groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
+    cases = [case for each in groups for several in iterate_ranking_cases(judgements, each) for case in several]
+    if sum(len(case.members) * (len(case.members) - 1) // 2 for case in cases) > MOST_PRODUCT_ROWS:
         return []
     cases.sort(key=lambda case: case.dataset)
-    return [
-        row for case in cases if len(case.systems) > 1 for row in _build_system_pair_rows(case, alpha, test, correction)
-    ]
+    return [row for case in cases if len(case.members) > 1 for row in _tabulate_pairs(case, how)]
 
 
-def _build_system_pair_rows(
-    case: SystemRankingCase, alpha: float, test: SystemPairTest, correction: MultiplicityCorrection
-) -> list[Row]:
+def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
-    labelled, predicted = count_labelled_errors(case.counts), count_predicted_errors(case.counts)
-    every = np.ones(len(case.systems), dtype=bool)
-    how = correction, case.estimate_error_rates(every) if test == "clustered" else None
-    orders = compute_system_rankings(case.counts, alpha, *how)
-    rates = {
-        "labelled_error_rate": divide_or_undefined(*labelled),
-        "predicted_error_rate": divide_or_undefined(*predicted),
+    labelled, predicted = case.count_errors(by_cluster=how.test == "clustered")
+    first, second = np.triu_indices(len(case.members), 1)
+    is_turned = labelled.rates[first] > labelled.rates[second]
+    a, b = np.where(is_turned, second, first), np.where(is_turned, first, second)
+    level, names = case.groups.level, np.array(case.systems)
+    unscored = count_predictions(case.cells, case.cells[:, :2].sum((1, 2)) == 0)[:, 2]
+    (p_labelled, true), (p_predicted, said) = labelled.order_pairs(how), predicted.order_pairs(how)
+    turn = np.where(is_turned, -1, 1)
+    is_known = ~np.isnan(true) & ~np.isnan(said)
+    counts: dict[str, Any] = {"n_a": labelled.n[a], "n_b": labelled.n[b], "n_unscored": unscored[a] + unscored[b]}
+    for kind, order in (("labelled", true * turn), ("predicted", said * turn)):
+        counts[f"{kind}_order"] = [None if np.isnan(one) else ORDER_SYMBOLS[int(one)] for one in order]
+    for key, wrong in (("error", true != said), ("major_error", true * said == -1)):
+        counts[key] = np.where(is_known, wrong, None)
+    figures = {
+        "labelled_error_rate_a": labelled.rates[a],
+        "labelled_error_rate_b": labelled.rates[b],
+        "predicted_error_rate_a": predicted.rates[a],
+        "predicted_error_rate_b": predicted.rates[b],
+        "p_labelled": p_labelled,
+        "p_predicted": p_predicted,
     }
-    unscored = confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts)["n_unscored"]
-    powers = {
-        f"power_{points}": system_ranking_power(case.counts, points / 100, alpha, *how) for points in DETECTABLE_POINTS
-    }
-    rows = []
-    for pair, (first, second) in enumerate(combinations(range(len(case.systems)), 2)):
-        is_turned = bool(rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second])
-        sides = {"a": second, "b": first} if is_turned else {"a": first, "b": second}
-        row: Row = {"dataset": case.dataset, "level": case.level}
-        row |= {f"system_{side}": case.systems[of] for side, of in sides.items()}
-        row["evaluator"] = case.evaluator
-        row |= {f"n_{side}": int(labelled[1][of]) for side, of in sides.items()}
-        row["n_unscored"] = int(unscored[first] + unscored[second])
-        row |= {f"{key}_{side}": none_if_undefined(of[at]) for key, of in rates.items() for side, at in sides.items()}
-        row |= {f"p_{kind}": none_if_undefined(orders[f"p_{kind}"][pair]) for kind in ("labelled", "predicted")}
-        found = [none_if_undefined(orders[f"{kind}_order"][pair]) for kind in ("labelled", "predicted")]
-        true, said = (None if order is None else int(order) * (-1 if is_turned else 1) for order in found)
-        row["labelled_order"] = None if true is None else ORDER_SYMBOLS[true]
-        row["predicted_order"] = None if said is None else ORDER_SYMBOLS[said]
-        row |= dict.fromkeys(("error", "major_error"))
-        if true is not None and said is not None:
-            row |= {"error": true != said, "major_error": true * said == -1}
-        row |= {key: none_if_undefined(power[pair]) for key, power in powers.items()}
-        reasons = []
-        for scored, n in (("", labelled[1]), (" is scored", predicted[1])):
-            without = [case.systems[of] for of in sides.values() if n[of] == 0]
-            reasons.append(f"no labelled {case.level}{scored}: {', '.join(without)}" if without else "")
-        rows.append(row | {"reason": join_reasons(reasons)})
-    return rows
+    figures |= {f"power_{points}": labelled.compute_power(points / 100, how) for points in DETECTABLE_POINTS}
+    reasons = []
+    for scored, n in (("", labelled.n), (" is scored", predicted.n)):
+        without = [", ".join(names[[at for at in pair if n[at] == 0]]) for pair in zip(a, b, strict=True)]
+        reasons.append([f"no labelled {level}{scored}: {listed}" if listed else "" for listed in without])
+    keys = [
+        {"dataset": case.dataset, "level": level, "system_a": name_a, "system_b": name_b}
+        | {"evaluator": case.judgements.evaluators[case.evaluator]}
+        for name_a, name_b in zip(names[a].tolist(), names[b].tolist(), strict=True)
+    ]
+    return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
+
+
+RANKING_PAIR_OPTIONS = {
+    "levels": "`claim`, `response`",
+    "alpha": "significance level of the tests",
+    "test": (
+        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact test if it is "
+        "small) or `z` (VC's test, which treats claims as independent)"
+    ),
+    "correction": (
+        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with `correction:"
+        " none` gives VC's ordering error"
+    ),
+}
 
 
 _PAIR_DESCRIPTION = "the two systems; the one with the lower labelled error rate comes first"

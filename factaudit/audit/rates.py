@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.judgements import LABEL_FIELD, Judgements, prediction_field, stated_prediction_field
+from factaudit.arrays.figures import Tally, compute_rates
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditDecision,
@@ -33,29 +33,21 @@ from factaudit.audit.core.evaluator_comparison import (
     rank_evaluators_by_bacc,
     state_review_share,
 )
-from factaudit.audit.core.finding_parts import format_first_finding_names, group_finding_rows_by_keys
+from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.interval_methods import MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
-    FEW_CLUSTERS,
     MACRO_MEAN,
     Row,
-    average_dataset_rows,
-    drop_row_intervals,
-    explain_missing_row_intervals,
-    explain_undefined_dataset_means,
-    is_constant_evaluator_row,
     is_total_key,
 )
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import average_datasets, interleave, tabulate
 from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 RATE_NAMES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
-_CLASS_NAMES = ("unattributable", "attributable")
 
 
 def compute_evaluator_rates(
@@ -70,64 +62,35 @@ def compute_evaluator_rates(
     mean of each figure over the datasets where it is defined.
     """
     groups = judgements.make_groups("claim", by)
-    rows: list[tuple[int, Row]] = []
-    means: list[Row] = []
-    for at, evaluator in enumerate(judgements.evaluators):
-        counts, sure = (
-            judgements.count_cells(groups, LABEL_FIELD, field(at))
-            for field in (prediction_field, stated_prediction_field)
-        )
-        over_all = confusion_counts.is_group_unlabelled(counts)
-        limits = None
-        if intervals is not None:
-            clusters = judgements.count_clusters(groups, LABEL_FIELD, prediction_field(at))
-            limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
-        figures = confusion_counts.add_confusion_bounds_and_intervals(
-            confusion_counts.confusion_rates(counts, over_all), confusion_counts.confusion_rate_bounds(sure), limits
-        )
-        sizes = confusion_counts.count_scored_confusion_cells(counts, sure) | {
-            "n_attributable": counts[:, 1, :2].sum(-1),
-            "n_unattributable": counts[:, 0, :2].sum(-1),
-        }
-        own = []
-        for place, key in enumerate(groups.keys):
-            row: Row = {**key, "evaluator": evaluator}
-            row |= {name: int(values[place]) for name, values in sizes.items()} | {"n_datasets": 1}
-            row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            why = [*_explain_undefined_rates(counts[place], row), explain_missing_row_intervals(row, FEW_CLUSTERS)]
-            own.append(row | {"reason": join_reasons(why)})
+    confidence = None if intervals is None else intervals.confidence
+    tables = []
+    for place, evaluator in enumerate(judgements.evaluators):
+        tally = judgements.tally(groups, LABEL, place)
+        figures = compute_rates(tally, confidence)
         if is_constant_evaluator(evaluator):
-            drop_row_intervals([row for row in own if is_constant_evaluator_row(row)], CONSTANT_EVALUATOR, *RATE_NAMES)
-        rows += enumerate(own)
-        if "dataset" in by:
-            others = [column for column in by if column != "dataset"]
-            for _, group in group_finding_rows_by_keys(own, *others):
-                means.append(_average_rates_over_datasets(group, [*by, "evaluator"], [*sizes, "n_datasets"]))
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])] + means
+            is_constant = np.isin(figures["gap"].point, (-1, 1))
+            figures = {key: one.without_interval(is_constant, CONSTANT_EVALUATOR) for key, one in figures.items()}
+        scored = tally.cells[:, :2, :2].sum(2)
+        counts = tally.count_sizes() | {"n_attributable": scored[:, 1], "n_unattributable": scored[:, 0]}
+        counts["n_datasets"] = np.ones(len(scored), dtype=int)
+        keys = [{**key, "evaluator": evaluator} for key in groups.keys]
+        tables.append(tabulate(keys, counts, figures, _explain_undefined_rates(tally)))
+    rows = interleave(tables)
+    if "dataset" not in by or not rows:
+        return rows
+    others = ["evaluator", *(column for column in by if column != "dataset")]
+    return rows + average_datasets(rows, others, RATE_NAMES, list(counts))
 
 
-def _average_rates_over_datasets(dataset_rows: list[Row], keys: Sequence[str], counts: Sequence[str]) -> Row:
-    row = {key: dataset_rows[0][key] for key in keys} | {"dataset": MACRO_MEAN}
-    row |= average_dataset_rows(dataset_rows, RATE_NAMES, counts)
-    why = [
-        *explain_undefined_dataset_means(dataset_rows, RATE_NAMES),
-        explain_missing_row_intervals(row, "a data set has none"),
+def _explain_undefined_rates(tally: Tally) -> list[np.ndarray]:
+    labels, scored = tally.cells[:, :2].sum(2), tally.cells[:, :2, :2].sum(2)
+    reasons = [
+        np.where(labels[:, label] > 0, f"no {name} claim is labelled and scored", f"no {name} label")
+        for label, name in ((1, "attributable"), (0, "unattributable"))
     ]
-    return row | {"reason": join_reasons(why)}
-
-
-def _explain_undefined_rates(counts: np.ndarray, row: Row) -> list[str]:
-    scored = counts[:, :2].sum(-1)
-    found = [
-        f"no {_CLASS_NAMES[label]} claim is labelled and scored"
-        if counts[label].sum()
-        else f"no {_CLASS_NAMES[label]} label"
-        for label in (1, 0)
-        if scored[label] == 0
-    ]
-    if confusion_counts.is_group_unlabelled(counts):
-        found.append("ppr is over all scored claims" if row["n"] else "no claim is scored")
-    return found
+    reasons = [np.where(scored[:, label] > 0, "", text) for label, text in zip((1, 0), reasons, strict=True)]
+    over_all = np.where(tally.scored[:, :2].any(1), "ppr is over all scored claims", "no claim is scored")
+    return [*reasons, np.where(tally.is_unlabelled, over_all, "")]
 
 
 # ---------------------------------------------------------------------------------------------- the decision

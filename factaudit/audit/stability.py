@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.claim_groups import ClaimGroups, group_claims_by_columns
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -25,13 +26,13 @@ from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import interleave, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
-from factaudit.text.display_text import join_reasons
+from factaudit.stats.undefined_values import divide_or_undefined
 
 SPREAD_RATES = {"tpr": "TPR", "tnr": "TNR", "bacc": "BAcc", "ppr": "PPR"}
 
@@ -44,72 +45,55 @@ def compute_verdict_stability(
     A row per group of ``by`` and evaluator that was asked more than once. flip_rate is over the pairs of verdicts on a
     claim; its bounds let the pairs that lack one agree, or differ. Spreads are over few repeats: without interval.
     """
-    groups = group_claims_by_columns(judgements.claims, by)
+    groups = judgements.make_groups("claim", by)
     asked = judgements.prediction[None] if judgements.repeat_predictions is None else judgements.repeat_predictions
-    rows: list[tuple[int, Row]] = []
-    for at, evaluator in enumerate(judgements.evaluators):
-        said = asked[(asked[:, at] >= 0).any(1), at]
-        if len(said) > 1:
-            rows += enumerate(_build_stability_rows(judgements, groups, evaluator, said, intervals))
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+    tables = []
+    for place, evaluator in enumerate(judgements.evaluators):
+        said = asked[(asked[:, place] >= 0).any(1), place]
+        if len(said) < 2:
+            continue
+        rates = [compute_rates(judgements.tally_values(groups, (judgements.label, one)), None) for one in said]
+        spreads = {rate: np.ptp([one[rate].point for one in rates], axis=0) for rate in SPREAD_RATES}
+        figures, counts = _measure_flips(judgements, groups, said, intervals)
+        figures |= {f"{rate}_spread": Figure(spread) for rate, spread in spreads.items()}
+        same = np.where(counts["n"] > 0, "all verdicts are the same", "no claim has two verdicts")
+        lacking = [", ".join(rate for rate in spreads if np.isnan(spreads[rate][at])) for at in range(len(same))]
+        undefined = [f"not defined in every repeat: {listed}" if listed else "" for listed in lacking]
+        reasons = [np.where(np.isnan(figures["kappa"].point), same, ""), np.array(undefined)]
+        tables.append(tabulate([{**key, "evaluator": evaluator} for key in groups.keys], counts, figures, reasons))
+    return interleave(tables)
 
 
-def _build_stability_rows(
-    judgements: Judgements,
-    groups: ClaimGroups,
-    evaluator: str,
-    repeated_predictions: np.ndarray,
-    intervals: ClusterBootstrap | None,
-) -> Iterator[Row]:
-    """A row per group; ``repeated_predictions``: int8 (R, n), the predictions of the repeats of the evaluator
-    ``evaluator``.
-    """
-    size, n_kinds = len(groups.keys), (len(repeated_predictions) + 1) ** 2
+def _measure_flips(
+    judgements: Judgements, groups: ClaimGroups, said: np.ndarray, intervals: ClusterBootstrap | None
+) -> tuple[Figures, dict[str, np.ndarray]]:
+    """The flip rate and κ of each group, and its numbers of claims; said: int8 (R, n), what each repeat predicts."""
+    n_groups, n_kinds = len(groups.keys), (len(said) + 1) ** 2
     # A claim's kind: how many of its verdicts are 1, of how many.
-    kinds = (repeated_predictions >= 0).sum(0) * (len(repeated_predictions) + 1) + (repeated_predictions == 1).sum(0)
-    verdicts, ones = np.divmod(np.arange(n_kinds), len(repeated_predictions) + 1)
+    kinds = (said >= 0).sum(0) * (len(said) + 1) + (said == 1).sum(0)
+    verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
     pairs, flips, twice = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones), verdicts > 1
     terms = np.stack([pairs, flips, ones * twice, verdicts * twice, twice], axis=1)
-    clusters = count_codes_by_cluster(judgements.cluster_codes, groups.codes, size, kinds, n_kinds)
+    clusters = count_codes_by_cluster(judgements.cluster_codes, groups.codes, n_groups, kinds, n_kinds)
     sums = clusters.counts @ terms
-    total, share = clusters.sum_by_group(sums), estimate_clustered_proportions(clusters, sums[:, [1]], sums[:, [0]])
-    every = np.bincount(groups.codes, minlength=size) * pairs.max()
-    figures = {"flip_rate": share.point[:, 0], "flip_rate_min": divide_or_undefined(total[:, 1], every)}
-    figures |= {
-        "flip_rate_max": divide_or_undefined(total[:, 1] + every - total[:, 0], every),
-        "kappa": _kappa_between_repeats(total, share.point[:, 0]),
-    }
+    total = clusters.sum_by_group(sums)
+    share = estimate_clustered_proportions(clusters, sums[:, [1]], sums[:, [0]])
+    claims = np.bincount(groups.codes, minlength=n_groups)
+    every = claims * pairs.max()
+    bounds = divide_or_undefined(total[:, 1], every), divide_or_undefined(total[:, 1] + every - total[:, 0], every)
+    flip_rate = Figure(share.point[:, 0], bounds)
+    p = divide_or_undefined(total[:, 2], total[:, 3])
+    by_chance = 2 * p * (1 - p)
+    # The agreement beyond chance; its interval is the flip rate's, p held fixed.
+    kappa = Figure(1 - divide_or_undefined(flip_rate.point, by_chance))
     if intervals is not None:
         low, high = (ends[:, 0] for ends in share.wilson_intervals(intervals.confidence))
-        kappa = {"kappa_low": _kappa_between_repeats(total, high), "kappa_high": _kappa_between_repeats(total, low)}
-        figures |= kappa | {"flip_rate_low": low, "flip_rate_high": high}
-    rates = [
-        confusion_counts.confusion_rates(c, confusion_counts.is_group_unlabelled(c))
-        for c in (
-            confusion_counts.count_confusion_cells(groups.codes, size, judgements.label, r)
-            for r in repeated_predictions
-        )
-    ]
-    figures |= {f"{rate}_spread": np.ptp([one[rate] for one in rates], axis=0) for rate in SPREAD_RATES}
-    for place, group in enumerate(groups.keys):
-        n, claims = int(total[place, 4]), int((groups.codes == place).sum())
-        row: Row = {
-            **group,
-            "evaluator": evaluator,
-            "n": n,
-            "n_unscored": claims - n,
-            "n_repeats": len(repeated_predictions),
-        }
-        row |= {key: none_if_undefined(values[place]) for key, values in figures.items()}
-        same = "all verdicts are the same" if n else "no claim has two verdicts"
-        lacking = ", ".join(rate for rate in SPREAD_RATES if row[f"{rate}_spread"] is None)
-        why = [same if row["kappa"] is None else "", lacking and f"not defined in every repeat: {lacking}"]
-        yield row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
-
-
-def _kappa_between_repeats(totals: np.ndarray, flip_rates: np.ndarray) -> np.ndarray:
-    """Agreement beyond chance, 1 - flip rate / (2 p (1 - p)). Its interval is the flip rate's, p held fixed."""
-    return 1 - divide_or_undefined(flip_rates, 2 * (p := divide_or_undefined(totals[:, 2], totals[:, 3])) * (1 - p))
+        flip_rate = replace(flip_rate, interval=(low, high))
+        ends = 1 - divide_or_undefined(high, by_chance), 1 - divide_or_undefined(low, by_chance)
+        kappa = replace(kappa, interval=ends)
+    n = total[:, 4].astype(np.int64)
+    counts = {"n": n, "n_unscored": claims - n, "n_repeats": np.full(n_groups, len(said))}
+    return {"flip_rate": flip_rate, "kappa": kappa}, counts
 
 
 def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:

@@ -6,56 +6,46 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.covariate_rates import (
     RATE_CLASS_NAMES,
     RATE_LABELS,
-    compute_covariate_rates_by_group,
     encode_task_groups,
 )
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.figures import compute_rates
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
-from factaudit.audit.core.evaluator_comparison import drop_constant_evaluator_intervals
+from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
-from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_precision
 
 #: Why rows have no overlap.
+_NO_OVERLAP = "no labelled claim of this task has a document and at least two tokens"
 OTHER_SCRIPT = "the claims are in another script than their documents"
 
 
 @dataclass(frozen=True)
-class _SurfaceBiasOverlap:
+class SurfaceOverlap:
     """The labelled claims' overlap with their documents.
 
-    tasks: the sorted task groups; a claim without a task has its dataset as group.
-    task_codes: int64 (n,), each claim's group.
     rouge2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens, no
-    document or one in another script.
-    other_script: bool (n,), the labelled claims of the last kind.
+    document or one in another script. other_script: bool (n,), the labelled claims of the last kind.
     """
 
-    tasks: list[str]
-    task_codes: np.ndarray
     rouge2: np.ndarray
     other_script: np.ndarray
-
-    def group_by_task(self, members: np.ndarray) -> tuple[np.ndarray, list[Row]]:
-        """Each member's group (-1: not one of ``members``, or without overlap); how many of each have none."""
-        defined = ~np.isnan(self.rouge2)
-        masks = {"n_no_r2": members & ~defined, "n_other_script": members & self.other_script}
-        lost = {key: np.bincount(self.task_codes[mask], minlength=len(self.tasks)) for key, mask in masks.items()}
-        counts: list[Row] = [{key: int(lost[key][at]) for key in lost} for at in range(len(self.tasks))]
-        return np.where(members & defined, self.task_codes, -1), counts
 
 
 def compute_surface_bias(
@@ -76,46 +66,43 @@ def compute_surface_bias(
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
     overlap = measure_surface_overlap(judgements)
-    grouped, lost = overlap.group_by_task(judgements.label >= 0)
-    edges = [_compute_surface_bin_edges(overlap.rouge2[grouped == at], bins) for at in range(len(overlap.tasks))]
-    codes = np.full(len(judgements.claims), -1, dtype=np.int64)
-    for at, inner in enumerate(edges):
-        inside = np.flatnonzero(grouped == at)
-        codes[inside] = at * bins + np.searchsorted(inner[1:-1], overlap.rouge2[inside], side="left")
-    size = len(overlap.tasks) * bins
-    rows: list[tuple[int, Row]] = []
-    for evaluator, counts, figures in compute_covariate_rates_by_group(judgements, codes, size, intervals):
-        for place in range(size):
-            task, position = divmod(place, bins)
-            scored_of = counts[place, :2, :2].sum(-1)
-            row: Row = {
-                "task": overlap.tasks[task],
-                "evaluator": evaluator,
-                "bin": position + 1,
-                "r2_low": none_if_undefined(edges[task][position]),
-                "r2_high": none_if_undefined(edges[task][position + 1]),
-                "n": int(scored_of.sum()),
-                "n_unscored": int(counts[place, :2, -1].sum()),
-                **lost[task],
-                "n_pos": int(scored_of[1]),
-                "n_neg": int(scored_of[0]),
-            }
-            row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            rows.append((task, row | {"reason": _explain_surface_bias_bin(row, counts[place])}))
-    drop_constant_evaluator_intervals((row for _, row in rows), *RATE_LABELS)
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+    codes, tasks = encode_task_groups(judgements)
+    is_lost = (judgements.label >= 0) & np.isnan(overlap.rouge2)
+    lost, other = (np.bincount(codes[mask], minlength=len(tasks)) for mask in (is_lost, overlap.other_script))
+    bin_codes, keys = np.full(len(codes), -1, dtype=np.int64), []
+    for at, task in enumerate(tasks):
+        inside = np.flatnonzero((codes == at) & ~np.isnan(overlap.rouge2))
+        edges = _compute_surface_bin_edges(overlap.rouge2[inside], bins)
+        bin_codes[inside] = at * bins + np.searchsorted(edges[1:-1], overlap.rouge2[inside], side="left")
+        counts = {"n_no_r2": int(lost[at]), "n_other_script": int(other[at])}
+        for place in range(bins):
+            ends = {"r2_low": none_if_undefined(edges[place]), "r2_high": none_if_undefined(edges[place + 1])}
+            keys.append({"task": task, "bin": place + 1, **ends, **counts})
+    groups, confidence = ClaimGroups(bin_codes, keys), None if intervals is None else intervals.confidence
+    rows: list[Row] = []
+    for at, evaluator in enumerate(judgements.evaluators):
+        tally = judgements.tally(groups, LABEL, at)
+        rates = compute_rates(tally, confidence)
+        figures = {rate: rates[rate] for rate in RATE_LABELS}
+        if is_constant_evaluator(evaluator):
+            is_scored = {rate: ~np.isnan(one.point) for rate, one in figures.items()}
+            figures = {key: one.without_interval(is_scored[key], CONSTANT_EVALUATOR) for key, one in figures.items()}
+        cells = tally.cells[:, :2]
+        n_neg, n_pos = cells[:, 0, :2].sum(1), cells[:, 1, :2].sum(1)
+        counts = {"n": n_neg + n_pos, "n_unscored": cells[:, :, 2].sum(1), "n_pos": n_pos, "n_neg": n_neg}
+        rows += tabulate([key | {"evaluator": evaluator} for key in keys], counts, figures, _explain_bins(keys, cells))
+    return sorted(rows, key=lambda row: row["task"])
 
 
 # ------------------------------------------------------------------------------------------------------- overlap
 
 
-def measure_surface_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
+def measure_surface_overlap(judgements: Judgements) -> SurfaceOverlap:
     """The overlap, computed once for all audits of these claims: it takes most of their time."""
-    return judgements.compute_once(("overlap",), lambda: _compute_surface_bias_overlap(judgements))
+    return judgements.compute_once(("overlap",), lambda: _compute_surface_overlap(judgements))
 
 
-def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
-    codes, tasks = encode_task_groups(judgements)
+def _compute_surface_overlap(judgements: Judgements) -> SurfaceOverlap:
     labelled = np.flatnonzero(judgements.label >= 0)
     r2 = np.full(len(judgements.claims), np.nan)
     some = judgements.claims[["claim", "doc"]].iloc[labelled]
@@ -124,7 +111,7 @@ def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap
         claims = some["claim"].iloc[rows].tolist()
         r2[labelled[rows]] = found = rouge2_precision(claims, docs)
         other_script[labelled[rows]] = find_overlaps_lost_to_script(claims, docs, found)
-    return _SurfaceBiasOverlap(tasks, codes, r2, other_script)
+    return SurfaceOverlap(r2, other_script)
 
 
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
@@ -139,18 +126,21 @@ def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
     return np.sort(values)[np.maximum(places, 0)]
 
 
-def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
-    if row["r2_low"] is None:
-        why = "no labelled claim of this task has a document and at least two tokens"
-        return OTHER_SCRIPT if row["n_other_script"] else why
-    if not counts.any():
-        return f"no claim: both edges are {row['r2_high']:.4g}, so an earlier bin has all claims up to there"
-    return join_reasons(
-        f"{rate} needs {RATE_CLASS_NAMES[rate]} claims: "
-        + ("none of this bin's is scored" if counts[label].sum() else "this bin has none")
-        for rate, label in RATE_LABELS.items()
-        if row[rate] is None
-    )
+def _explain_bins(keys: Sequence[Row], cells: np.ndarray) -> list[list[str]]:
+    """cells: (bins, 2, 3), the labelled claims of each bin."""
+    why: list[list[str]] = [[], [], []]
+    for key, counts in zip(keys, cells, strict=True):
+        empty = ""
+        if key["r2_low"] is None:
+            empty = OTHER_SCRIPT if key["n_other_script"] else _NO_OVERLAP
+        elif not counts.any():
+            empty = f"no claim: both edges are {key['r2_high']:.4g}, so an earlier bin has all claims up to there"
+        why[0].append(empty)
+        for place, (rate, label) in enumerate(RATE_LABELS.items(), 1):
+            cause = "none of this bin's is scored" if counts[label].any() else "this bin has none"
+            is_undefined = not empty and not counts[label, :2].any()
+            why[place].append(f"{rate} needs {RATE_CLASS_NAMES[rate]} claims: {cause}" if is_undefined else "")
+    return why
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

@@ -1,0 +1,131 @@
+"""How do figures become rows? `tabulate` makes a row for each group, `average_datasets` the means over data sets.
+
+A row is flat: its keys, counts, each figure with its bounds (``_min``, ``_max``) and interval (``_low``, ``_high``),
+and ``reason``, which says what is null and why. A figure is a plain number, or None; never NaN.
+
+    >>> from factaudit.arrays.figures import Figure
+    >>> tpr = Figure(np.array([0.5, np.nan]), bounds=(np.array([0.4, 0.0]), np.array([0.6, 1.0])))
+    >>> keys, counts = [{"dataset": "a"}, {"dataset": "b"}], {"n": np.array([8, 0])}
+    >>> for row in tabulate(keys, counts, {"tpr": tpr}, [["", "no claim is scored"]]):
+    ...     print(row)
+    {'dataset': 'a', 'n': 8, 'tpr': 0.5, 'tpr_min': 0.4, 'tpr_max': 0.6, 'reason': None}
+    {'dataset': 'b', 'n': 0, 'tpr': None, 'tpr_min': 0.0, 'tpr_max': 1.0, 'reason': 'no claim is scored'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from factaudit.arrays.figures import Figure
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, MACRO_MEAN, Row
+from factaudit.stats.mover import mover_weighted_sum
+from factaudit.text.display_text import join_reasons
+
+
+def tabulate(
+    keys: Sequence[Row],
+    counts: Mapping[str, Any],
+    figures: Mapping[str, Figure],
+    reasons: Iterable[Sequence[str] | np.ndarray] = (),
+    few_clusters: str = FEW_CLUSTERS,
+) -> list[Row]:
+    """A row for each of N keys.
+
+    counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by name, arrays (N,).
+    reasons: of each cause a text for each row, "" where it does not apply. few_clusters: why a figure has no interval
+    where its own ``cause`` does not say it.
+    """
+    columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in counts.items()}
+    for name, figure in figures.items():
+        columns |= list_figure_columns(name, figure)
+    causes = list(reasons)
+    rows = []
+    for at, key in enumerate(keys):
+        row = key | {name: values[at] for name, values in columns.items()}
+        texts = [*(cause[at] for cause in causes), *_explain_missing_intervals(row, at, figures, few_clusters)]
+        rows.append(row | {"reason": join_reasons(map(str, texts))})
+    return rows
+
+
+def list_figure_columns(name: str, figure: Figure) -> dict[str, list[float | None]]:
+    """The columns of a figure: NAME, its bounds ``_min`` and ``_max`` and its interval ``_low`` and ``_high``."""
+    columns = {name: _list_plain_numbers(figure.point)}
+    for ends, names in ((figure.bounds, ("min", "max")), (figure.interval, ("low", "high"))):
+        for end, values in zip(names, ends or (), strict=False):
+            columns[f"{name}_{end}"] = _list_plain_numbers(values)
+    return columns
+
+
+def pick_figure(name: str, figure: Figure, place: int) -> Row:
+    """A figure of one group as the part of a row."""
+    return {key: values[place] for key, values in list_figure_columns(name, figure).items()}
+
+
+def interleave(rows_by_evaluator: Iterable[Sequence[Row]]) -> list[Row]:
+    """The rows of several evaluators (or pairs), which have the same groups each, group by group."""
+    return [row for rows in zip(*rows_by_evaluator, strict=True) for row in rows]
+
+
+def average_datasets(
+    rows: Sequence[Row], keys: Sequence[str], figures: Sequence[str], counts: Sequence[str], remark: str = ""
+) -> list[Row]:
+    """Of rows that are equal in ``keys`` the unweighted mean of each figure over the data sets where it is defined.
+
+    ``counts`` are summed, what is neither is null. Bounds are means over the rows that have them, and hold the mean. An
+    interval is MOVER's, the data sets being independent; it is null where a defined figure has none. remark: what the
+    reason says of each mean.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    means = []
+    for values, group in groups.items():
+        mean = dict.fromkeys(rows[0]) | {"dataset": MACRO_MEAN, **dict(zip(keys, values, strict=True))}
+        mean |= {name: sum(row[name] for row in group) for name in counts}
+        lacking: dict[int, list[str]] = {}
+        for key in figures:
+            mean |= _average_figure(group, key)
+            lacking.setdefault(sum(row[key] is None for row in group), []).append(key)
+        undefined = [
+            f"undefined in {n} of {len(group)} data sets: {', '.join(names)}" for n, names in lacking.items() if n
+        ]
+        missing = [key for key in figures if mean[key] is not None and mean.get(f"{key}_low", 0) is None]
+        no_interval = f"no interval for {', '.join(missing)}: a data set has none" if missing else ""
+        means.append(mean | {"reason": join_reasons([*undefined, remark, no_interval])})
+    return means
+
+
+def _average_figure(rows: Sequence[Row], key: str) -> Row:
+    def mean_of(name: str, some: Sequence[Row]) -> float | None:
+        values = [row[name] for row in some if row[name] is not None]
+        return float(np.mean(values)) if values else None
+
+    defined = [row for row in rows if row[key] is not None]
+    mean = mean_of(key, rows)
+    found: Row = {key: mean}
+    for end, narrower in (("min", min), ("max", max)):
+        if f"{key}_{end}" in rows[0]:
+            # A row without the figure may have bounds: their mean is over more data sets.
+            bound = mean_of(f"{key}_{end}", rows)
+            found[f"{key}_{end}"] = bound if mean is None or bound is None else narrower(bound, mean)
+    if defined and all(row.get(f"{key}_low") is not None for row in defined):
+        point, low, high = np.array([[row[key + end] for row in defined] for end in ("", "_low", "_high")])
+        _, ends = mover_weighted_sum(point, (low, high), np.full(len(defined), 1 / len(defined)))
+        found |= {f"{key}_low": float(ends[0]), f"{key}_high": float(ends[1])}
+    return found
+
+
+def _list_plain_numbers(values: np.ndarray) -> list[float | None]:
+    return [None if value != value else value for value in np.asarray(values, dtype=float).tolist()]
+
+
+def _explain_missing_intervals(row: Row, at: int, figures: Mapping[str, Figure], few_clusters: str) -> list[str]:
+    by_cause: dict[str, list[str]] = {}
+    for name, figure in figures.items():
+        if figure.interval is not None and row[name] is not None and row[f"{name}_low"] is None:
+            own = "" if figure.cause is None else str(figure.cause[at])
+            by_cause.setdefault(own or few_clusters, []).append(name)
+    return [f"no interval for {', '.join(names)}: {cause}" for cause, names in by_cause.items()]
