@@ -16,7 +16,6 @@ from factaudit.stats.adjusted_counts import adjust_counts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import (
     CORRECTION_METHODS,
-    cumulate_threshold_weights_in_place,
     list_candidate_thresholds,
     tune_calibration_threshold,
 )
@@ -303,6 +302,7 @@ def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     table = judged(random_rows(5), "e")
     rows = compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1))
     monkeypatch.setattr("factaudit.stats.cluster_bootstrap._BLOCK_NUMBERS", 1000)
+    monkeypatch.setattr("factaudit.arrays.calibration._MOST_WEIGHTS", 10_000)
     assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1)) == rows
     assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=2)) != rows
     assert "change_low" not in compute_adjustment_effect(table, intervals=ClusterBootstrap(9))[0], (
@@ -320,8 +320,7 @@ def test_thresholds_are_those_of_a_search_through_all(n_scores, claims):
     weights[0, :, :3] = 0
     below = np.zeros((2, n_scores + 1, 40), dtype=np.int32)
     below[:, 1:] = weights
-    cumulate_threshold_weights_in_place(below)
-    assert (below[:, 1:] == weights.cumsum(1)).all()
+    np.cumsum(weights, axis=1, out=below[:, 1:])
     tried = list_candidate_thresholds(np.sort(random.choice(1001, n_scores, replace=False)) / 1000)
     errors, others = below[:, -1].astype(int)
     for method, losses, defined in (
@@ -342,7 +341,7 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
     binned = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(300))
-    monkeypatch.setattr("factaudit.arrays.calibration_claims.MOST_SCORE_BINS", 10**6)
+    monkeypatch.setattr("factaudit.arrays.calibration.MOST_RESAMPLED_SCORES", 10**6)
     exact = compute_adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]

@@ -76,13 +76,6 @@ def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pyt
     assert not [each for each in short.finding_rows if each["id"] == "adjustment"], "nothing was tested"
 
 
-def test_intervals_are_the_same_however_many_are_made_at_a_time(monkeypatch: pytest.MonkeyPatch):
-    audits = ["adjusted_bias"]
-    whole = compare(*make_tables(), audits=audits, replicates=50).rows("adjusted_bias")
-    monkeypatch.setattr("factaudit.arrays.resampled_calibration._INTERVAL_BYTES", 16 * 50)  # one interval at a time
-    assert compare(*make_tables(), audits=audits, replicates=50).rows("adjusted_bias") == whole
-
-
 def test_products_are_the_same_whoever_stands_beside_an_evaluator():
     claims, verdicts = make_tables()
     both = compare(claims, verdicts, replicates=20)

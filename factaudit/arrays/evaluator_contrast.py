@@ -34,8 +34,7 @@ def compare_evaluators(
     """The evaluators at the places ``a`` and ``b``; confidence None: without intervals."""
     tallies = [judgements.tally(groups, LABEL, place) for place in (a, b)]
     accuracies = [compute_rates(tally, None)["bacc"] for tally in tallies]
-    # The labelled rate is the same for both: biases differ as predicted rates do.
-    predicted = [share_errors(tally, None).sum({1: 1}) for tally in tallies]
+    biases = [share_errors(tally, None).sum({0: -1, 1: 1}) for tally in tallies]
     every = judgements.tally(groups, LABEL, a, b)
     clusters = _keep_complete_cells(every.clusters)
     both = every.cells[:, :2, :2, :2]
@@ -49,7 +48,7 @@ def compare_evaluators(
     figures = {}
     for key, (first, second), (hits, of, weights), known in (
         ("bacc", accuracies, accuracy, scored.all(1)),
-        ("bias", predicted, bias, scored.any(1)),
+        ("bias", biases, bias, scored.any(1)),
     ):
         figure = _subtract(first, second, known)
         if confidence is not None:

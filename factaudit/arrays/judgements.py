@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from factaudit.arrays.calibration_claims import CalibrationClaims
 from factaudit.arrays.claim_groups import (
     ClaimGroups,
     encode_claim_group_column,
@@ -22,7 +21,6 @@ from factaudit.arrays.claim_groups import (
     split_claim_groups_by_column,
 )
 from factaudit.arrays.figures import Tally, encode_cells
-from factaudit.arrays.scored_claims import ScoredClaims
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
@@ -280,17 +278,6 @@ class Judgements:
         """int (G,): in how many clusters each group has a claim."""
         return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
 
-    def scored_claims(self, groups: ClaimGroups, group_indices: Sequence[int], evaluator: int) -> CalibrationClaims:
-        """The labelled claims of some groups, which are systems of one data set, by what an evaluator scored them."""
-        rows, system, pairs = self._labelled_rows(groups, group_indices)
-        units = self.at_level(groups.level)
-
-        def again() -> list[ScoredClaims]:
-            return [units.select_scored_claims(evaluator, *self._labelled_rows(groups, group_indices)[:2])]
-
-        claims = units.select_scored_claims(evaluator, rows, system)
-        return CalibrationClaims.of(claims, len(group_indices), pairs, again)
-
     def _joint_rows(
         self, groups: ClaimGroups, group_indices: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
@@ -304,26 +291,6 @@ class Judgements:
             return rows, member, GroupClusterPairs.of(np.zeros(len(rows), dtype=np.int64), clusters, 1)
 
         return self._compute_unless_last(("joint", groups.level), (groups, *group_indices), find)
-
-    def _labelled_rows(
-        self, groups: ClaimGroups, group_indices: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
-        """The labelled rows of some groups, of each its group's place among them, and the pairs of both."""
-
-        def find() -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
-            units = self.at_level(groups.level)
-            rows = [groups.rows(place) for place in group_indices]
-            rows = [of[units.label[of] >= 0] for of in rows]
-            system = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
-            every = np.concatenate([np.empty(0, dtype=np.int64), *rows])
-            return every, system, GroupClusterPairs.of(system, units.cluster_codes[every], len(rows))
-
-        return self._compute_unless_last(("labelled", groups.level), (groups, *group_indices), find)
-
-    def select_scored_claims(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> ScoredClaims:
-        """Some claims, each with its system's place, as one evaluator sees them."""
-        said, score = self.prediction[evaluator][rows], self.score[evaluator][rows]
-        return ScoredClaims(system, self.label[rows], said, score, self.cluster_codes[rows])
 
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
         clusters = self.at_level(groups.level).cluster_codes

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, repeat
+from collections.abc import Sequence
 
 import numpy as np
 
-from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.arrays.resampled_calibration import (
+from factaudit.arrays.calibration import (
     CORRECTED_FIGURES,
-    ResampledCalibration,
-    resample_calibrations,
-    resampled_calibration_rate_intervals,
+    ClusterWeights,
+    ResampledRates,
+    estimate_corrected_intervals,
+    resample_corrected_rates,
 )
+from factaudit.arrays.figures import Figure
+from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.adjusted_bias_checks import ADJUSTED_BIAS_CHECK
 from factaudit.audit.adjustment import (
     CALIBRATION_OPTIONS,
     CALIBRATION_SYSTEM_COLUMN,
     MEAN_OVER_CALIBRATIONS,
     METHOD_COLUMN,
-    AdjustmentCalibrationLabels,
-    calibrate_adjustment_on_each_system,
+    Calibration,
+    calibrate_on_each_system,
     select_adjustment_means_over_calibrations,
+    select_calibration_claims,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
@@ -31,12 +33,10 @@ from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     MOST_PRODUCT_ROWS,
     Row,
-    explain_missing_row_intervals,
 )
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 
 def compute_adjusted_bias(
@@ -53,111 +53,71 @@ def compute_adjusted_bias(
     method can use), n_unscored, labelled_error_rate (of all labels), adjusted_error_rate and bias (= adjusted -
     labelled). With intervals ``_low`` and ``_high`` of the adjusted rate and of the bias, by a cluster bootstrap that
     calibrates again, so that the errors of the calibration and of the rate are both in it. Approximated there, and
-    there alone: with more than `SCORE_BINS` distinct scores a replicate's thresholds lie between that many bins.
+    there alone: with more than `MOST_RESAMPLED_SCORES` distinct scores a replicate's thresholds lie between that many
+    bins.
 
     There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
     """
-    every = list(calibrate_adjustment_on_each_system(judgements, levels, methods))
-    n_rows = sum(len(each.systems) ** 2 * len(each.usable_methods(methods)) for each in every)
-    if n_rows > MOST_PRODUCT_ROWS:
+    every = list(calibrate_on_each_system(judgements, levels, methods))
+    if sum(len(each.members) ** 2 * len(each.usable_methods(methods)) for each in every) > MOST_PRODUCT_ROWS:
         return []
     rows: list[Row] = []
-    for (_, dataset), several in groupby(every, lambda each: (each.row_keys["level"], each.row_keys["dataset"])):
-        of = list(several)
-        drawn: Iterable[ResampledCalibration | None] = repeat(None)
+    weights: dict[tuple[str, str], ClusterWeights] = {}
+    for each in every:
+        resampled = None
         if intervals is not None:
-            drawn = resample_calibrations([each.binned_scores for each in of], methods, dataset, intervals)
-        for each, replicates in zip(of, drawn, strict=False):
-            rows += _build_adjusted_bias_rows(each, methods, replicates, intervals)
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+            claims = select_calibration_claims(judgements, each.groups, each.members, each.evaluator)
+            place = each.keys["level"], each.keys["dataset"]
+            if place not in weights:
+                weights = {place: ClusterWeights(claims.cluster, each.keys["dataset"], intervals)}
+            resampled = resample_corrected_rates(claims, each.usable_methods(methods), weights[place])
+        for method in each.usable_methods(methods):
+            rows += _tabulate_method(each, method, resampled, intervals)
+    return sorted(rows, key=lambda row: row["dataset"])
 
 
-def _build_adjusted_bias_rows(
-    system_calibrations: AdjustmentCalibrationLabels,
-    methods: Sequence[str],
-    replicates: ResampledCalibration | None,
-    intervals: ClusterBootstrap | None,
-) -> Iterator[Row]:
-    """The rows of one evaluator on a dataset at a level, by method."""
-    labelled = system_calibrations.estimates.labelled_rates[:, 0]
-    for method in system_calibrations.usable_methods(methods):
-        made = [at for at, reason in enumerate(system_calibrations.refusal_reasons[method]) if reason is None]
-        adjusted = _compute_adjusted_bias_rates(system_calibrations.estimates.corrected_rates[method][..., 0], made)
-        figures = np.stack([adjusted, adjusted - labelled])
-        ends = None
-        if intervals is not None:
-            ends = resampled_calibration_rate_intervals(intervals, replicates, method, made, figures)
-        cause = explain_missing_correction_interval(replicates)
-        yield from _build_adjusted_bias_method_rows(system_calibrations, method, figures, ends, cause)
-
-
-def explain_missing_correction_interval(replicates: ResampledCalibration | None) -> str:
-    """Why a corrected rate or its bias has no interval: what `resampled_calibration_rate_intervals` asks of the
-    replicates.
-    """
-    return FEW_CLUSTERS if replicates is None else "its replicates are all alike, or most of them undefined"
-
-
-def _compute_adjusted_bias_rates(corrected_rates: np.ndarray, calibration_positions: Sequence[int]) -> np.ndarray:
-    """Each system's corrected rate by each calibration, and by the mean over those of others: (S + 1, S)."""
-    adjusted = np.full((len(corrected_rates) + 1, len(corrected_rates)), np.nan)
-    adjusted[calibration_positions] = corrected_rates[calibration_positions]
+def _tabulate_method(
+    calibration: Calibration, method: str, resampled: ResampledRates | None, bootstrap: ClusterBootstrap | None
+) -> list[Row]:
+    """The rows of each system, by each calibration on another one and by their mean."""
+    systems, refusals, size = calibration.systems, calibration.refusals[method], len(calibration.systems)
+    labelled, corrected = calibration.rates.labelled[:, 0], calibration.rates.corrected[method][..., 0]
+    made = [at for at, why in enumerate(refusals) if not why]
+    adjusted = np.full((size + 1, size), np.nan)
+    adjusted[made] = corrected[made]
     np.fill_diagonal(adjusted[:-1], np.nan)
     adjusted[-1] = mean_over_threshold_calibrations(adjusted[:-1])
-    return adjusted
-
-
-def _build_adjusted_bias_method_rows(
-    system_calibrations: AdjustmentCalibrationLabels,
-    method: str,
-    figures: np.ndarray,
-    interval_ends: np.ndarray | None,
-    no_interval_cause: str,
-) -> Iterator[Row]:
-    """The rows of each system, by each calibration and by their mean.
-
-    figures, interval_ends: the points and the result of `resampled_calibration_rate_intervals`.
-    """
-    names, size = system_calibrations.systems, len(system_calibrations.systems)
-    labelled_rates = system_calibrations.estimates.labelled_rates[:, 0]
-    sizes = system_calibrations.sizes[method][:, :2].sum(1).tolist()
-    for at, system in enumerate(names):
-        unscored, n = sizes[at]
-        of_system: Row = {
-            "system": system,
-            "n": n,
-            "n_unscored": unscored,
-            "n_labelled": n + unscored,
-            "labelled_error_rate": none_if_undefined(labelled_rates[at]),
-        }
-        for by in [*(other for other in range(size) if other != at), size]:
-            name = names[by] if by < size else MEAN_OVER_CALIBRATIONS
-            row = system_calibrations.row_keys | {"method": method, "calibration_system": name} | of_system
-            row |= {key: none_if_undefined(one) for key, one in zip(CORRECTED_FIGURES, figures[:, by, at], strict=True)}
-            reasons = _explain_undefined_adjusted_rate(system_calibrations.refusal_reasons[method], by, at, row)
-            if interval_ends is not None:
-                for place, key in enumerate(CORRECTED_FIGURES):
-                    row |= name_ends(key, interval_ends[:, place, by, at])
-                reasons.append(explain_missing_row_intervals(row, no_interval_cause))
-            yield row | {"reason": join_reasons(reasons)}
-
-
-def _explain_undefined_adjusted_rate(
-    refusal_reasons: Sequence[str | None], calibration: int, system: int, row: Row
-) -> list[str]:
-    """Why the figures of a row are undefined: of a system, by one calibration or by the mean over all of the others."""
-    if calibration < len(refusal_reasons):
-        refused = refusal_reasons[calibration] or ""
-    else:
-        made = [at for at, reason in enumerate(refusal_reasons) if reason is None and at != system]
-        refused = "" if made else "no calibration could be made"
-    is_empty = not refused and row["adjusted_error_rate"] is None
-    return [
+    # A row for each system and calibration on another one, the mean last.
+    system, by = np.nonzero(np.append(~np.eye(size, dtype=bool), np.ones((size, 1), dtype=bool), axis=1))
+    points = np.stack([adjusted, adjusted - labelled])
+    ends = None if bootstrap is None else estimate_corrected_intervals(bootstrap, resampled, method, made, points)
+    figures = {"labelled_error_rate": Figure(labelled[system])}
+    for at, key in enumerate(CORRECTED_FIGURES):
+        interval = None if ends is None else (ends[0, at, by, system], ends[1, at, by, system])
+        figures[key] = Figure(points[at, by, system], interval=interval)
+    unscored, n = calibration.sizes[method][:, :2].sum(1)[system].T
+    counts = {"n": n, "n_unscored": unscored, "n_labelled": n + unscored}
+    has_other = np.array([any(other != at for other in made) for at in range(size)], dtype=bool)
+    none_made = np.where(has_other[system], "", "no calibration could be made")
+    refused = np.where(by == size, none_made, np.array([*refusals, ""])[by])
+    is_empty = (refused == "") & np.isnan(points[0, by, system])
+    reasons = [
         refused,
-        "no claim of the system that the method can use" if is_empty else "",
-        "no label" if row["labelled_error_rate"] is None else "",
+        np.where(is_empty, "no claim of the system that the method can use", ""),
+        np.where(np.isnan(labelled[system]), "no label", ""),
     ]
+    names = [*systems, MEAN_OVER_CALIBRATIONS]
+    about = calibration.keys | {"method": method}
+    keys = [
+        about | {"calibration_system": names[calibrating], "system": names[at]}
+        for calibrating, at in zip(by.tolist(), system.tolist(), strict=True)
+    ]
+    return tabulate(keys, counts, figures, reasons, explain_missing_correction_interval(resampled))
+
+
+def explain_missing_correction_interval(resampled: ResampledRates | None) -> str:
+    """Why a corrected rate or its bias has no interval: what `estimate_corrected_intervals` asks of the replicates."""
+    return FEW_CLUSTERS if resampled is None else "its replicates are all alike, or most of them undefined"
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from factaudit.arrays.calibration_claims import (
-    calibrate_error_rates_without_resampling,
-    explain_missing_threshold,
-    explain_unidentifiable_calibration,
-)
+from factaudit.arrays.calibration import THRESHOLD_METHODS, CalibrationClaims, CorrectedRates, correct_rates
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.arrays.scored_claims import BinnedScoredClaims
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
@@ -26,16 +24,15 @@ from factaudit.audit.core.finding_parts import format_first_finding_names, forma
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import (
     CORRECTION_METHODS,
-    ThresholdCalibratedErrorRates,
     bias_after_calibration_on_one_system,
     mean_over_threshold_calibrations,
 )
-from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.text.display_text import format_count, join_reasons
+from factaudit.text.display_text import format_count
 
 #: The calibration_system of a row that is the mean over all calibrations.
 MEAN_OVER_CALIBRATIONS = "__cv__"
@@ -63,125 +60,125 @@ def compute_adjustment_effect(
     `adjusted_bias` has each system's signed bias with an interval. There are no bounds.
     """
     del intervals
-    rows: list[Row] = []
-    for each in calibrate_adjustment_on_each_system(judgements, levels, methods):
-        found, labelled = each.estimates, each.estimates.labelled_rates[:, 0]
-        for method in each.usable_methods(methods):
-            why, sizes = each.refusal_reasons[method], each.sizes[method]
-            refused = np.array([reason is not None for reason in why], dtype=bool)
-            usable = sizes[..., 1].sum(1) > 0
-            without, _ = bias_after_calibration_on_one_system(found.corrected_rates["none"][..., 0], labelled, usable)
-            mean, worst = bias_after_calibration_on_one_system(found.corrected_rates[method][..., 0], labelled, usable)
-            figures = {
-                "calibration_error_rate": labelled,
-                "threshold": found.thresholds[method][:, 0],
-                "mean_abs_bias": np.where(refused, np.nan, mean),
-                "worst_abs_bias": np.where(refused, np.nan, worst),
-                "mean_abs_bias_before": np.where(refused, np.nan, without),
-                "change": np.where(refused, np.nan, mean - without),
-            }
-            rows += [each.row_keys | row for row in _build_adjustment_rows(sizes, each.systems, method, figures, why)]
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+    rows = [
+        row
+        for calibration in calibrate_on_each_system(judgements, levels, methods)
+        for method in calibration.usable_methods(methods)
+        for row in _tabulate_method(calibration, method)
+    ]
+    return sorted(rows, key=lambda row: row["dataset"])
 
 
 @dataclass(frozen=True)
-class AdjustmentCalibrationLabels:
+class Calibration:
     """What the labels of each system say of one evaluator on a dataset at a level.
 
-    estimates: by the claims as they are; sizes, refusal_reasons: per method, `Case.count_usable_claims` and
-    `explain_unidentifiable_calibration`; binned_scores: what is resampled.
+    rates: by the claims as they are; sizes, refusals: per method, `CalibrationClaims.count_usable` and
+    `explain_refusals`.
     """
 
-    row_keys: Row
-    systems: list[str]
-    estimates: ThresholdCalibratedErrorRates
+    groups: ClaimGroups
+    members: list[int]
+    evaluator: int
+    keys: Row
+    rates: CorrectedRates
     sizes: Mapping[str, np.ndarray]
-    refusal_reasons: Mapping[str, list[str | None]]
-    binned_scores: BinnedScoredClaims
+    refusals: Mapping[str, list[str]]
+
+    @property
+    def systems(self) -> list[str]:
+        return [self.groups.keys[place]["system"] for place in self.members]
 
     def usable_methods(self, methods: Sequence[str]) -> list[str]:
         """The methods among these that can be used: an evaluator without scores has no thresholds."""
-        return [method for method in self.refusal_reasons if method in methods]
+        return [method for method in self.refusals if method in methods]
 
 
-def calibrate_adjustment_on_each_system(
+def calibrate_on_each_system(
     judgements: Judgements, levels: Sequence[str], methods: Sequence[str]
-) -> Iterator[AdjustmentCalibrationLabels]:
+) -> Iterator[Calibration]:
     """The calibrations of each level, dataset and evaluator; they are computed once for all audits."""
     for method in methods:
         if method not in CORRECTION_METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{suggest_known_name(method, CORRECTION_METHODS)}")
     for level in dict.fromkeys(levels):
-        if ("calibrations", level) not in judgements.cache:
-            judgements.cache["calibrations", level] = list(_calibrate_adjustment_at_level(judgements, level))
-        yield from judgements.cache["calibrations", level]
+        yield from judgements.compute_once(("calibrations", level), partial(_calibrate, judgements, level))
 
 
-def _calibrate_adjustment_at_level(judgements: Judgements, level: str) -> Iterator[AdjustmentCalibrationLabels]:
-    systems = judgements.make_groups(level, systems=True)
+def _calibrate(judgements: Judgements, level: str) -> list[Calibration]:
+    groups, found = judgements.make_groups(level, systems=True), []
     for dataset in judgements.dataset_names:
-        places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
-        names = [systems.keys[at]["system"] for at in places]
-        for at, evaluator in enumerate(judgements.evaluators):
-            case = judgements.scored_claims(systems, places, at)
-            used = CORRECTION_METHODS if case.has_scores else CORRECTION_METHODS[:2]
-            sizes = {method: case.count_usable_claims(method) for method in used}
-            why = {method: explain_unidentifiable_calibration(case, method) for method in used}
-            about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            yield AdjustmentCalibrationLabels(
-                about, names, calibrate_error_rates_without_resampling(case, used), sizes, why, case.bin_scores()
-            )
+        members = [at for at, key in enumerate(groups.keys) if key["dataset"] == dataset]
+        for place, evaluator in enumerate(judgements.evaluators):
+            claims = select_calibration_claims(judgements, groups, members, place)
+            keys: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
+            sizes = {method: claims.count_usable(method) for method in claims.methods}
+            refusals = {method: claims.explain_refusals(method) for method in claims.methods}
+            rates = correct_rates(claims, claims.methods)
+            found.append(Calibration(groups, members, place, keys, rates, sizes, refusals))
+    return found
 
 
-def _build_adjustment_rows(
-    sizes: np.ndarray,
-    system_names: Sequence[str],
-    method: str,
-    figures: Mapping[str, np.ndarray],
-    refusal_reasons: Sequence[str | None],
-) -> list[Row]:
-    with_claims = sizes[..., 1].sum(1) > 0
-    made = np.flatnonzero(~np.isnan(figures["mean_abs_bias"]))
-    unusable, usable = sizes.sum((0, 1)).tolist()
-    about: Row = {"method": method, "n": usable, "n_unscored": unusable}
-    rows = []
-    for at, name in enumerate(system_names):
-        others = int(with_claims.sum() - with_claims[at])
-        row = about | {
-            "calibration_system": name,
-            "n_systems": others,
-            "unidentifiable": int(refusal_reasons[at] is not None),
-        }
-        row["calibration_errors"] = int(sizes[at, 0].sum())
-        row["n_calibration_labels"] = int(sizes[at, :2, 1].sum())
-        row |= {key: none_if_undefined(values[at]) for key, values in figures.items()}
-        reason = [refusal_reasons[at] or "", "" if others else "no other system", explain_missing_threshold(method)]
-        rows.append(row | {"reason": join_reasons(reason)})
-    row = about | {"calibration_system": MEAN_OVER_CALIBRATIONS, "n_systems": len(made)}
-    row |= {"unidentifiable": sum(reason is not None for reason in refusal_reasons)}
-    row |= {"calibration_errors": None, "n_calibration_labels": None}
-    row |= {
-        key: none_if_undefined(mean_over_threshold_calibrations(values[made])) if key in _AVERAGED_FIGURES else None
-        for key, values in figures.items()
-    }
-    row["worst_abs_bias"] = float(figures["worst_abs_bias"][made].max()) if len(made) else None
-    reason = [f"{name}: {reason}" for name, reason in zip(system_names, refusal_reasons, strict=True) if reason]
-    if len(system_names) < 2:
-        reason.append(
-            f"there is {format_count(len(system_names), 'system')}, but two are needed: one whose labels are used "
-            f"and one to "
-            "correct"
+def select_calibration_claims(
+    judgements: Judgements, groups: ClaimGroups, members: Sequence[int], evaluator: int
+) -> CalibrationClaims:
+    """The labelled claims of some systems, which are groups of one dataset."""
+    units = judgements.at_level(groups.level)
+    rows = [rows[units.label[rows] >= 0] for rows in map(groups.rows, members)]
+    return CalibrationClaims.select(units, evaluator, rows)
+
+
+def _tabulate_method(calibration: Calibration, method: str) -> list[Row]:
+    """A row for each calibration system, and one for all of them in turn."""
+    sizes, refusals, systems = calibration.sizes[method], calibration.refusals[method], calibration.systems
+    labelled = calibration.rates.labelled[:, 0]
+    has_claims, is_refused = sizes[..., 1].sum(1) > 0, np.array([bool(why) for why in refusals], dtype=bool)
+    before, _ = bias_after_calibration_on_one_system(calibration.rates.corrected["none"][..., 0], labelled, has_claims)
+    mean, worst = bias_after_calibration_on_one_system(
+        calibration.rates.corrected[method][..., 0], labelled, has_claims
+    )
+    biases = {"mean_abs_bias": mean, "worst_abs_bias": worst, "mean_abs_bias_before": before, "change": mean - before}
+    biases = {key: np.where(is_refused, np.nan, values) for key, values in biases.items()}
+    made = ~np.isnan(biases["mean_abs_bias"])
+    means = {key: mean_over_threshold_calibrations(values[made]) for key, values in biases.items()}
+    if made.any():
+        means["worst_abs_bias"] = biases["worst_abs_bias"][made].max()
+    figures = {
+        key: np.append(values, np.nan)
+        for key, values in (
+            ("calibration_error_rate", labelled),
+            ("threshold", calibration.rates.thresholds[method][:, 0]),
         )
-    if len(made):
-        reason.append("a mean over calibrations has no threshold of its own")
-    elif not reason:
-        reason.append("no calibration could be made")
-    return [*rows, row | {"reason": join_reasons(reason)}]
-
-
-#: The figures of a calibration that have a mean over calibrations.
-_AVERAGED_FIGURES = ("mean_abs_bias", "mean_abs_bias_before", "change")
+    }
+    figures |= {key: np.append(values, means[key]) for key, values in biases.items()}
+    others = has_claims.sum() - has_claims
+    unusable, usable = sizes.sum((0, 1))
+    n_rows = len(systems) + 1
+    counts = {
+        "n": np.full(n_rows, usable),
+        "n_unscored": np.full(n_rows, unusable),
+        "n_systems": np.append(others, made.sum()),
+        "unidentifiable": np.append(is_refused, is_refused.sum()).astype(int),
+        "calibration_errors": [*sizes[:, 0].sum(1).tolist(), None],
+        "n_calibration_labels": [*sizes[:, :2, 1].sum(1).tolist(), None],
+    }
+    every = [f"{name}: {why}" for name, why in zip(systems, refusals, strict=True) if why]
+    if len(systems) < 2:
+        found = format_count(len(systems), "system")
+        every.append(f"there is {found}, but two are needed: one whose labels are used and one to correct")
+    if made.any():
+        every.append("a mean over calibrations has no threshold of its own")
+    elif not every:
+        every.append("no calibration could be made")
+    no_threshold = "" if method in THRESHOLD_METHODS else "the method has no threshold"
+    reasons = [
+        [*refusals, "; ".join(every)],
+        [*np.where(others > 0, "", "no other system"), ""],
+        [*[no_threshold] * len(systems), ""],
+    ]
+    about = calibration.keys | {"method": method}
+    keys = [about | {"calibration_system": name} for name in [*systems, MEAN_OVER_CALIBRATIONS]]
+    return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
