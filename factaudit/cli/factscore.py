@@ -79,7 +79,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 @click.option(
     "--missing",
     type=click.Choice(["error", "skip", "wikipedia"]),
-    help="What to do with a topic that the knowledge source has no page about.  [default: skip]",
+    help="If the knowledge source has no page about a topic: stop (error), leave the text unscored (skip, the default) "
+    "or fetch the page from Wikipedia (wikipedia; the topic is sent there).",
 )
 @click.option("--system", help="The name of the system, if the file does not have it.")
 @click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts.")
@@ -90,7 +91,7 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 )
 @click.option("--out", type=options.PATH_TYPE, help="The run folder.")
 @options.OVERWRITE_OPTION
-@options.DRY_RUN_OPTION
+@click.option("--dry-run", is_flag=True, help="Only say how many calls the run will make at most. Nothing is sent.")
 @click.option(
     "--set",
     "settings",

@@ -44,9 +44,9 @@ def inspect_command(
 ) -> None:
     """Show what is in your files: what each column means, how the files join, and which commands to run next.
 
-    The command writes no file; only --write saves how the columns are read, as a mapping. An experiment YAML is
-    checked without running anything.
-    For a knowledge source (.db), the command shows how many pages it has and how it was made.
+    Nothing is written unless you give --write, which saves how the columns are read (a mapping). An experiment YAML is
+    checked without running anything. For a knowledge source (.db), the command shows how many pages it has and how it
+    was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
