@@ -303,7 +303,7 @@ def estimate_experiment_cost(
     Nothing is sent. The rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of
     `factaudit.engines.scoring_calls`.
     """
-    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+    from factaudit.evaluators.judging import estimate_evaluator_costs
 
     if not isinstance(experiment, RunSettings):
         experiment = read_experiment(experiment, settings)

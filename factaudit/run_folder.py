@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -290,63 +291,70 @@ def count_run_llm_calls(
 ) -> Iterator[list[Row]]:
     """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
 
-    The list that this gives is filled at the end, however that comes: a row per caller. What was sent stands in a
-    ledger (`factaudit.llm.ledger`) from before each send on: what a killed process may have paid counts too.
+    The list that this gives is filled at the end, however that comes: a row per caller. What was sent stands in the
+    callers' caches (`factaudit.llm.store`) from before each send on: what a killed process may have paid counts too.
 
     Args:
         callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
             out.
-        calls_path: where cached calls are kept from run to run; the ledger stands beside it.
+        calls_path: where cached calls, and where the run's money stands, are kept from run to run. What callers without
+            a cache send stands in a store beside it.
         max_cost: US dollars that all the callers may spend together, in all runs into this folder; None leaves the
-            callers' own limits.
+            least of the callers' own limits.
     """
     named = [(name, caller) for name, caller in callers if getattr(caller, "usage", None) is not None]
     if not named:
         yield []
         return
     from factaudit.llm.cost import LLMCostBudget
-    from factaudit.llm.ledger import CallLedger, make_empty_account_row
+    from factaudit.llm.store import EMPTY_CALLER_ROW
 
-    ledger = CallLedger(calls_path.with_name("ledger.sqlite"))
-    ledger.settle_ended_processes()
-    whole = LLMCostBudget(max_cost, ledger=ledger)
-    before: dict[str, Row] = json.loads(calls_path.read_text(encoding="utf-8")) if calls_path.exists() else {}
+    kept: dict[str, Any] = {"run": uuid.uuid4().hex, "caches": [], "callers": {}}
+    if calls_path.exists():
+        kept = json.loads(calls_path.read_text(encoding="utf-8"))
+    limited = [caller for _, caller in named if hasattr(caller, "budget")]
+    own = [caller.budget for caller in limited if caller.budget is not None]
+    if max_cost is None:
+        max_cost = min((one.max_cost for one in own if one.max_cost is not None), default=None)
+    prices = {model: price for one in own for model, price in one.prices.items()} if own else None
+    budget = LLMCostBudget(max_cost, prices, run=kept["run"], path=calls_path.with_name("sends.sqlite"))
+    caches = {str(path.absolute()) for one in limited if (path := getattr(one, "cache_path", lambda: None)())}
+    kept["caches"] = sorted({*kept["caches"], *caches})
+    write_json(calls_path, kept)
+    for path in map(Path, kept["caches"]):
+        if path.exists():
+            budget.open_store(path)
+    budget.settle_ended_processes()
     same: Counter[str] = Counter()
-    counting: dict[str, tuple[str, Any, int]] = {}
-    earlier: list[tuple[Any, Any, str]] = []
+    counting: list[tuple[str, str, Any, int]] = []
+    earlier = [(caller, getattr(caller, "budget", None), caller.usage.caller) for _, caller in named]
     for name, caller in named:
-        key = f"{name}|{caller.signature}"
-        account = f"{key}#{same[key]}"
-        same[key] += 1
-        counting[account] = name, caller, caller.usage.cached_calls
-        earlier.append((caller.usage, getattr(caller, "budget", None), caller.usage.account))
-        caller.usage.account = account
+        signature = f"{name}|{caller.signature}"
+        key = caller.usage.caller = f"{signature}#{same[signature]}"
+        same[signature] += 1
+        counting.append((key, name, caller, caller.usage.cached_calls))
         caller.usage.served.clear()
         caller.usage.forget_cached_replies()
         if hasattr(caller, "budget"):
-            own = caller.budget
-            caller.budget = (
-                whole if own is None or max_cost is not None else LLMCostBudget(own.max_cost, own.prices, ledger)
-            )
+            caller.budget = budget
     rows: list[Row] = []
     try:
         yield rows
     finally:
-        paid = ledger.summarise_accounts()
-        after: dict[str, Row] = dict(before)
-        for account, (name, caller, cached) in counting.items():
-            cached_calls = before.get(account, {"cached_calls": 0})["cached_calls"] + caller.usage.cached_calls - cached
-            after[account] = {"cached_calls": cached_calls}
-            served = sorted({*ledger.list_serving_models(account), *caller.usage.served})
+        paid = budget.summarise_callers()
+        for key, name, caller, cached in counting:
+            cached_calls = kept["callers"].get(key, 0) + caller.usage.cached_calls - cached
+            kept["callers"][key] = cached_calls
+            row = paid.get(key, EMPTY_CALLER_ROW)
+            served = sorted({*row["served"], *caller.usage.served})
             told = {"cached_calls": cached_calls, "served": ", ".join(served) or None, **caller.usage.cached_row()}
-            rows.append({"evaluator": name, **paid.get(account, make_empty_account_row()), **told})
-        for (usage, budget, account), (_, caller) in zip(earlier, named, strict=True):
-            usage.account = account
+            rows.append({"evaluator": name, **row, **told})
+        for caller, before, usage_name in earlier:
+            caller.usage.caller = usage_name
             if hasattr(caller, "budget"):
-                caller.budget = budget
-        if after != before:
-            write_json(calls_path, after)
-        ledger.close()
+                caller.budget = before
+        write_json(calls_path, kept)
+        budget.close()
 
 
 def list_file_checksums(paths: Iterable[str | Path]) -> list[Row]:

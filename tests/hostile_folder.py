@@ -67,7 +67,7 @@ def write_inputs(folder: Path) -> None:
 
     from factaudit.evaluators.judging import judge
     from factaudit.llm.chat_types import ChatReply
-    from factaudit.llm.reply_cache import ReplyCache
+    from factaudit.llm.store import ReplyStore
     from factaudit.tables import read_claims
 
     draw = random.Random(0)
@@ -120,10 +120,10 @@ def write_inputs(folder: Path) -> None:
         assert run_command("run", "e.yaml", "--out", f"runs/{run}") == 0
     assert run_command("knowledge", "pages.jsonl", "--out", "wiki.db") == 0
     judge(read_claims("claims.jsonl"), ["rouge2"], journal=folder / ".judged.jsonl.journal")
-    with ReplyCache(folder / "cache.db") as cache:
+    with ReplyStore(folder / "cache.db") as cache:
         for n in range(20):
-            cache.put(bytes([n]) * 32, "m", "", ChatReply("ok", f"reply {n}", "stop", None, 3, 1), "http://h/v1")
-        cache._run_guarded(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+            reply = ChatReply("ok", f"reply {n}", "stop", None, 3, 1)
+            cache.finish(bytes([n]) * 32, "ok", reply=reply, origin=("http://h/v1", "m", ""))
 
 
 def read_contents(folder: Path) -> dict[str, bytes]:

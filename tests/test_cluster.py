@@ -21,6 +21,7 @@ import pytest
 
 from factaudit.errors import UsageError
 from factaudit.evaluators import ray_cluster
+from factaudit.evaluators.base import FromFunction
 from factaudit.evaluators.judging import (
     NamedEvaluator,
     iterate_table_claims,
@@ -29,7 +30,6 @@ from factaudit.evaluators.judging import (
     walk_evaluator_members,
 )
 from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.evaluators.user_evaluators import FromFunction
 from factaudit.tables import validate_claims
 
 CLAIMS = validate_claims(

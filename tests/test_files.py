@@ -23,7 +23,7 @@ from factaudit.files import (
     hold_folder_lock,
     replace_file_atomically,
 )
-from factaudit.llm.reply_cache import ReplyCache
+from factaudit.llm.store import ReplyStore
 from factaudit.run_folder import RunFolder
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "sub").mkdir()
-    ReplyCache(tmp_path / "cache.sqlite").close()
+    ReplyStore(tmp_path / "cache.sqlite").close()
     return tmp_path
 
 

@@ -12,26 +12,10 @@ import pytest
 from llm_server import FaultServer, Plan
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import judging_progress
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.files import hold_folder_lock
 from factaudit.tables import validate_claims
-from factaudit.text import progress_lines
-
-
-def test_the_time_left_is_said_each_minute_where_there_is_no_terminal(
-    claims: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([0.0, 40.0, 80.0, 120.0, 160.0])  # 40 seconds a claim
-    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: next(clock))
-    shown = judging_progress.JudgingProgressBar("s", total=10, todo=4, shown=True)
-    for _ in range(4):
-        shown.count_judged_claim()
-    assert capsys.readouterr().err.splitlines() == [
-        "s: 8 of 10 claims, about 80 seconds left",
-        "s: 10 of 10 claims, about 0 seconds left",
-    ]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from factaudit.llm import ask_all, batch_api
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
-from factaudit.llm.reply_cache import ReplyCache
+from factaudit.llm.store import ReplyStore, Send
 
 
 @pytest.fixture(autouse=True)
@@ -146,15 +146,15 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "after the upload":
             monkeypatch.setattr(openai.resources.Batches, "create", die)
         case "after the submission":
-            monkeypatch.setattr(ReplyCache, "name_batch", die)
+            monkeypatch.setattr(ReplyStore, "name_batch", die)
         case "between two submissions":
             monkeypatch.setattr(openai.resources.Batches, "create", after(1, openai.resources.Batches.create))
         case "while polling":
             monkeypatch.setattr(batch_api.time, "sleep", die)
         case "while collecting":
-            monkeypatch.setattr(LLMClient, "keep_paid_reply", after(3, LLMClient.keep_paid_reply))
+            monkeypatch.setattr(LLMClient, "settle", after(3, LLMClient.settle))
         case "after collecting":
-            monkeypatch.setattr(ReplyCache, "drop_batch", die)
+            monkeypatch.setattr(ReplyStore, "drop_batch", die)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,9 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
         assert client.usage.cost == pytest.approx(10 * 0.5 * 3)
         assert budget.spent == pytest.approx(15.0)
-        assert budget.try_open_send("a", 1, 65.0), "what was reserved and not spent is given back"
+        assert client.store.begin(Send(b"x", budget.run, most_cost=65.0), 80.0) == "send", (
+            "what was reserved and not spent is given back"
+        )
 
 
 def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

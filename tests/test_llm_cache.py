@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from factaudit.errors import FactauditError
-from factaudit.llm import reply_cache as store
+from factaudit.llm import store
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
-from factaudit.llm.reply_cache import (
-    ReplyCache,
-    hash_cached_request,
-    summarise_reply_cache,
+from factaudit.llm.store import (
+    ReplyStore,
+    hash_request,
+    summarise_reply_store,
 )
 
 REPLY = ChatReply(
@@ -21,15 +21,19 @@ REPLY = ChatReply(
 )
 
 
+def put(cache: ReplyStore, key: bytes, reply: ChatReply, model: str = "m", revision: str = "") -> None:
+    cache.finish(key, reply.status, reply=reply, origin=("", model, revision))
+
+
 def key(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
 def test_a_reply_comes_back_whole(tmp_path: Path) -> None:
-    with ReplyCache(tmp_path / "c.sqlite") as cache:
-        assert cache.put(key(1), "m", "", REPLY)
-        assert not cache.put(key(1), "m", "", ChatReply("ok", "another"))
-    with ReplyCache(tmp_path / "c.sqlite") as cache:
+    with ReplyStore(tmp_path / "c.sqlite") as cache:
+        put(cache, key(1), REPLY)
+        put(cache, key(1), ChatReply("ok", "another"))
+    with ReplyStore(tmp_path / "c.sqlite") as cache:
         found = cache.get(key(1))
         assert found is not None
         assert found.cached
@@ -39,30 +43,19 @@ def test_a_reply_comes_back_whole(tmp_path: Path) -> None:
 
 
 def test_many_at_a_time_in_the_order_asked(tmp_path: Path) -> None:
-    with ReplyCache(tmp_path / "c.sqlite") as cache:
+    with ReplyStore(tmp_path / "c.sqlite") as cache:
         for i in range(0, 1500, 2):
-            cache.put(key(i), "m", "", ChatReply("ok", str(i)))
+            put(cache, key(i), ChatReply("ok", str(i)))
         found = cache.get_many([key(i) for i in range(1500)])
         assert [None if reply is None else reply.text for reply in found] == [
             str(i) if i % 2 == 0 else None for i in range(1500)
         ]
 
 
-@pytest.mark.parametrize("status", ["error", "skipped", "unparsed"])
-def test_only_answers_are_kept(tmp_path: Path, status: str) -> None:
-    with ReplyCache(tmp_path / "c.sqlite") as cache:
-        assert not cache.put(key(1), "m", "", ChatReply(status, error="x"))
-        assert cache.get(key(1)) is None
-        assert cache.put(key(2), "m", "", ChatReply("refused", "no"))
-        refused = cache.get(key(2))
-        assert refused is not None
-        assert refused.status == "refused"
-
-
 def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
     def make(model: str = "m", revision: str = "", messages: tuple[tuple[str, str], ...] = (("user", "hi"),), **params):  # type: ignore[no-untyped-def]
         texts = tuple({"role": role, "content": content} for role, content in messages)
-        return hash_cached_request(model, ChatRequest(texts, params), revision)
+        return hash_request(model, ChatRequest(texts, params), revision)
 
     keys = [
         make(),
@@ -84,15 +77,15 @@ def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path: Path, read_only: bool) -> None:
     path = tmp_path / "c.sqlite"
-    with ReplyCache(path) as cache:
+    with ReplyStore(path) as cache:
         for i in range(200):
-            cache.put(key(i), "m", "", ChatReply("ok", "x" * 1000))
+            put(cache, key(i), ChatReply("ok", "x" * 1000))
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * 40_000 + content[44_096:])
     before = path.read_bytes()
     with (
         pytest.raises(FactauditError, match=r"The file is damaged: move it away.*\.recover"),
-        ReplyCache(path, read_only=read_only) as cache,
+        ReplyStore(path, read_only=read_only) as cache,
     ):
         cache.get_many([key(i) for i in range(200)])
     assert path.read_bytes() == before
@@ -110,8 +103,8 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
         path.write_bytes(content)
     before = path.read_bytes()
     for call in (
-        ReplyCache,
-        summarise_reply_cache,
+        ReplyStore,
+        summarise_reply_store,
     ):
         with pytest.raises(FactauditError, match="not a cache of replies; nothing was changed"):
             call(path)
@@ -121,15 +114,15 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
 
 def test_looking_into_a_cache_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
-    with ReplyCache(path) as cache:
-        cache.put(key(1), "m", "", REPLY)
+    with ReplyStore(path) as cache:
+        put(cache, key(1), REPLY)
     before = path.read_bytes()
-    assert summarise_reply_cache(path)["replies"] == 1
+    assert summarise_reply_store(path)["replies"] == 1
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
     empty = tmp_path / "empty.sqlite"
     empty.touch()
-    assert summarise_reply_cache(empty)["replies"] == 0
+    assert summarise_reply_store(empty)["replies"] == 0
     assert empty.stat().st_size == 0
 
 
@@ -138,17 +131,19 @@ def test_another_version_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(FactauditError, match="another version"):
-        ReplyCache(path)
+        ReplyStore(path)
 
 
 def test_info_and_prune(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
-    with ReplyCache(path) as cache:
-        cache.put(key(1), "a", "", REPLY)
-        cache.put(key(2), "a", "r", REPLY)
-        cache.put(key(3), "b", "", REPLY)
-        cache._run_guarded(lambda c: c.execute("UPDATE replies SET created = 0 WHERE key = ?", (key(3),)))
-    info = store.summarise_reply_cache(path)
+    with ReplyStore(path) as cache:
+        put(cache, key(1), REPLY, "a")
+        put(cache, key(2), REPLY, "a", "r")
+        put(cache, key(3), REPLY, "b")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE replies SET created = 0 WHERE key = ?", (key(3),))
+    connection.close()
+    info = store.summarise_reply_store(path)
     assert info["replies"] == 3
     assert [(row["model"], row["revision"], row["replies"]) for row in info["models"]] == [
         ("a", "", 1),
@@ -157,12 +152,12 @@ def test_info_and_prune(tmp_path: Path) -> None:
     ]
     assert info["models"][2]["oldest"] == "1970-01-01"
     with pytest.raises(FactauditError, match="no such file"):
-        store.summarise_reply_cache(tmp_path / "none")
+        store.summarise_reply_store(tmp_path / "none")
 
 
 REQUEST = ChatRequest(({"role": "user", "content": "hi"},), {"max_tokens": 1})
 
 
 def test_the_key_hangs_on_the_server() -> None:
-    keys = [hash_cached_request("m", REQUEST, "", server) for server in ("", "http://a/v1", "http://b/v1")]
+    keys = [hash_request("m", REQUEST, "", server) for server in ("", "http://a/v1", "http://b/v1")]
     assert len(set(keys)) == 3

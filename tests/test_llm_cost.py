@@ -21,6 +21,7 @@ from factaudit.llm.cost import (
     find_model_price,
     read_llm_price_table,
 )
+from factaudit.llm.store import Send
 
 CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
 
@@ -119,29 +120,16 @@ def test_usage_whose_price_is_not_known_has_no_cost() -> None:
 
 def test_a_limit_that_is_reached_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     budget = LLMCostBudget(1.0, {})
-    send = budget.try_open_send("a", 1, 0.75)
-    assert send
-    budget.ledger.settle_send(send, "ok", 1, 1, 0.75)
-    assert [budget.try_open_send("a", 1, 0.5) for _ in range(3)] == [False] * 3
+    sends = [Send(bytes([n]), budget.run, most_cost=0.75) for n in range(4)]
+    assert budget.begin(budget.own_store, sends[0]) == "send"
+    assert budget.begin(budget.own_store, sends[1]) == "full"
+    assert not budget.is_exhausted
+    budget.own_store.finish(sends[0].key, "ok", (1, 1), 0.75)
+    assert [budget.begin(budget.own_store, send) for send in sends[1:]] == ["over"] * 3
+    assert budget.is_exhausted
     (record,) = caplog.records
     assert "$0.75 of $1.00 are spent" in record.getMessage()
     assert "raise max_cost" in record.getMessage()
-
-
-def test_a_budget_counts_what_is_reserved() -> None:
-    budget = LLMCostBudget(1.0, {})
-    first = budget.try_open_send("a", 1, 0.6)
-    assert first
-    assert budget.try_open_send("a", 1, 0.6) is None, "it may fit when the first has settled"
-    assert not budget.is_exhausted
-    budget.ledger.settle_send(first, "ok", 1, 1, 0.1)
-    second = budget.try_open_send("a", 1, 0.6)
-    assert second
-    budget.ledger.settle_send(second, "ok", 1, 1, 0.6)
-    assert budget.try_open_send("a", 1, 0.6) is False
-    assert budget.is_exhausted
-    assert budget.spent == pytest.approx(0.7)
-    with pytest.raises(UsageError, match="max_cost"):
-        LLMCostBudget(-1.0)
-    with pytest.raises(UsageError, match="max_cost"):
-        LLMCostBudget(float("nan"))
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(UsageError, match="max_cost"):
+            LLMCostBudget(wrong)

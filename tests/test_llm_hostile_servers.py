@@ -105,17 +105,6 @@ def test_no_prompt_is_sent_on_to_another_server(status: int) -> None:
         assert KEY not in str(error.value)
 
 
-def test_a_redirect_on_the_same_server_is_followed() -> None:
-    with FaultServer() as server:
-        honest, place = server.respond, {"Location": "/v2/chat/completions"}
-        answers = iter([lambda *_: (307, place, b""), honest])
-        server.respond = lambda plan, body: next(answers)(plan, body)  # type: ignore[method-assign]
-        assert ask(server.url).text == "Yes"
-        answer_with(server, "", place, 307)
-        with pytest.raises(FactauditError, match="redirects"):
-            ask(server.url)
-
-
 def test_openais_key_is_sent_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

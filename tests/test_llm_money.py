@@ -18,9 +18,7 @@ from llm_server import FaultServer, Plan, ask
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
-from factaudit.llm.ledger import CallLedger
-from factaudit.llm.process_identity import has_process_ended, identify_this_process
-from factaudit.llm.reply_cache import ReplyCache
+from factaudit.llm.store import ReplyStore, Send, _has_process_ended, _identify_process, summarise_reply_store
 
 #: A dollar a token: figures are whole.
 DOLLAR = {"m": LLMModelPrice(1e6, 1e6)}
@@ -30,22 +28,22 @@ def request(text: str = "hello") -> ChatRequest:
     return ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1})
 
 
-# The ledger ----------------------------------------------------------------------------------------------------------
+# What was sent --------------------------------------------------------------------------------------------------------
 
 
 def test_a_send_is_written_down_before_it_is_made(tmp_path: Path) -> None:
-    ledger = CallLedger(tmp_path / "ledger.sqlite")
-    seen: list[float] = []
+    path = tmp_path / "cache.sqlite"
+    budget, seen = LLMCostBudget(100.0, DOLLAR), []
 
     def plan(body: dict[str, Any], attempt: int) -> Plan:
-        seen.append(CallLedger(tmp_path / "ledger.sqlite").sum_spent_dollars())
+        seen.append(ReplyStore(path).spent(budget.run))
         return Plan()
 
     with FaultServer(plan=plan) as server:
-        ask(server, request(), budget=LLMCostBudget(100.0, DOLLAR, ledger))
+        ask(server, request(), budget=budget, cache=path)
     # At most 3 + 3 tokens of format, 5 of text and 1 of reply; it was 1 and 1.
     assert seen == [12.0]
-    assert ledger.sum_spent_dollars() == 2.0
+    assert budget.spent == 2.0
 
 
 @pytest.mark.parametrize("fault", ["not-json", "truncated", "empty-choices", "wrong-shape"])
@@ -56,7 +54,7 @@ def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> No
         billed = sum(server.seen.values())
     assert {reply.status for reply in replies} <= {"error", "skipped"}
     assert 0 < budget.spent <= 60.0
-    told = budget.ledger.summarise_accounts()[""]
+    told = budget.summarise_callers()[""]
     assert told["calls"] == billed
     assert told["cost"] == budget.spent >= 2.0 * billed
 
@@ -66,13 +64,14 @@ def test_an_answer_that_is_none_counts_as_its_usage_says() -> None:
     with FaultServer(plan=lambda body, attempt: Plan("empty-choices") if attempt == 0 else Plan()) as server:
         (reply,) = ask(server, request(), budget=budget)
     assert reply.status == "ok"
-    assert budget.ledger.summarise_accounts()[""] == {
+    assert budget.summarise_callers()[""] == {
         "calls": 2,
         "prompt_tokens": 2,
         "completion_tokens": 2,
         "cost": 4.0,
         "possible_calls": 0,
         "possible_cost": 0.0,
+        "served": ("m",),
     }
 
 
@@ -84,32 +83,31 @@ def test_what_may_have_been_charged_counts_and_what_was_not_does_not(fault: str,
     with FaultServer(plan=lambda body, attempt: Plan(fault) if attempt == 0 else Plan()) as server:
         (reply,) = ask(server, request(), budget=budget, timeout=0.5)
     assert reply.status == "ok"
-    told = budget.ledger.summarise_accounts()[""]
+    told = budget.summarise_callers()[""]
     assert (told["calls"], told["possible_calls"]) == (calls + 1, possible)
     assert (told["cost"], told["possible_cost"]) == (2.0 + 12.0 * possible, 12.0 * possible)
 
 
 def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    budgets = [LLMCostBudget(30.0, DOLLAR, path) for _ in range(2)]
-    sends = [budget.try_open_send("a", 1, 12.0) for budget in budgets]
-    assert all(sends)
-    assert budgets[0].try_open_send("a", 1, 12.0) is None
-    for budget, send in zip(budgets, sends, strict=True):
-        assert send
-        budget.ledger.settle_send(send, "ok", 1, 1, 10.0)
-    assert budgets[1].try_open_send("a", 1, 12.0) is False
+    stores = [ReplyStore(tmp_path / "cache.sqlite") for _ in range(2)]
+    sends = [Send(bytes([n]), "run", most_cost=12.0) for n in range(4)]
+    assert [store.begin(send, 30.0) for store, send in zip(stores, sends, strict=False)] == ["send", "send"]
+    assert stores[0].begin(sends[2], 30.0) == "full", "it may fit when the others have settled"
+    assert stores[0].begin(Send(b"x", "other", most_cost=12.0), 30.0) == "send", "another run's money is its own"
+    for store, send in zip(stores, sends, strict=False):
+        store.finish(send.key, "ok", (1, 1), 10.0)
+    assert stores[1].begin(sends[2], 30.0) == "over"
+    assert stores[1].begin(sends[2], 32.0) == "send"
 
 
 def test_a_process_is_known_to_be_gone() -> None:
-    code = "from factaudit.llm.process_identity import identify_this_process as name; print(name())"
+    code = "from factaudit.llm.store import _identify_process as name; print(name())"
     name = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert has_process_ended(name)
-    assert has_process_ended(f"{name}/2")
-    assert not has_process_ended(identify_this_process())
-    host, pid, _ = identify_this_process().rsplit(":", 2)
-    assert has_process_ended(f"{host}:{pid}:1"), "another process has had this number before"
-    assert not has_process_ended(f"elsewhere:{name.rsplit(':', 2)[1]}:1"), "of another machine nobody knows"
+    assert _has_process_ended(name)
+    assert not _has_process_ended(_identify_process())
+    host, pid, _ = _identify_process().rsplit(":", 2)
+    assert _has_process_ended(f"{host}:{pid}:1"), "another process has had this number before"
+    assert not _has_process_ended(f"elsewhere:{name.rsplit(':', 2)[1]}:1"), "of another machine nobody knows"
 
 
 # Two processes, one cache --------------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 url, folder, first, number, limit, seed = sys.argv[1:]
 judge = LLMJudge(model="m", base_url=url, cache=f"{folder}/cache.sqlite", concurrency=16, timeout=2.0, max_retries=3)
-judge.budget = LLMCostBudget(float(limit) or None, {"m": LLMModelPrice(1e6, 1e6)}, f"{folder}/ledger.sqlite")
+judge.budget = LLMCostBudget(float(limit) or None, {"m": LLMModelPrice(1e6, 1e6)}, run="r")
 judge._make_client = lambda own=judge._make_client: _quick(own())
 def _quick(client):
     client._pacing._backoff = 0.002
@@ -148,23 +146,23 @@ def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path: Path) -> N
         both = [statuses(process) for process in [worker(server, tmp_path, 0, 200) for _ in range(2)]]
     assert both[0] == both[1] == {f"c{i}": "ok" for i in range(200)}
     assert Counter(server.paid.values()) == {1: 200}
-    assert CallLedger(tmp_path / "ledger.sqlite").summarise_accounts()[""]["calls"] == 200
+    assert ReplyStore(tmp_path / "cache.sqlite").summarise_callers("r")[""]["calls"] == 200
 
 
-def test_a_claim_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> None:
-    code = "import os, sys; from factaudit.llm.reply_cache import ReplyCache\n"
-    code += "ReplyCache(sys.argv[1]).take_lease(b'k')\nos._exit(9)"
-    cache = ReplyCache(tmp_path / "cache.sqlite")
-    assert cache.take_lease(b"mine")
-    assert cache.take_lease(b"mine"), "one's own can be renewed"
-    assert not ReplyCache(tmp_path / "cache.sqlite").take_lease(b"mine")
-    subprocess.run([sys.executable, "-c", code, str(cache.path)], stdout=subprocess.DEVNULL)
-    assert not cache.take_lease(b"k")  # finds out that nobody is there
-    assert cache.take_lease(b"k")
-    cache.put(b"k", "m", "", ChatReply("ok", "Yes"))
-    assert not cache.take_lease(b"k"), "there is a reply"
-    cache.release_lease(b"mine")
-    assert ReplyCache(tmp_path / "cache.sqlite").take_lease(b"mine")
+def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> None:
+    code = "import os, sys; from factaudit.llm.store import ReplyStore, Send\n"
+    code += "ReplyStore(sys.argv[1]).begin(Send(b'k', 'r', most_cost=3.0))\nos._exit(9)"
+    path = tmp_path / "cache.sqlite"
+    one, other = ReplyStore(path), ReplyStore(path)
+    assert one.begin(Send(b"mine")) == "send"
+    assert one.begin(Send(b"mine")) == other.begin(Send(b"mine")) == "wait"
+    subprocess.run([sys.executable, "-c", code, str(path)], stdout=subprocess.DEVNULL)
+    assert one.begin(Send(b"k")) == "send"
+    assert one.summarise_callers("r")[""]["possible_cost"] == 3.0, "it may have been paid for"
+    one.finish(b"k", "ok", reply=ChatReply("ok", "Yes"), origin=("", "m", ""))
+    assert other.begin(Send(b"k")) == ChatReply("ok", "Yes", cached=True)
+    one.finish(b"mine", "not billed")
+    assert other.begin(Send(b"mine")) == "send"
 
 
 # Faults and kills ----------------------------------------------------------------------------------------------------
@@ -194,8 +192,7 @@ def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
         assert "run the same command again" in errors
         assert sum(server.seen.values()) == sent, "no new call"
     # All that was paid for is in the cache, and in the journal.
-    with ReplyCache(tmp_path / "cache.sqlite") as cache:
-        (kept,) = cache._run_guarded(lambda c: c.execute("SELECT COUNT(*) FROM replies").fetchone())
+    kept = summarise_reply_store(tmp_path / "cache.sqlite")["replies"]
     assert kept == sent == sum(server.paid.values())
     (journal,) = (tmp_path / ".v.jsonl.journal").glob("*.jsonl")
     assert journal.read_text().count('"claim_id"') >= sent

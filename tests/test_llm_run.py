@@ -1,114 +1,94 @@
-"""The bridge between loops, and what a killed process leaves."""
+"""The bridge from plain code to the event loop."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
 
 import pytest
+from llm_server import FaultServer, Plan
 
-from factaudit.llm import event_loop_thread
-from factaudit.llm.event_loop_thread import stream_from_event_loop
+from factaudit.garbage_collection import collect_garbage_rarely
+from factaudit.llm.ask_all import ask_all
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
 
 
-async def double(item: int) -> int:
-    await asyncio.sleep(0.001 * (item % 3))
-    return 2 * item
+class Double:
+    """Doubles numbers. ``under_way`` counts the calls that wait; ``hold`` are never answered, ``fail`` raise."""
+
+    signature = "double"
+
+    def __init__(self, hold: Container[int] = (), fail: Container[int] = ()) -> None:
+        self.hold, self.fail = hold, fail
+        self.under_way = self.cancelled = 0
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        number = int(request.messages[0]["content"])
+        self.under_way += 1
+        try:
+            await asyncio.sleep(60 if number in self.hold else 0.001 * (number % 3))
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.under_way -= 1
+        if number in self.fail:
+            raise ValueError("no")
+        return ChatReply("ok", str(2 * number))
+
+
+def requests(numbers: Iterable[int]) -> Iterator[tuple[int, ChatRequest]]:
+    return ((number, ChatRequest(({"role": "user", "content": str(number)},))) for number in numbers)
 
 
 def test_every_item_comes_back_once_with_its_result() -> None:
-    assert dict(stream_from_event_loop(double, range(100), in_flight=8)) == {i: 2 * i for i in range(100)}
-    assert list(stream_from_event_loop(double, [], in_flight=8)) == []
+    found = [(item, reply.text) for item, reply in ask_all(Double(), requests(range(3000)))]
+    assert sorted(found) == [(i, str(2 * i)) for i in range(3000)]
+    assert list(ask_all(Double(), [])) == []
 
 
-def test_no_more_are_under_way_than_allowed() -> None:
-    under_way = most = 0
-
-    async def ask(item: int) -> int:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.002)
-        under_way -= 1
-        return item
-
-    assert len(list(stream_from_event_loop(ask, range(50), in_flight=7))) == 50
-    assert most == 7
-
-
-def test_what_needs_no_waiting_starts_no_loop() -> None:
-    async def ask(item: int) -> int:
-        raise AssertionError("nothing is left to ask")
-
-    def now(items: Sequence[int]) -> list[int]:
-        assert threading.current_thread() is threading.main_thread()
-        return [-item for item in items]
-
-    before = threading.active_count()
-    results = []
-    for item, result in stream_from_event_loop(ask, range(1000), in_flight=4, answer_at_once=now):
-        results.append((item, result))
+def test_what_needs_no_waiting_starts_no_loop_and_what_does_comes_beside_it(tmp_path: Path) -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(delay=0.02)) as server:
+        client = LLMClient("m", base_url=server.url, cache=tmp_path / "c.sqlite", concurrency=7)
+        assert len(list(ask_all(client, requests(range(300))))) == 300
+        assert server.most_in_flight == 7
+        before = threading.active_count()
+        replies = dict(ask_all(client, requests(range(300))))
+        assert all(reply.cached for reply in replies.values())
         assert threading.active_count() == before
-    assert results == [(i, -i) for i in range(1000)]
-
-
-def test_answers_at_once_and_answers_later_are_mixed() -> None:
-    def now(items: Sequence[int]) -> list[int | None]:
-        return [None if item % 10 == 0 else 2 * item for item in items]
-
-    assert dict(stream_from_event_loop(double, range(2000), in_flight=8, answer_at_once=now)) == {
-        i: 2 * i for i in range(2000)
-    }
+        mixed = dict(ask_all(client, requests(range(200, 400))))
+        assert [reply.cached for _, reply in sorted(mixed.items())] == [True] * 100 + [False] * 100
+        assert set(server.seen.values()) == {1}
 
 
 @pytest.mark.parametrize("leave", ["close", "exception"])
-def test_leaving_cancels_what_is_under_way_and_closes_the_session(leave: str) -> None:
-    events: list[str] = []
-
-    @asynccontextmanager
-    async def session() -> AsyncIterator[None]:
-        events.append("open")
-        yield
-        events.append("closed")
-
-    async def ask(item: int) -> int:
-        try:
-            await asyncio.sleep(0 if item == 0 else 60)
-        except asyncio.CancelledError:
-            events.append("cancelled")
-            raise
-        if leave == "exception":
-            raise ValueError("no")
-        return item
-
-    results: Iterator[tuple[int, int]] = stream_from_event_loop(ask, range(5), in_flight=3, session=session())
+def test_leaving_cancels_what_is_under_way(leave: str) -> None:
+    llm = Double(hold=range(1, 5), fail=(0,) if leave == "exception" else ())
+    replies = ask_all(llm, requests(range(5)))
     if leave == "exception":
         with pytest.raises(ValueError, match="no"):
-            next(results)
+            next(replies)
     else:
-        assert next(results) == (0, 0)
-        results.close()  # type: ignore[attr-defined]
-    assert events == ["open", "cancelled", "cancelled", "closed"]
+        assert next(replies)[0] == 0
+        replies.close()  # type: ignore[attr-defined]
+    assert (llm.under_way, llm.cancelled) == (0, 4)
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_session_that_cannot_open_is_an_exception_here(monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
-    start = event_loop_thread._EventLoopThread.start_items
-
-    def after_the_loop_has_ended(self: Any, items: Any) -> None:
-        self._thread.join(10)
-        start(self, items)
-
-    if late:
-        monkeypatch.setattr(event_loop_thread._EventLoopThread, "start_items", after_the_loop_has_ended)
-
-    @asynccontextmanager
-    async def session() -> AsyncIterator[None]:
-        raise OSError("no model")
-        yield
-
-    with pytest.raises(OSError, match="no model"):
-        list(stream_from_event_loop(double, range(5), in_flight=3, session=session()))
+def test_the_collector_is_as_it_was_afterwards() -> None:
+    before = gc.get_threshold()
+    try:
+        with collect_garbage_rarely():
+            assert gc.get_threshold()[0] > before[0]
+            with collect_garbage_rarely():
+                pass
+            assert gc.get_threshold()[0] > before[0]
+        assert gc.get_threshold() == before
+        gc.set_threshold(0)
+        with collect_garbage_rarely():
+            assert gc.get_threshold()[0] == 0, "it was turned off"
+    finally:
+        gc.set_threshold(*before)

@@ -84,7 +84,7 @@ def test_what_may_pass_is_asked_again_and_seen_by_the_ledger(fault: str) -> None
         assert (reply.status, reply.text) == ("ok", "Yes")
         assert len(calls) == sum(server.seen.values()) == 2, "the client does not repeat by itself"
         billed = fault not in ("429", "429-retry-after", "500", "503")
-        assert budget.ledger.summarise_accounts()[""]["calls"] == 1 + billed
+        assert budget.summarise_callers()[""]["calls"] == 1 + billed
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "quota", "no-model", "bad-parameter"])

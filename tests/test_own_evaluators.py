@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from conftest import run_command
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import Claim, FromFunction, Verdict, evaluator
 from factaudit.evaluators.judging import judge
-from factaudit.evaluators.user_evaluators import FromClassifier, FromFunction, FromPipeline
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 CLAIMS = validate_claims(
@@ -125,24 +120,28 @@ def test_a_changed_function_has_another_signature() -> None:
     assert FromFunction(one, version="2").signature != FromFunction(one).signature
 
 
-def test_a_classifier_of_scikit_learn_is_one_line() -> None:
-    model = make_pipeline(CountVectorizer(), LogisticRegression())
-    model.fit(["rains\nrains", "snow\nrains", "rains\nIt rains", "snow\nIt rains"], [1, 0, 1, 0])
-    verdicts = judge(CLAIMS, [FromClassifier(model, version="1")])
-    expected = model.predict_proba(["It rains in May.\nIt rains", "Snow fell in June.\nIt rains"])[:, 1]
-    assert np.allclose(verdicts["score"][:2], expected)
-    assert verdicts["status"].tolist() == ["ok", "ok", "skipped"]
+def test_a_named_class_is_listed_and_signed_by_its_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @evaluator("longer", method={"counts": "words"})
+    @dataclass
+    class Longer:
+        """Whether the document is longer than the claim."""
 
+        times: float = 1.0
 
-def test_a_pipeline_is_asked_for_its_label() -> None:
-    def pipeline(pairs: list[dict[str, str]], top_k: None = None) -> list[list[dict[str, Any]]]:
-        shares = [0.8 if "rains" in pair["text"] else 0.1 for pair in pairs]
-        return [[{"label": "entailment", "score": s}, {"label": "contradiction", "score": 1 - s}] for s in shares]
+        def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+            for claim in claims:
+                yield Verdict(claim.claim_id, score=float(len(claim.doc or "") > self.times * len(claim.claim)))
 
-    verdicts = judge(CLAIMS, [FromPipeline(pipeline, version="1")])
-    assert verdicts["score"][:2].tolist() == [0.8, 0.1]
-    with pytest.raises(UsageError, match="no label 'yes'"):
-        judge(CLAIMS, [FromPipeline(pipeline, version="1", attributable="yes")])
+    entry = Longer.entry  # type: ignore[attr-defined]
+    assert (entry.name, entry.summary) == ("longer", "Whether the document is longer than the claim")
+    assert Longer(2.0).signature == "longer|counts:words|times:2.0"  # type: ignore[attr-defined]
+    assert judge(CLAIMS, [Longer(2.0)])["prediction"].tolist() == [0, 1, 0]  # type: ignore[list-item]
+
+    @evaluator("holds")
+    def contained(claim: str, doc: str | None) -> bool:
+        return claim in (doc or "")
+
+    assert judge(CLAIMS, [contained])["evaluator"].unique().tolist() == ["holds"]
 
 
 HOSTILE_MODULE = """

@@ -26,9 +26,8 @@ from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.llm.answer_extraction import extract_llm_answer
-from factaudit.llm.chat_completion import parse_chat_completion
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+from factaudit.llm.reply import extract_llm_answer, parse_chat_completion
 from factaudit.tables import validate_verdicts
 from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.vocabulary import parse_label_word

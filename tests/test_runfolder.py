@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from factaudit.engines.factscore import FactScorer
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
+from factaudit.llm.store import Send
 from factaudit.run_folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 
 
@@ -25,13 +27,15 @@ class Caller:
         self.usage = LLMCallUsage()
         self.budget: LLMCostBudget | None = None
 
-    def send(self, most: float, cost: float | None = None, status: str = "ok") -> None:
+    def send(
+        self, most: float | None, cost: float | None = None, status: str = "ok", served: str | None = None
+    ) -> None:
         """Write down a send, and settle it where a cost is given."""
         assert self.budget is not None
-        send = self.budget.try_open_send(self.usage.account, 3, most)
-        assert send
+        store, send = self.budget.own_store, Send(uuid.uuid4().bytes, self.budget.run, self.usage.caller, most, 3)
+        assert self.budget.begin(store, send) == "send"
         if cost is not None:
-            self.budget.ledger.settle_send(send, status, 3, 2, cost)
+            store.finish(send.key, status, (3, 2), cost, reply=served and ChatReply("ok", model=served))
 
 
 def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> None:
@@ -54,10 +58,7 @@ def test_a_send_without_a_price_leaves_the_sum_unknown(tmp_path: Path) -> None:
     caller = Caller()
     with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json") as rows:
         caller.send(1.0, 1.0)
-        assert caller.budget is not None
-        send = caller.budget.try_open_send(caller.usage.account, 3, None)
-        assert send
-        caller.budget.ledger.settle_send(send, "ok", 3, 2, None)
+        caller.send(None)
     assert (rows[0]["calls"], rows[0]["cost"], sum_run_call_costs(rows)) == (2, None, None)
 
 
@@ -83,8 +84,7 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
         "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
         "from test_runfolder import Caller, count_run_llm_calls\n"
         "caller = Caller(); run = count_run_llm_calls([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
-        "caller.budget.ledger.record_serving_model(caller.usage.account, 'm-1')\n"
-        "caller.send(0.75, 0.5); caller.send(0.75); os.kill(os.getpid(), 9)"
+        "caller.send(0.75, 0.5, served='m-1'); caller.send(0.75); os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)])
     assert killed.returncode == -9
@@ -92,7 +92,8 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
     with count_run_llm_calls([("judge", again)], path, 2.0) as rows:
         assert again.budget is not None
         assert again.budget.spent == 1.25
-        assert again.budget.try_open_send(again.usage.account, 1, 0.8) is False
+        send = Send(b"x", again.budget.run, most_cost=0.8)
+        assert again.budget.begin(again.budget.own_store, send) == "over"
         again.send(0.75, 0.25)
     assert [(row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows] == [
         (3, 1, 1.5, 0.75)

@@ -73,7 +73,7 @@ def judge_command(
     from factaudit.tables import parse_table_suffix, write_table
 
     if dry_run:
-        from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+        from factaudit.evaluators.judging import estimate_evaluator_costs
 
         table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
         display_expected_costs(estimate_evaluator_costs(named, table))

@@ -102,9 +102,9 @@ def _list_groupers() -> Iterator[dict[str, Any]]:
 
 
 def _list_replies() -> Iterator[dict[str, Any]]:
-    from factaudit.llm.reply_cache import default_cache_path, summarise_reply_cache
+    from factaudit.llm.store import default_cache_path, summarise_reply_store
 
-    found = summarise_reply_cache(default_cache_path())
+    found = summarise_reply_store(default_cache_path())
     models = found.pop("models")
     path = str(found.pop("path"))
     yield {"name": path, "summary": "replies are never bought twice; to forget them, delete this file", **found}

@@ -12,9 +12,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from factaudit.engines.responses import Response, read_lines, validate_lines
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
-from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
+from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 

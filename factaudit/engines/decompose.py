@@ -20,9 +20,9 @@ from tqdm import tqdm
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.retrieval import Bm25Index
-from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_answer
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.llm.reply import CUT_OFF_FINISH_REASONS, extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.markdown import split_markdown_lines

@@ -53,9 +53,9 @@ from factaudit.evaluators.judging import (
 from factaudit.knowledge.docdb import DocDB, find_knowledge_database
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
-from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToken, ChatRequest
+from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import merge_verdict_tables, validate_verdicts

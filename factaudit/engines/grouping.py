@@ -24,9 +24,9 @@ from scipy.optimize import linear_sum_assignment
 from factaudit.engines.decompose import show_progress
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
-from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 
 #: What a reply may do to facts.

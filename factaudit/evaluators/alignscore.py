@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
 from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
 from factaudit.evaluators.transformers_models import (
     Encoding,
@@ -37,9 +37,18 @@ PUBLISHED_CHECKPOINTS = {
 CHUNK_WORDS = 350
 
 
+@evaluator(
+    "alignscore",
+    needs="the [hf] extra",
+    source="Zha et al. 2023, AlignScore",
+    checked=f"a plain loop over single examples, on a tiny checkpoint of the authors' form. {WEIGHTS_NOT_RUN}",
+    example="alignscore:model=large",
+)
 @dataclass
 class AlignScoreEvaluator:
-    """P(aligned) of the three-way head: the maximum over chunks for each sentence of the claim, then their mean.
+    """AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the mean.
+
+    P(aligned) is that of the three-way head, the maximum over chunks.
 
     Args:
         model: ``large``, ``base`` (the published ones, from the hub) or a checkpoint file: Lightning's ``.ckpt``, which

@@ -1,10 +1,24 @@
-"""What is an evaluator? Anything that reads claims and says of each how far its document supports it."""
+"""What is an evaluator? Anything that reads claims and says of each how far its document supports it.
+
+It is a dataclass whose fields are its options, with a method ``judge(claims)``, or a plain function of a claim and its
+document. `evaluator` gives either a name in the listing.
+"""
 
 from __future__ import annotations
 
+import inspect
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from factaudit.errors import UsageError
+from factaudit.signature import hash_texts, make_signature
+
+#: Of what our implementation could not be compared with.
+WEIGHTS_NOT_RUN = "The published weights could not be run here"
+
+_Item = TypeVar("_Item", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +70,96 @@ class Evaluator(Protocol):
 
 #: What may judge: a spec (``rouge2``, ``{"llm": {"model": "m"}}``), an evaluator, or a function of claim and document.
 EvaluatorSource = str | Mapping[str, object] | Evaluator | Callable[..., object]
+
+
+@dataclass(frozen=True)
+class EvaluatorEntry:
+    """One entry of ``factaudit list evaluators``.
+
+    target: its module and name. summary: its docstring's first line.
+    ``checked``: what our implementation was compared with, and what could not be.
+    """
+
+    name: str
+    target: str
+    summary: str
+    needs: str = "nothing"
+    source: str = ""
+    checked: str = ""
+    example: str = ""
+
+
+def evaluator(name: str, *, method: Mapping[str, Any] | None = None, **more: str) -> Callable[[_Item], _Item]:
+    """Name a class or function in the listing; ``more``: the fields of `EvaluatorEntry`.
+
+    A dataclass without a signature gets one: the name, its fields, and ``method``, which says how it is computed and
+    changes with that.
+    """
+
+    def register(item: _Item) -> _Item:
+        summary = (inspect.getdoc(item) or "").split("\n")[0].removesuffix(".")
+        item.entry = EvaluatorEntry(name, f"{item.__module__}:{item.__qualname__}", summary, **more)  # type: ignore
+        if isinstance(item, type) and not hasattr(item, "signature"):
+            item.signature = property(lambda self: make_signature(name, _list_options(self) | dict(method or {})))  # type: ignore
+        return item
+
+    return register
+
+
+def _list_options(self: Any) -> dict[str, Any]:
+    return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True)
+class FromFunction:
+    """``function(claim, doc)`` as an evaluator: it returns a score in [0, 1], True or False, None, or a `Verdict`.
+
+    None is an unscored claim. What the function raises stops the run, as that of any evaluator; what was judged is
+    kept. ``version`` stands in the signature, as does the function's source where Python can read it: after a change
+    the claims are judged again.
+
+    Examples:
+        >>> ask = FromFunction(lambda claim, doc: claim in doc)
+        >>> [verdict.score for verdict in ask.judge([Claim("1", "It rains.", "It rains. It pours.")])]
+        [1.0]
+    """
+
+    function: Callable[[str, str | None], Any]
+    version: str = ""
+
+    @property
+    def verdict_name(self) -> str:
+        """The function's name."""
+        entry = getattr(self.function, "entry", None)
+        own = getattr(self.function, "__name__", type(self.function).__name__).strip("<>")
+        return own if entry is None else entry.name
+
+    @property
+    def signature(self) -> str:
+        """The function's name, source and version."""
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):
+            source = ""
+        own = f"{getattr(self.function, '__module__', '')}.{self.verdict_name}"
+        return make_signature("function", {"name": own, "source": hash_texts(source), "version": self.version})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """One verdict per claim, in order."""
+        for claim in claims:
+            said = self.function(claim.claim, claim.doc)
+            if isinstance(said, Verdict):
+                yield said
+            elif said is None:
+                yield Verdict(claim.claim_id, status="skipped", raw="the function returned None")
+            else:
+                yield Verdict(claim.claim_id, score=self._parse_score(said, claim))
+
+    def _parse_score(self, value: Any, claim: Claim) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(
+                f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score from 0 to 1, True, False,"
+                f" None or a Verdict, found {reprlib.repr(value)}"
+            ) from None

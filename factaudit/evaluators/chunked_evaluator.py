@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import Annotated, Any, Literal
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
 from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.transformers_models import import_transformers
@@ -23,9 +23,15 @@ from factaudit.yaml_paths import NameOrPath, YamlPathKind
 _CLAIMS_PER_BLOCK = 256
 
 
+@evaluator(
+    "chunked",
+    needs="what the inner evaluator needs",
+    source="Tang et al. 2024, §3; VC §4.2",
+    example="chunked:size=500,evaluator=rouge2",
+)
 @dataclass
 class ChunkedEvaluator:
-    """Judge each claim against each chunk of its document and keep the best (VC §4.2; Tang et al. 2024, §3).
+    """Any evaluator over chunks of the document: the maximum over chunks.
 
     evaluator: the inner evaluator, as a spec; on the command line it comes last and takes the rest of the text.
     size: words or tokens in a chunk. unit: ``words``, or ``tokens`` of ``tokenizer`` (a local folder or a hub name).

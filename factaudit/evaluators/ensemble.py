@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.signature import make_signature
 from factaudit.yaml_paths import YamlPathKind
@@ -17,11 +17,13 @@ from factaudit.yaml_paths import YamlPathKind
 _CLAIMS_PER_BLOCK = 2048
 
 
+@evaluator("ensemble", needs="what its members need", example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf")
 @dataclass
 class EnsembleEvaluator:
-    """Score = mean of the members' scores, or (``how=vote``) the share of members that predict 1.
+    """Several evaluators as one: the mean of their scores, or their vote.
 
-    evaluators: specs; on the command line names joined by ``+`` (``ensemble:evaluators=rouge2+tfidf``).
+    With ``how=vote`` the score is the share of members that predict 1. evaluators: specs; on the command line names
+    joined by ``+`` (``ensemble:evaluators=rouge2+tfidf``).
     A claim that one member leaves unscored is unscored, with that member's status.
     """
 

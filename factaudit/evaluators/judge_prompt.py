@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import yaml
+from pydantic import BeforeValidator, Field, StrictBool, TypeAdapter, ValidationError
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
@@ -25,8 +27,19 @@ from factaudit.text.stated_verdicts import (
 )
 from factaudit.yaml_file import parse_plain_yaml
 
-_TEMPLATE_FIELDS = ("system", "user", "positive", "negative", "max_tokens", "json", "last", "of_all")
+_FIELDS = ("system", "user", "positive", "negative", "max_tokens", "json", "last", "of_all")
 _PLACEHOLDER_PATTERN = re.compile(r"\{(claim|doc|mark)\}")
+
+
+def _list_words(value: Any) -> Any:
+    # YAML reads a bare yes or no as true or false; which of them was meant as a word nobody knows.
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word.strip() for word in words):
+        raise ValueError("expected a list of words in quotes")
+    return tuple(word.strip().lower() for word in words)
+
+
+_Words = Annotated[tuple[str, ...], BeforeValidator(_list_words)]
 
 
 @dataclass(frozen=True)
@@ -44,26 +57,22 @@ class JudgePromptTemplate:
     How a reply is read: `factaudit.text.stated_verdicts`.
     """
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
     user: str
-    positive: tuple[str, ...]
-    negative: tuple[str, ...]
+    positive: _Words
+    negative: _Words
     system: str | None = None
-    max_tokens: int = 8
-    last: bool = False
-    of_all: bool = False
-    json_field: str | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 8
+    last: StrictBool = False
+    of_all: StrictBool = False
+    json_field: Annotated[str | None, Field(alias="json", min_length=1)] = None
 
     @classmethod
     def load(cls, name: str) -> JudgePromptTemplate:
         """A template of ours by its name, or the user's by its path (YAML). Raises `UsageError`."""
         if name.endswith((".yaml", ".yml")):
-            path = Path(name)
-            if not path.is_file():
-                raise UsageError(f"template: there is no file {name!r}")
-            try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise UsageError(f"template {name}: cannot be read as UTF-8 text ({error})") from error
+            path: Any = Path(name)
         else:
             folder = files("factaudit.evaluators").joinpath("templates")
             known = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
@@ -71,42 +80,26 @@ class JudgePromptTemplate:
                 raise UsageError(
                     f"template: unknown name {name!r}{suggest_known_name(name, known)}; a file's name ends in .yaml"
                 )
-            text = folder.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+            path = folder.joinpath(f"{name}.yaml")
         try:
-            data = parse_plain_yaml(text)
+            data = parse_plain_yaml(path.read_text(encoding="utf-8"))
+            template = TypeAdapter(cls).validate_python(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = str(first["loc"][0]) if first["loc"] else ""
+            nearest = suggest_known_name(key, list(_FIELDS)) if first["type"] == "unexpected_keyword_argument" else ""
+            raise UsageError(f"template {name}: {key}: {first['msg']}{nearest}, found {first.get('input')!r}") from None
+        except FileNotFoundError:
+            raise UsageError(f"template: there is no file {name!r}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"template {name}: cannot be read as UTF-8 text ({error})") from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UsageError(f"template {name}: not YAML: {error}") from error
-        if not isinstance(data, dict) or not isinstance(data.get("user"), str) or "{claim}" not in data["user"]:
-            raise UsageError(f"template {name}: expected a mapping whose 'user' is a text with {{claim}} in it")
-        for key in data:
-            if key not in _TEMPLATE_FIELDS:
-                meant = suggest_known_name(str(key), _TEMPLATE_FIELDS)
-                raise UsageError(
-                    f"template {name}: unknown field {key!r}{meant}; its fields are {', '.join(_TEMPLATE_FIELDS)}"
-                )
-        words = {}
-        for key in ("positive", "negative"):
-            given = data.get(key)
-            # YAML reads a bare yes or no as true or false; as answers they mean what they say.
-            given = [given] if isinstance(given, str | bool) else given
-            if not isinstance(given, list) or not given or not all(isinstance(w, str) and w.strip() for w in given):
-                raise UsageError(f"template {name}: expected {key!r} to be a list of words in quotes, found {given!r}")
-            words[key] = tuple(word.strip().lower() for word in given)
-        system, limit = data.get("system"), data.get("max_tokens", 8)
-        if not (system is None or isinstance(system, str)):
-            raise UsageError(f"template {name}: expected 'system' to be a text, found {system!r}")
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise UsageError(f"template {name}: expected 'max_tokens' to be a whole number above 0, found {limit!r}")
-        flags = {key: data.get(key, False) for key in ("last", "of_all")}
-        for key, value in flags.items():
-            if not isinstance(value, bool):
-                raise UsageError(f"template {name}: expected {key!r} to be true or false, found {value!r}")
-        json_field = data.get("json")
-        if not (json_field is None or (isinstance(json_field, str) and json_field.strip())):
-            raise UsageError(f"template {name}: expected 'json' to be the name of a field, found {json_field!r}")
-        if json_field and flags["last"]:
+        if "{claim}" not in template.user:
+            raise UsageError(f"template {name}: expected a 'user' with {{claim}} in it")
+        if template.json_field and template.last:
             raise UsageError(f"template {name}: 'json' and 'last' are two places of the answer; give one")
-        return cls(data["user"], words["positive"], words["negative"], system, limit, **flags, json_field=json_field)
+        return template
 
     @property
     def needs_doc(self) -> bool:

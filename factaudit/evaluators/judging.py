@@ -9,23 +9,22 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
 import pandas as pd
+from tqdm import tqdm
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
-from factaudit.evaluators.judging_progress import JudgingProgressBar
 from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
-from factaudit.evaluators.registry import make_evaluator
-from factaudit.evaluators.server_journals import open_server_journal
-from factaudit.evaluators.user_evaluators import is_user_evaluator, wrap_as_user_evaluator
-from factaudit.files import hold_folder_lock
+from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
+from factaudit.files import JsonLinesJournal, hold_folder_lock
+from factaudit.llm.cost import estimate_llm_judging_cost, read_llm_price_table
 from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts
@@ -35,6 +34,7 @@ from factaudit.tables.column_parsing import is_dictionary_encoded
 from factaudit.tables.documents import list_shared_texts
 from factaudit.tables.schema import RESERVED_NAMES
 from factaudit.text.display_text import escape_control_characters
+from factaudit.text.progress_lines import ProgressLines
 
 #: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
 RETRIED_STATUSES = ("error", "skipped")
@@ -66,24 +66,23 @@ class NamedEvaluator:
 def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
 
-    Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.user_evaluators`.
+    Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.base`.
 
     Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
     `verdict_name`, else the spec), ``threshold`` and ``repeats`` (how often it is asked; here for those that do not
     say). Raises `UsageError`.
     """
-    if isinstance(spec, str):
-        kind, given = parse_spec_string(spec)
-        options: dict[str, Any] = dict(given)
-    elif not isinstance(spec, Mapping):
-        evaluator = wrap_as_user_evaluator(spec)
+    if not isinstance(spec, str | Mapping):
+        evaluator = wrap_as_evaluator(spec)
         name = getattr(evaluator, "verdict_name", None) or type(evaluator).__name__
-        return NamedEvaluator(name, evaluator, repeats=_make_repeated_evaluators(name, evaluator, repeats))
-    else:
+        return NamedEvaluator(name, evaluator, repeats=_repeat_evaluator(name, evaluator, repeats))
+    if isinstance(spec, Mapping):
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
-        kind, found = next(iter(spec.items()))
-        options = dict(found or {})
+        kind, given = next(iter(spec.items()))
+    else:
+        kind, given = parse_spec_string(spec)
+    options = dict(given or {})
     name = options.pop("name", None)
     threshold = options.pop("threshold", DEFAULT_THRESHOLD)
     repeats = options.pop("repeats", repeats)
@@ -94,18 +93,18 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     if not 0 <= cut <= 1:
         raise UsageError(f"evaluator {kind!r}, option threshold: expected 0 to 1, found {cut:g}")
     evaluator = make_evaluator(kind, options)
-    if name is not None and not str(name).strip():
-        raise UsageError(f"evaluator {kind!r}, option name: expected text, found none")
     if name is None:
         given_options = ",".join(f"{key}={value}" for key, value in options.items())
         name = getattr(evaluator, "verdict_name", None) or ":".join(filter(None, (kind, given_options)))
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
-    if str(name) in RESERVED_NAMES:
-        raise UsageError(f"evaluator {kind!r}, option name: {name!r} is reserved; choose another name")
-    return NamedEvaluator(str(name), evaluator, cut, _make_repeated_evaluators(kind, evaluator, repeats))
+    name = str(name)
+    if not name.strip() or name in RESERVED_NAMES:
+        found = f"{name!r} is reserved; choose another name" if name.strip() else "expected text, found none"
+        raise UsageError(f"evaluator {kind!r}, option name: {found}")
+    return NamedEvaluator(name, evaluator, cut, _repeat_evaluator(kind, evaluator, repeats))
 
 
-def _make_repeated_evaluators(evaluator_name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
+def _repeat_evaluator(name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
     """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
     prompts = len(getattr(evaluator, "prompts", ()))
     try:
@@ -114,11 +113,13 @@ def _make_repeated_evaluators(evaluator_name: str, evaluator: Evaluator, repeats
         wanted = 0
     if wanted < 1 + prompts:
         least = f"{1 + prompts} or more (it has {prompts} paraphrased prompts)" if prompts else "1 or more"
-        raise UsageError(f"evaluator {evaluator_name!r}, option repeats: expected {least}, found {repeats!r}")
+        raise UsageError(f"evaluator {name!r}, option repeats: expected {least}, found {repeats!r}")
+    if wanted == 1:
+        return ()
     again = getattr(evaluator, "again", None)
-    if wanted > 1 and again is None:
-        raise UsageError(f"evaluator {evaluator_name!r} gives the same verdict each time: there is nothing to repeat")
-    return tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
+    if again is None:
+        raise UsageError(f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat")
+    return tuple(again(repeat) for repeat in range(1, wanted))
 
 
 def check_unique_evaluator_names(evaluators: Iterable[NamedEvaluator], taken_names: Iterable[str] = ()) -> None:
@@ -164,18 +165,17 @@ def judge(
     table = load_python_input_frames(claims, None, mapping, columns).claims
     if table is None:
         raise UsageError("judge: there are no claims in what was given")
-    asked = [part for one in named for each in one.evaluator_and_repeats for part in _list_evaluator_members(each)]
-    check_prompts_spare_claims(asked, table)
-    inputs = _JudgingInputs(table)
+    check_prompts_spare_claims(_list_all_members(named), table)
+    inputs = _Inputs(table)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
     with nullcontext() if journal is None else hold_folder_lock(journal, str(journal)):
         tables = []
         for one in named:
             for repeat, evaluator in enumerate(one.evaluator_and_repeats):
-                table = _judge_with_one_evaluator(inputs, replace(one, evaluator=evaluator), journal, progress, on)
-                table["repeat"] = pd.Series(repeat, index=table.index, dtype=table["repeat"].dtype)
-                tables.append(table)
+                verdicts = _judge_all(inputs, replace(one, evaluator=evaluator), journal, progress, on)
+                verdicts["repeat"] = pd.Series(repeat, index=verdicts.index, dtype=verdicts["repeat"].dtype)
+                tables.append(verdicts)
         return merge_verdict_tables(tables)
 
 
@@ -189,33 +189,49 @@ def walk_evaluator_members(
         yield from walk_evaluator_members(member, inner)
 
 
-def _list_evaluator_members(evaluator: Evaluator) -> list[Evaluator]:
+def _list_members(evaluator: Evaluator) -> list[Evaluator]:
     return [part for part, _ in walk_evaluator_members(evaluator)]
+
+
+def _list_all_members(evaluators: Iterable[NamedEvaluator]) -> list[Evaluator]:
+    return [part for one in evaluators for each in one.evaluator_and_repeats for part in _list_members(each)]
 
 
 def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
     """The files and folders that options of evaluators (and of those inside them) name."""
-    for named in evaluators:
-        for part, _ in (pair for asked in named.evaluator_and_repeats for pair in walk_evaluator_members(asked)):
-            for value in getattr(part, "__dict__", {}).values():
-                if isinstance(value, str | Path) and value and Path(value).exists():
-                    yield Path(value)
+    for part in _list_all_members(evaluators):
+        for value in getattr(part, "__dict__", {}).values():
+            if isinstance(value, str | Path) and value and Path(value).exists():
+                yield Path(value)
 
 
 def iterate_table_claims(claims_table: pd.DataFrame) -> Iterator[Claim]:
     """The rows of a claims table as evaluators see them."""
-    inputs = _JudgingInputs(claims_table)
+    inputs = _Inputs(claims_table)
     return inputs.iterate_claims(inputs.row_order)
 
 
-def _judge_with_one_evaluator(
-    inputs: _JudgingInputs,
-    named_evaluator: NamedEvaluator,
-    journal: str | Path | None,
-    progress: bool,
-    ray_address: str | None,
+def estimate_evaluator_costs(
+    evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame, price_table_path: str | Path | None = None
+) -> list[dict[str, Any]]:
+    """What judging claims would cost at the most: a row of `estimate_llm_judging_cost` per evaluator, repeat and member
+    that asks a language model. Nothing is sent.
+    """
+    prices = None if price_table_path is None else read_llm_price_table(price_table_path)
+    table_claims = list(iterate_table_claims(claims))
+    return [
+        row
+        for one in evaluators
+        for evaluator in one.evaluator_and_repeats
+        for member, asked in walk_evaluator_members(evaluator, table_claims)
+        for row in estimate_llm_judging_cost({one.name: member}, list(asked), prices=prices)
+    ]
+
+
+def _judge_all(
+    inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool, ray_address: str | None
 ) -> pd.DataFrame:
-    evaluator = named_evaluator.evaluator
+    """All claims' verdicts by one evaluator, those that the journal has among them."""
     done: dict[str, Verdict] = {}
 
     def take(row: dict[str, Any]) -> None:
@@ -225,61 +241,60 @@ def _judge_with_one_evaluator(
 
     log = None
     if journal is not None:
-        # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
-        asked = _list_evaluator_members(evaluator)
-        header = {"evaluator": evaluator.signature}
-        log = open_server_journal(journal, evaluator.signature, asked, take, header=header)
+        # The threshold turns scores into predictions afterwards, so it is no part of the journal's name. What a model
+        # says is its server's.
+        signature = named.evaluator.signature
+        asked = {getattr(part, "cache_server", "") for part in _list_members(named.evaluator)}
+        servers = sorted(asked - {""})
+        header = {"evaluator": signature, **({"servers": servers} if servers else {})}
+        log = JsonLinesJournal(Path(journal) / f"{hash_texts(signature, *servers)}.jsonl", take, header)
         done = {claim_id: verdict for claim_id, verdict in done.items() if verdict.status not in RETRIED_STATUSES}
     todo = [row for row in inputs.row_order if inputs.ids[row] not in done]
+    shown_name, total = escape_control_characters(named.name), len(inputs.ids)
+    disabled = None if progress else True  # None: where there is no terminal
+    lines = ProgressLines(shown_name, "claims", total - len(todo), shown=progress)
     with (
         log or nullcontext(),
-        JudgingProgressBar(
-            escape_control_characters(named_evaluator.name), len(inputs.ids), len(todo), shown=progress
-        ) as waiting,
+        tqdm(total=total, initial=total - len(todo), desc=shown_name, unit="claim", disable=disabled) as bar,
     ):
-        for verdict in (
-            _iterate_judged_verdicts(named_evaluator, inputs.iterate_claims(todo), ray_address) if todo else ()
-        ):
-            verdict = _check_judged_verdict(verdict, inputs, named_evaluator)
+        judged = _iterate_verdicts(named, inputs.iterate_claims(todo), ray_address) if todo else ()
+        for n_judged, verdict in enumerate(judged, start=total - len(todo) + 1):
+            verdict = _check_verdict(verdict, inputs, named)
             if log is not None:
                 row = {key: value for key in _VERDICT_FIELDS if (value := getattr(verdict, key)) is not None}
                 log.write_row({"input": inputs.fingerprints[verdict.claim_id], **row})
             done[verdict.claim_id] = verdict
-            waiting.count_judged_claim()
-    return _make_judged_verdicts_table(inputs.ids, done, named_evaluator)
+            bar.update()
+            lines.show(n_judged, total)
+    return _make_table(inputs.ids, done, named)
 
 
-def _iterate_judged_verdicts(
-    named_evaluator: NamedEvaluator, claims: Iterable[Claim], ray_address: str | None
-) -> Iterator[Any]:
+def _iterate_verdicts(named: NamedEvaluator, claims: Iterable[Claim], ray_address: str | None) -> Iterator[Any]:
     """What an evaluator says. Where it is not ours, what it raises is its own error and no bug of factaudit."""
+    members = _list_members(named.evaluator)
     try:
-        yield from _judge_here_or_on_ray(named_evaluator.evaluator, claims, ray_address)
+        if ray_address is None or has_language_model(members):
+            yield from named.evaluator.judge(claims)
+        else:
+            yield from judge_on_ray(ray_address, named.evaluator, members, claims)
     except (FactauditError, OSError, MemoryError):
         raise
     except Exception as error:
-        if not any(is_user_evaluator(part) for part, _ in walk_evaluator_members(named_evaluator.evaluator)):
+        if not any(map(is_user_evaluator, members)):
             raise
         raise FactauditError(
-            f"evaluator {named_evaluator.name!r} failed: {type(error).__name__}: {format_error_first_line(error)}"
+            f"evaluator {named.name!r} failed: {type(error).__name__}: {format_error_first_line(error)}"
             " (factaudit --debug ... shows where)"
         ) from error
 
 
-def _judge_here_or_on_ray(evaluator: Evaluator, claims: Iterable[Claim], ray_address: str | None) -> Iterator[Verdict]:
-    members = _list_evaluator_members(evaluator)
-    if ray_address is None or has_language_model(members):
-        return evaluator.judge(claims)
-    return judge_on_ray(ray_address, evaluator, members, claims)
-
-
-def _check_judged_verdict(verdict: Any, inputs: _JudgingInputs, named_evaluator: NamedEvaluator) -> Verdict:
+def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
     """What no evaluator may give, said before it is kept: of ours it would be a bug, of another's a message."""
-    wrong = None
     if not isinstance(verdict, Verdict) or not isinstance(verdict.claim_id, str):
         raise FactauditError(
-            f"evaluator {named_evaluator.name!r}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}"
+            f"evaluator {named.name!r}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}"
         )
+    wrong = None
     if verdict.claim_id not in inputs.known_ids:
         wrong = "was not asked about"
     elif verdict.status not in STATUSES:
@@ -293,33 +308,27 @@ def _check_judged_verdict(verdict: Any, inputs: _JudgingInputs, named_evaluator:
     elif verdict.status == "ok" and verdict.score is None and verdict.prediction is None:
         wrong = "gave neither a score nor a prediction, and no status that says why"
     if wrong:
-        raise FactauditError(f"evaluator {named_evaluator.name!r}, claim {verdict.claim_id!r}: it {wrong}")
+        raise FactauditError(f"evaluator {named.name!r}, claim {verdict.claim_id!r}: it {wrong}")
     if verdict.raw is not None and not verdict.raw.isascii():
         # A model's reply may hold half of a surrogate pair, which no file can.
         return replace(verdict, raw=verdict.raw.encode("utf-8", "replace").decode())
     return verdict
 
 
-@dataclass
-class _JudgingInputs:
+class _Inputs:
     """The claims as evaluators see them, made one at a time, and a fingerprint of all that a verdict can depend on.
 
-    Rows that stand for a response without claims are left out.
+    Rows that stand for a response without claims are left out. ``row_order``: row numbers, the claims of one document
+    together: evaluators and servers then read it once.
     """
 
-    table: pd.DataFrame
-    ids: list[str] = field(init=False)
-    known_ids: set[str] = field(init=False)
-    #: Row numbers, the claims of one document together: evaluators and servers then read it once.
-    row_order: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.table = self.table[self.table["abstained"].isna()]
-        self.ids = self.table["claim_id"].tolist()
+    def __init__(self, table: pd.DataFrame) -> None:
+        table = table[table["abstained"].isna()]
+        self.ids: list[str] = table["claim_id"].tolist()
         self.known_ids = set(self.ids)
-        self._columns = {name: _list_cell_texts_for_judging(self.table[name]) for name in ("claim", "doc", "topic")}
+        self._columns = [_list_texts(table[name]) for name in ("claim", "doc", "topic")]
         first: dict[str | None, int] = {}
-        documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns["doc"])]
+        documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns[1])]
         self.row_order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
 
     @cached_property
@@ -327,46 +336,39 @@ class _JudgingInputs:
         """By claim id; made where a journal needs them."""
         documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
         found = {}
-        for claim_id, claim, doc, topic in zip(self.ids, *self._columns.values(), strict=True):
+        for claim_id, claim, doc, topic in zip(self.ids, *self._columns, strict=True):
             if doc is not None and doc not in documents:
                 documents[doc] = hash_texts(doc, length=64)
             found[claim_id] = hash_texts(claim, None if doc is None else documents[doc], topic)
         return found
 
     def iterate_claims(self, rows: Iterable[int]) -> Iterator[Claim]:
-        columns = self._columns
-        for row in rows:
-            yield Claim(self.ids[row], columns["claim"][row], columns["doc"][row], columns["topic"][row])
+        claims, docs, topics = self._columns
+        return (Claim(self.ids[row], claims[row], docs[row], topics[row]) for row in rows)
 
 
 _VERDICT_FIELDS = tuple(key.name for key in fields(Verdict))
 
 
-def _make_judged_verdicts_table(
-    claim_ids: list[str], verdict_by_claim: Mapping[str, Verdict], named_evaluator: NamedEvaluator
-) -> pd.DataFrame:
+def _make_table(claim_ids: list[str], verdict_by_claim: Mapping[str, Verdict], named: NamedEvaluator) -> pd.DataFrame:
     missing = Verdict("", status="error", raw="the evaluator gave no verdict")
     verdicts = [verdict_by_claim.get(claim_id, missing) for claim_id in claim_ids]
+    chunk_scores = [None if verdict.chunk_scores is None else list(verdict.chunk_scores) for verdict in verdicts]
     table = pd.DataFrame(
         {
             "claim_id": claim_ids,
-            "evaluator": named_evaluator.name,
+            "evaluator": named.name,
             "score": [verdict.score for verdict in verdicts],
-            "prediction": pd.array(
-                [_predict_verdict_by_threshold(verdict, named_evaluator.threshold) for verdict in verdicts],
-                dtype="Int8",
-            ),
+            "prediction": pd.array([_predict(verdict, named.threshold) for verdict in verdicts], dtype="Int8"),
             "status": [verdict.status for verdict in verdicts],
             "raw": pd.Series([verdict.raw for verdict in verdicts], dtype="object"),
-            "chunk_scores": pd.Series(
-                [None if v.chunk_scores is None else list(v.chunk_scores) for v in verdicts], dtype="object"
-            ),
+            "chunk_scores": pd.Series(chunk_scores, dtype="object"),
         }
     )
-    return validate_verdicts(table, source=f"verdicts of {named_evaluator.name}")
+    return validate_verdicts(table, source=f"verdicts of {named.name}")
 
 
-def _predict_verdict_by_threshold(verdict: Verdict, threshold: float) -> int | None:
+def _predict(verdict: Verdict, threshold: float) -> int | None:
     # A threshold that the user gives goes before a prediction that the evaluator made with its own.
     own = verdict.prediction is not None and threshold == DEFAULT_THRESHOLD
     if own or verdict.score is None or verdict.status != "ok":
@@ -374,7 +376,7 @@ def _predict_verdict_by_threshold(verdict: Verdict, threshold: float) -> int | N
     return int(verdict.score > threshold)
 
 
-def _list_cell_texts_for_judging(column: pd.Series) -> list[Any]:
+def _list_texts(column: pd.Series) -> list[Any]:
     if is_dictionary_encoded(column):
         return list_shared_texts(column)
     return column.astype(object).where(column.notna(), None).tolist()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from factaudit.evaluators.base import Claim, Verdict
-from factaudit.signature import hash_texts, make_signature
+from factaudit.evaluators.base import Claim, Verdict, evaluator
+from factaudit.signature import hash_texts
 from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.rouge_overlap import rouge2_precision
 from factaudit.text.scripts import (
@@ -25,16 +25,20 @@ CLAIMS_PER_BLOCK = 4096
 _WORD_PATTERN = re.compile(r"\w+")
 
 
+@evaluator(
+    "rouge2",
+    method={"stemmer": False, "tokens": "rouge-score+scripts"},
+    source="Lin 2004, as VC §4.1 uses it",
+    checked="the rouge-score package",
+)
 @dataclass(frozen=True)
 class Rouge2Evaluator:
-    """ROUGE-2 precision (Lin 2004): the clipped share of the claim's bigrams that the document has.
+    """ROUGE-2 precision: the share of the claim's bigrams that the document has.
+
+    A bigram that the claim has more often than the document counts as often as there (Lin 2004).
 
     A claim of fewer than two tokens has no bigram and is skipped.
     """
-
-    @property
-    def signature(self) -> str:
-        return make_signature("rouge2", {"stemmer": False, "tokens": "rouge-score+scripts"})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(
@@ -42,75 +46,72 @@ class Rouge2Evaluator:
         )
 
 
+@evaluator(
+    "unigram",
+    method={"words": "scripts", "stop_words": hash_texts(*sorted(STOP_WORDS), length=8)},
+    checked="figures worked out by hand",
+)
 @dataclass(frozen=True)
 class UnigramEvaluator:
-    """The share of the claim's content words (all but `STOP_WORDS`; repeated ones count each time) in the document.
+    """The share of the claim's content words that the document has.
 
-    Words are compared in lower case, without stemming; where words are not spaced (Chinese), each character is one. A
-    claim without a content word is skipped.
+    Content words are all but `STOP_WORDS`; repeated ones count each time. Words are compared in lower case, without
+    stemming; where words are not spaced (Chinese), each character is one. A claim without a content word is skipped.
     """
-
-    @property
-    def signature(self) -> str:
-        return make_signature("unigram", {"words": "scripts", "stop_words": hash_texts(*sorted(STOP_WORDS), length=8)})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(claims, _score_unigram_share, "the claim has no content word")
 
 
+@evaluator(
+    "tfidf",
+    method={"words": "scripts", "sentences": "punkt+marks", "idf": "smooth"},
+    checked="figures worked out by hand",
+)
 @dataclass(frozen=True)
 class TfidfEvaluator:
-    """The greatest TF-IDF cosine between the claim and a sentence of the document.
+    """TF-IDF cosine between the claim and the nearest sentence of the document.
 
     Document frequencies are those of the document's sentences (smoothed, as scikit-learn does), so that a verdict
     depends on its own claim and document only. The claim's words that the document lacks are the rarest of all: they
     lengthen the claim's vector and so lower its score. A claim without a word is skipped.
     """
 
-    @property
-    def signature(self) -> str:
-        return make_signature("tfidf", {"words": "scripts", "sentences": "punkt+marks", "idf": "smooth"})
-
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(claims, _score_tfidf_cosine, "the claim has no word")
 
 
+@evaluator("always-yes")
 @dataclass(frozen=True)
 class AlwaysYesEvaluator:
-    """Finds every claim attributable, also one without a document: what an evaluator must beat."""
+    """Finds every claim attributable: a floor.
 
-    @property
-    def signature(self) -> str:
-        return make_signature("always-yes", {})
+    Also one without a document.
+    """
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return (Verdict(claim.claim_id, score=1.0) for claim in claims)
 
 
+@evaluator("always-no")
 @dataclass(frozen=True)
 class AlwaysNoEvaluator:
-    """Finds no claim attributable, also without a document: what an evaluator must beat."""
-
-    @property
-    def signature(self) -> str:
-        return make_signature("always-no", {})
+    """Finds no claim attributable: a floor."""
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return (Verdict(claim.claim_id, score=0.0) for claim in claims)
 
 
+@evaluator("random", example="random:seed=1")
 @dataclass(frozen=True)
 class RandomEvaluator:
-    """A score drawn evenly from [0, 1) for each claim, so a fair coin as prediction; with or without a document.
+    """A coin per claim, seeded: a floor.
 
-    It is drawn from the seed and the claim's id alone: the order of the claims does not matter, nor do other claims.
+    The score is drawn evenly from [0, 1), with or without a document, from the seed and the claim's id alone: the order
+    of the claims does not matter, nor do other claims.
     """
 
     seed: int = 0
-
-    @property
-    def signature(self) -> str:
-        return make_signature("random", {"seed": self.seed})
 
     def again(self, repeat: int) -> RandomEvaluator:
         """Another coin."""

@@ -11,18 +11,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
-from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
+from factaudit.llm.reply import extract_llm_answer
+from factaudit.llm.server import Server
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.signature import make_signature
 from factaudit.yaml_paths import NameOrPath
 
+_SERVER = "an OpenAI-compatible server, or the extra [local]"
 #: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
 BESPOKE_MODEL = "bespokelabs/Bespoke-MiniCheck-7B"
 _NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
@@ -85,9 +86,10 @@ class _BaseLLMJudge(LLMSettings):
         # Of a template's file the name, not the folder: that is another on every machine.
         return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
 
+    @property
     def cache_server(self) -> str:
         """The server as the cache's keys have it."""
-        return find_server_of_cached_llm_replies(self)
+        return Server(self).cache_name
 
     def again(self, repeat: int) -> _BaseLLMJudge:
         """The same judge asked once more: by the next of ``prompts``, else in the same words past the cache."""
@@ -156,9 +158,15 @@ class _BaseLLMJudge(LLMSettings):
         return self._prompt.has_whole_answer(text, find_reply_token_limit(self._make_request_params()))
 
 
+@evaluator(
+    "llm",
+    needs=_SERVER,
+    checked="a scripted server that fails in every way, llama.cpp with SmolLM2-135M. No hosted one was asked",
+    example="llm:model=gpt-4o-mini",
+)
 @dataclass(kw_only=True)
 class LLMJudge(_BaseLLMJudge):
-    """A judge prompt over any OpenAI-compatible server.
+    """Asks a language model whether the document supports the claim.
 
     ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file with the keys
     user, system, positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer
@@ -171,9 +179,16 @@ class LLMJudge(_BaseLLMJudge):
     _name = "llm"
 
 
+@evaluator(
+    "no-context",
+    needs=_SERVER,
+    source="Min et al. 2023, FActScore §4.1, No-context LM",
+    checked="as llm",
+    example="no-context:model=smollm2,base_url=local",
+)
 @dataclass(kw_only=True)
 class NoContextLLMJudge(_BaseLLMJudge):
-    """The claim alone, "True or False?": what the model believes (Min et al. 2023, FActScore §4.1, "No-context LM")."""
+    """Asks a language model whether the claim is true, without the document."""
 
     _name = "no-context"
     template: NameOrPath = "no-context"
@@ -185,14 +200,21 @@ class NoContextLLMJudge(_BaseLLMJudge):
         return template
 
 
+@evaluator(
+    "bespoke-minicheck",
+    needs="a server that has the model",
+    source="Tang, Laban and Durrett 2024, MiniCheck",
+    checked=f"the authors' prompts and their way to read P(Yes), on a scripted server. {WEIGHTS_NOT_RUN}",
+    example="bespoke-minicheck:server=vllm,base_url=http://localhost:8000/v1",
+)
 @dataclass(kw_only=True)
 class BespokeMiniCheckJudge(_BaseLLMJudge):
-    """Bespoke-MiniCheck-7B (Tang et al. 2024, "MiniCheck") behind a server: ``ollama pull bespoke-minicheck``, or vLLM.
+    """Bespoke-MiniCheck-7B behind a server (Ollama, vLLM).
 
-    The model was trained on a prompt of its own. Ollama's model brings the instructions in the server's template;
-    ``server="vllm"``, for any server that has the plain weights, sends them as the published system message.
-    ``template`` takes another YAML file. The score is P(Yes), as published. The prompt has no marked blocks, and so
-    nothing but the training keeps the model from following an instruction in a document.
+    ``ollama pull bespoke-minicheck`` gets it. The model was trained on a prompt of its own. Ollama's model brings the
+    instructions in the server's template; ``server="vllm"``, for any server that has the plain weights, sends them as
+    the published system message. ``template`` takes another YAML file. The score is P(Yes), as published. The prompt
+    has no marked blocks, and so nothing but the training keeps the model from following an instruction in a document.
     """
 
     _name = "bespoke-minicheck"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
     TransformersModel,
@@ -34,9 +34,18 @@ MAX_LENGTH = 2048
 CLASSIFIER_TOKENS, SEQ2SEQ_WORDS = 400, 500
 
 
+@evaluator(
+    "minicheck",
+    needs="the [hf] extra",
+    source="Tang, Laban and Durrett 2024, MiniCheck",
+    checked=f"a plain loop over single examples, on tiny models of the three architectures. {WEIGHTS_NOT_RUN}",
+    example="minicheck:model=flan-t5-large",
+)
 @dataclass
 class MiniCheckEvaluator:
-    """Probability of support by a MiniCheck model: the maximum over chunks of the document.
+    """A MiniCheck model: RoBERTa, DeBERTa or Flan-T5, over chunks of the document.
+
+    The score is the probability of support, the maximum over chunks.
 
     Args:
         model: ``roberta-large``, ``deberta-v3-large``, ``flan-t5-large``, or a folder or hub name of such a model (a

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
     TransformersModel,
@@ -27,9 +27,18 @@ MAX_LENGTH = 512
 _ROOM_STEP_TOKENS = 32
 
 
+@evaluator(
+    "nli",
+    needs="the [hf] extra",
+    source="Laban et al. 2022, SummaC",
+    checked=f"a plain loop over single examples, on tiny models of two architectures. {WEIGHTS_NOT_RUN}",
+    example="nli:model=cross-encoder/nli-deberta-v3-base",
+)
 @dataclass
 class NLIEvaluator:
-    """P(entailment) with the document as the premise and the claim as the hypothesis, the maximum over chunks.
+    """An NLI cross-encoder: the probability that the document entails the claim.
+
+    The document is the premise and the claim the hypothesis; the score is the maximum over chunks.
 
     Args:
         model: a folder or hub name of a sequence classifier of text pairs.

@@ -1,10 +1,16 @@
-"""Which evaluators are there? Ours, and those of other packages (entry points ``factaudit.evaluators``)."""
+"""Which evaluators are there? Ours, those of other packages (entry points ``factaudit.evaluators``), and the user's.
+
+Of his own the user names a class or function, ``MODULE:NAME``, or gives it as it is.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -12,154 +18,32 @@ from typing import Any
 from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.evaluators.base import Evaluator
-from factaudit.evaluators.user_evaluators import check_evaluator_class, wrap_as_user_evaluator
-from factaudit.llm.settings import nest_dotted_llm_request_params
+from factaudit.evaluators.base import Evaluator, EvaluatorEntry, FromFunction
+from factaudit.llm.settings import LLMSettings, nest_dotted_llm_request_params
 from factaudit.spec_string import SPEC_FORM, import_object_of_spec_string
 from factaudit.yaml_paths import YamlPathKind, find_yaml_path_options
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
+#: Ours, in the order of the listing.
+_MODULES = ("lexical_baselines", "stored_verdicts", "llm_judges", "minicheck", "alignscore", "nli", "chunked_evaluator")
 
 
-@dataclass(frozen=True)
-class EvaluatorEntry:
-    """One entry of ``factaudit list evaluators``. The module is imported only when the evaluator is used.
-
-    ``checked``: what our implementation was compared with, and what could not be.
-    """
-
-    name: str
-    target: str
-    summary: str
-    needs: str = "nothing"
-    source: str = ""
-    checked: str = ""
-    example: str = ""
-
-
-_WEIGHTS_NOT_RUN = "The published weights could not be run here"
-
-_BUILTIN_EVALUATORS = (
-    EvaluatorEntry(
-        "rouge2",
-        "factaudit.evaluators.lexical_baselines:Rouge2Evaluator",
-        "ROUGE-2 precision: the share of the claim's bigrams that the document has",
-        source="Lin 2004, as VC §4.1 uses it",
-        checked="the rouge-score package",
-    ),
-    EvaluatorEntry(
-        "unigram",
-        "factaudit.evaluators.lexical_baselines:UnigramEvaluator",
-        "the share of the claim's content words that the document has",
-        checked="figures worked out by hand",
-    ),
-    EvaluatorEntry(
-        "tfidf",
-        "factaudit.evaluators.lexical_baselines:TfidfEvaluator",
-        "TF-IDF cosine between the claim and the nearest sentence of the document",
-        checked="figures worked out by hand",
-    ),
-    EvaluatorEntry(
-        "always-yes",
-        "factaudit.evaluators.lexical_baselines:AlwaysYesEvaluator",
-        "finds every claim attributable: a floor",
-    ),
-    EvaluatorEntry(
-        "always-no", "factaudit.evaluators.lexical_baselines:AlwaysNoEvaluator", "finds no claim attributable: a floor"
-    ),
-    EvaluatorEntry(
-        "random",
-        "factaudit.evaluators.lexical_baselines:RandomEvaluator",
-        "a coin per claim, seeded: a floor",
-        example="random:seed=1",
-    ),
-    EvaluatorEntry(
-        "stored",
-        "factaudit.evaluators.stored_verdicts:StoredVerdictsEvaluator",
-        "verdicts that a file already holds",
-        needs="a verdicts file",
-        example="stored:path=verdicts.parquet,evaluator=gpt-4o",
-    ),
-    EvaluatorEntry(
-        "llm",
-        "factaudit.evaluators.llm_judges:LLMJudge",
-        "asks a language model whether the document supports the claim",
-        needs="an OpenAI-compatible server, or the extra [local]",
-        checked="a scripted server that fails in every way, llama.cpp with SmolLM2-135M. No hosted one was asked",
-        example="llm:model=gpt-4o-mini",
-    ),
-    EvaluatorEntry(
-        "no-context",
-        "factaudit.evaluators.llm_judges:NoContextLLMJudge",
-        "asks a language model whether the claim is true, without the document",
-        needs="an OpenAI-compatible server, or the extra [local]",
-        source="Min et al. 2023, FActScore §4.1, No-context LM",
-        checked="as llm",
-        example="no-context:model=smollm2,base_url=local",
-    ),
-    EvaluatorEntry(
-        "bespoke-minicheck",
-        "factaudit.evaluators.llm_judges:BespokeMiniCheckJudge",
-        "Bespoke-MiniCheck-7B behind a server (Ollama, vLLM)",
-        needs="a server that has the model",
-        source="Tang, Laban and Durrett 2024, MiniCheck",
-        checked=f"the authors' prompts and their way to read P(Yes), on a scripted server. {_WEIGHTS_NOT_RUN}",
-        example="bespoke-minicheck:server=vllm,base_url=http://localhost:8000/v1",
-    ),
-    EvaluatorEntry(
-        "minicheck",
-        "factaudit.evaluators.minicheck:MiniCheckEvaluator",
-        "a MiniCheck model: RoBERTa, DeBERTa or Flan-T5, over chunks of the document",
-        needs="the [hf] extra",
-        source="Tang, Laban and Durrett 2024, MiniCheck",
-        checked=f"a plain loop over single examples, on tiny models of the three architectures. {_WEIGHTS_NOT_RUN}",
-        example="minicheck:model=flan-t5-large",
-    ),
-    EvaluatorEntry(
-        "alignscore",
-        "factaudit.evaluators.alignscore:AlignScoreEvaluator",
-        "AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the mean",
-        needs="the [hf] extra",
-        source="Zha et al. 2023, AlignScore",
-        checked=f"a plain loop over single examples, on a tiny checkpoint of the authors' form. {_WEIGHTS_NOT_RUN}",
-        example="alignscore:model=large",
-    ),
-    EvaluatorEntry(
-        "nli",
-        "factaudit.evaluators.nli:NLIEvaluator",
-        "an NLI cross-encoder: the probability that the document entails the claim",
-        needs="the [hf] extra",
-        source="Laban et al. 2022, SummaC",
-        checked=f"a plain loop over single examples, on tiny models of two architectures. {_WEIGHTS_NOT_RUN}",
-        example="nli:model=cross-encoder/nli-deberta-v3-base",
-    ),
-    EvaluatorEntry(
-        "chunked",
-        "factaudit.evaluators.chunked_evaluator:ChunkedEvaluator",
-        "any evaluator over chunks of the document: the maximum over chunks",
-        needs="what the inner evaluator needs",
-        source="Tang et al. 2024, §3; VC §4.2",
-        example="chunked:size=500,evaluator=rouge2",
-    ),
-    EvaluatorEntry(
-        "ensemble",
-        "factaudit.evaluators.ensemble:EnsembleEvaluator",
-        "several evaluators as one: the mean of their scores, or their vote",
-        needs="what its members need",
-        example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf",
-    ),
-)
-
-
+@cache
 def list_builtin_evaluators() -> tuple[EvaluatorEntry, ...]:
     """The evaluators that come with factaudit."""
-    return _BUILTIN_EVALUATORS
+    modules = [import_module(f"factaudit.evaluators.{name}") for name in (*_MODULES, "ensemble")]
+    own = [item for module in modules for item in vars(module).values() if _is_defined_in(item, module)]
+    return tuple(entry for item in own if isinstance(entry := vars(item).get("entry"), EvaluatorEntry))
+
+
+def _is_defined_in(item: Any, module: Any) -> bool:
+    return isinstance(item, type) and item.__module__ == module.__name__
 
 
 def list_evaluators() -> dict[str, EvaluatorEntry]:
     """All evaluators by name, in the order of the listing; a third-party one cannot replace one of ours."""
-    found = {entry.name: entry for entry in _BUILTIN_EVALUATORS}
+    found = {entry.name: entry for entry in list_builtin_evaluators()}
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
         package = point.dist.name if point.dist else point.value
         found.setdefault(
@@ -177,17 +61,16 @@ def make_evaluator(evaluator_name: str, options: Mapping[str, Any] | None = None
     if not isinstance(cls, type):  # an object of the user's, or a function
         if options:
             raise UsageError(f"evaluator {evaluator_name!r} is no class, so it has no option {next(iter(options))!r}")
-        return wrap_as_user_evaluator(cls, evaluator_name)
-    if ":" in evaluator_name:
-        check_evaluator_class(cls, evaluator_name)
-    fields = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
+        return wrap_as_evaluator(cls, evaluator_name)
+    for name, needed in (("judge", "method judge(claims)"), ("signature", "signature")):
+        if not hasattr(cls, name) and name not in getattr(cls, "__dataclass_fields__", {}):
+            raise UsageError(f"evaluator {evaluator_name}: the class {cls.__name__} has no {needed}")
+    known = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
     options = nest_dotted_llm_request_params(options or {})
     for key in options:
-        if key not in fields:
-            raise UsageError(
-                f"evaluator {evaluator_name!r} has no option {key!r}"
-                + (suggest_known_name(key, fields) if fields else "")
-            )
+        if key not in known:
+            suggestion = suggest_known_name(key, known) if known else ""
+            raise UsageError(f"evaluator {evaluator_name!r} has no option {key!r}{suggestion}")
     try:
         return TypeAdapter(cls).validate_python(options)
     except PydanticSchemaGenerationError as error:
@@ -227,3 +110,41 @@ def _find_evaluator_class(evaluator_name: str) -> Any:
         return getattr(import_module(module), attribute)
     except ImportError as error:
         raise UsageError(f"evaluator {evaluator_name!r} needs {known[evaluator_name].needs}: {error}") from error
+
+
+def is_user_evaluator(evaluator: Evaluator) -> bool:
+    """Whether an evaluator runs code that is not ours."""
+    return isinstance(evaluator, FromFunction) or type(evaluator).__module__.partition(".")[0] != "factaudit"
+
+
+def wrap_as_evaluator(candidate: Any, name: str | None = None) -> Evaluator:
+    """Make an evaluator of a function of (claim, doc), or of a language model. Raises `UsageError`.
+
+    name: what the user wrote for it, where it was named.
+    """
+    called = "" if name is None else f"evaluator {name}: "
+    if isinstance(candidate, Evaluator):
+        return candidate
+    if isinstance(candidate, LLMSettings):
+        from factaudit.evaluators.llm_judges import LLMJudge
+
+        return LLMJudge(**{one.name: getattr(candidate, one.name) for one in fields(candidate)})
+    if callable(candidate) and not isinstance(candidate, type):
+        _check_function_arguments(candidate, called)
+        return FromFunction(candidate)
+    raise UsageError(
+        f"{called}expected an evaluator (with a signature and a method judge) or a function of (claim, doc),"
+        f" found {reprlib.repr(candidate)}"
+    )
+
+
+def _check_function_arguments(function: Callable[..., Any], called: str) -> None:
+    try:
+        parameters = inspect.signature(function)
+    except (TypeError, ValueError):  # some of C have none
+        return
+    try:
+        parameters.bind("claim", "doc")
+    except TypeError:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise UsageError(f"{called}expected a function of (claim, doc), found {name}{parameters}") from None

@@ -8,17 +8,19 @@ from functools import cached_property
 from pathlib import Path
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import Claim, Verdict, evaluator
 from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.tables import list_plain_rows, read_verdicts
 
 
+@evaluator("stored", needs="a verdicts file", example="stored:path=verdicts.parquet,evaluator=gpt-4o")
 @dataclass(frozen=True)
 class StoredVerdictsEvaluator:
-    """The verdicts of one evaluator in a verdicts file (Parquet, JSONL or CSV).
+    """Verdicts that a file already holds.
 
-    path: the file. evaluator: whose verdicts; may be left out where the file has but one evaluator's. A claim that the
-    file has no verdict on is skipped; verdicts on other claims, and repeats, are left out.
+    path: the file (Parquet, JSONL or CSV). evaluator: whose verdicts; may be left out where the file has but one
+    evaluator's. A claim that the file has no verdict on is skipped; verdicts on other claims, and repeats, are left
+    out.
 
     Raises `UsageError` where there is no such file or evaluator, `InputError` where the file is no verdicts file.
     """

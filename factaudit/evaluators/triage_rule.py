@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
@@ -25,6 +26,8 @@ class TriageRule:
     combined (of one evaluator the risk is 1 − score); column: ``dataset`` or ``system`` where each has its own
     threshold; thresholds: by the column's values, None where nothing passes; promise: what was promised.
     """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     weights: dict[str, float]
     thresholds: dict[str, float | None]
@@ -82,15 +85,8 @@ def read_triage_rule(path: str | Path) -> TriageRule:
         data = parse_json_file_text(Path(path).read_bytes())
         if data.pop("schema") != TRIAGE_RULE_SCHEMA:
             raise ValueError
-        rule = TriageRule(**data)
-        numbers = [*rule.weights.values(), *rule.mean.values()]
-        if (
-            not isinstance(rule.promise, dict)
-            or not rule.weights
-            or not all(isinstance(one, float | int) for one in numbers)
-        ):
-            raise ValueError
-        if len(rule.weights) > 1 and not set(rule.weights) == set(rule.mean) == set(rule.spread):
+        rule = TypeAdapter(TriageRule).validate_python(data)
+        if not rule.weights or (len(rule.weights) > 1 and not set(rule.weights) == set(rule.mean) == set(rule.spread)):
             raise ValueError
     except FileNotFoundError:
         raise InputError(str(path), [Problem("no such file")]) from None

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
+from factaudit.llm.reply import CUT_OFF_PREFIX
 from factaudit.text.display_text import cut_text, put_on_one_line
 from factaudit.text.stated_verdicts import list_json_fields
 

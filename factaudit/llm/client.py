@@ -1,4 +1,4 @@
-"""How is a language model asked? Any OpenAI-compatible server: limited, retried, cached and counted."""
+"""How is a language model asked? Any OpenAI-compatible server: limited, retried, kept and counted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from factaudit.errors import FactauditError
-from factaudit.llm.chat_completion import parse_chat_completion
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.cost import (
     LLMCallUsage,
@@ -23,18 +22,15 @@ from factaudit.llm.cost import (
     count_prompt_tokens,
     find_reply_token_limit,
 )
-from factaudit.llm.http_transport import HTTPTransport
-from factaudit.llm.ledger import NOT_BILLED, POSSIBLY_BILLED
 from factaudit.llm.prompt_cuts import count_least_prompt_tokens, fail_cut_prompt
-from factaudit.llm.rate_limits import AccountPace, ConcurrencyLimiter, hash_account
+from factaudit.llm.rate_limits import AccountPace, hash_account
 from factaudit.llm.refused_params import RefusedParams
-from factaudit.llm.reply_cache import KEPT_STATUSES, ReplyCache, hash_cached_request
+from factaudit.llm.reply import parse_chat_completion
+from factaudit.llm.server import BlockingClientError, Server
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.sqlite_transactions import SqliteTransactionQueue
 from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
-from factaudit.llm.transport_choice import find_server_of_cached_llm_replies, make_transport
-from factaudit.llm.user_client import BlockingClientError
+from factaudit.llm.store import KEPT_STATUSES, NOT_BILLED, POSSIBLY_BILLED, ReplyStore, Send, hash_request
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -43,8 +39,8 @@ if TYPE_CHECKING:
 MALFORMED_RETRIES = 2
 #: Where nothing has ever answered at an address, more patience does not help.
 _UNREACHED_RETRIES = 2
-#: Seconds between two looks at what another process has asked.
-_LEASE_POLL_SECONDS = 0.05
+#: Seconds between two looks at what somebody else asks, or at a limit that what is under way has used up.
+_POLL_SECONDS = 0.05
 _STOPPED_REPLY = ChatReply("skipped", error="stopped by a signal before it was sent")
 
 _log = logging.getLogger("factaudit.llm")
@@ -71,7 +67,7 @@ class LLMClient:
         self,
         settings: LLMSettings | str,
         *,
-        cache: str | Path | ReplyCache | None = None,
+        cache: str | Path | ReplyStore | None = None,
         budget: LLMCostBudget | None = None,
         usage: LLMCallUsage | None = None,
         api_key: str | None = None,
@@ -90,15 +86,29 @@ class LLMClient:
         # What a local server cannot work on would wait there, and its time would run out.
         self.concurrency = settings.concurrency if local is None else local.slots
         self.max_retries = settings.max_retries
-        self.budget = LLMCostBudget() if budget is None else budget
         self.usage = LLMCallUsage() if usage is None else usage
-        self.cache = cache if isinstance(cache, ReplyCache) or cache is None else ReplyCache(cache)
+        self.cache = ReplyStore(cache) if isinstance(cache, str | Path) else cache
+        self.budget = LLMCostBudget() if budget is None else budget
         self._own_price = settings.price()
-        self._transport = make_transport(settings, api_key)
+        self._server = Server(settings, api_key)
         self._pacing = AccountPace(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
+        self._slots = asyncio.Semaphore(self.concurrency)
+        self._flights: dict[bytes, asyncio.Future[ChatReply]] = {}
         self._answered = False
         self._others: set[str] = set()
-        self._bind_event_loop()
+
+    @property
+    def budget(self) -> LLMCostBudget:
+        """The limit of money, which a run replaces by its own."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: LLMCostBudget) -> None:
+        self._budget = budget
+        if self.cache is not None:
+            self.cache = budget.open_store(self.cache)
+        #: Where sends stand: without a cache, a store of the budget's that keeps no replies.
+        self.store = budget.own_store if self.cache is None else self.cache
 
     @property
     def signature(self) -> str:
@@ -106,31 +116,29 @@ class LLMClient:
         return self.settings.signature
 
     async def __aenter__(self) -> LLMClient:
-        self._bind_event_loop()
-        self._transport.bind_event_loop()
         return self
 
-    def _bind_event_loop(self) -> None:
-        """What belongs to an event loop: a client may be opened again in another one."""
-        self._slots = ConcurrencyLimiter(self.concurrency)
-        self._flights: dict[bytes, asyncio.Future[ChatReply]] = {}
-        self._in_ledger = SqliteTransactionQueue(self.budget.ledger)
-        self._in_cache = None if self.cache is None else SqliteTransactionQueue(self.cache)
-
     async def __aexit__(self, *_: object) -> None:
-        # Nobody waits for these any more; after a signal they are given their time all the same.
+        await self.close()
+
+    async def close(self) -> None:
+        """End what is under way, after a signal when its time is up, and close the connections.
+
+        The client may then be used again, in another event loop, too.
+        """
         if flights := set(self._flights.values()):
             if left := grace_seconds_left():
                 await asyncio.wait(flights, timeout=left)
             for flight in flights:
                 flight.cancel()
             await asyncio.gather(*flights, return_exceptions=True)
-        await self._transport.close()
+        await self._server.close()
+        self._slots = asyncio.Semaphore(self.concurrency)
 
-    @cached_property
+    @property
     def cache_server(self) -> str:
         """The server as cache keys have it."""
-        return find_server_of_cached_llm_replies(self.settings, self._transport)
+        return self._server.cache_name
 
     @cached_property
     def refused_params(self) -> RefusedParams:
@@ -139,14 +147,14 @@ class LLMClient:
 
     @cached_property
     def _account(self) -> str:
-        return hash_account(self.cache_server, self._transport.find_account_key())
+        return hash_account(self.cache_server, self._server.find_api_key())
 
     def request_key(self, request: ChatRequest) -> bytes:
         """The cache's key of a request."""
         return self._hash_full_request(self._fill_request_params(request))
 
     def _hash_full_request(self, full_request: ChatRequest) -> bytes:
-        return hash_cached_request(self.model, full_request, self.revision, self.cache_server)
+        return hash_request(self.model, full_request, self.revision, self.cache_server)
 
     def find_cached_replies(self, requests: Sequence[ChatRequest]) -> list[ChatReply | None]:
         """What the cache has for each request, read many at a time; needs no event loop."""
@@ -163,13 +171,12 @@ class LLMClient:
             reply = await asyncio.shield(flight)
             return self._count_cached_reply(replace(reply, cached=True)) if reply.status in KEPT_STATUSES else reply
         # A task of its own: what was sent is awaited after a signal, though who asked has gone.
-        flight = self._flights[key] = asyncio.ensure_future(self._buy_reply(key, request))
+        flight = self._flights[key] = asyncio.ensure_future(self._send_with_retries(key, request))
         flight.add_done_callback(lambda done: self._drop_flight(key, done))
         return await asyncio.shield(flight)
 
     def _drop_flight(self, key: bytes, flight: asyncio.Future[ChatReply]) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+        del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # seen: nobody may be waiting any more
 
@@ -186,19 +193,51 @@ class LLMClient:
         """The model's price: the settings', else the price table's."""
         return self._own_price or self.budget.model_price(self.model)
 
-    def keep_paid_reply(self, key: bytes, send_number: int | None, reply: ChatReply, discount: float = 1.0) -> None:
-        """Put a reply that was paid for into the cache, and settle its send, if it is ours."""
-        if self.cache is not None:
-            self.cache.put(key, self.model, self.revision, reply, self.cache_server)
-        if send_number is not None:
-            self._settle_paid_send(send_number, reply, discount)
+    def make_send(self, key: bytes, request: ChatRequest, discount: float = 1.0, batch: str = "") -> Send:
+        """A request as the store has it; its parameters decide what it can cost."""
+        most = self.budget.most_cost(self.model_price(), request)
+        return Send(
+            key,
+            run=self.budget.run,
+            caller=self.usage.caller,
+            most_cost=None if most is None else discount * most,
+            prompt_tokens=count_prompt_tokens(request),
+            least_tokens=count_least_prompt_tokens(request),
+            batch=batch,
+        )
 
-    def _settle_paid_send(self, send_number: int, reply: ChatReply, discount: float = 1.0) -> None:
-        price = self.model_price()
-        cost = None if price is None else discount * price.cost(reply.prompt_tokens, reply.completion_tokens)
-        self.budget.ledger.settle_send(send_number, reply.status, reply.prompt_tokens, reply.completion_tokens, cost)
-        self.usage.count_paid_call(reply.prompt_tokens, reply.completion_tokens, cost)
-        self._count_serving_model(reply)
+    def settle(self, send: Send, answer: ChatReply | ServerAttemptFailure | str, discount: float = 1.0) -> bool:
+        """Write down what came of a send: a reply, a failure, or a status of the store's. What is an answer is kept.
+
+        Returns whether it was this client's, not another run's.
+        """
+        status, tokens = answer if isinstance(answer, str) else answer.status, None
+        if isinstance(answer, ChatReply):
+            if answer.status in KEPT_STATUSES or answer.prompt_tokens:
+                tokens = answer.prompt_tokens, answer.completion_tokens
+            if answer.status not in KEPT_STATUSES:
+                # An answer to a part of the prompt was paid for like any other.
+                status = "malformed" if tokens else NOT_BILLED
+        elif isinstance(answer, ServerAttemptFailure):
+            tokens = answer.billed_tokens
+        price, cost = self.model_price(), send.most_cost
+        if status == NOT_BILLED:
+            tokens, cost = (0, 0), 0.0
+        elif tokens is None or status in POSSIBLY_BILLED:
+            tokens = send.prompt_tokens, 0
+        else:
+            cost = None if price is None else discount * price.cost(*tokens)
+        is_kept = isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES
+        reply = answer if is_kept and isinstance(answer, ChatReply) else None
+        origin = (self.cache_server, self.model, self.revision)
+        kept_as = None if self.cache is None else origin
+        paid = self.store.finish(send.key, status, tokens, cost, reply=reply, origin=kept_as, batch=send.batch)
+        is_ours = paid == (self.budget.run, self.usage.caller)
+        if is_ours and status != NOT_BILLED:
+            self.usage.count_paid_call(*tokens, cost)
+        if reply is not None:
+            self._count_serving_model(reply)
+        return is_ours
 
     def make_over_limit_reply(self) -> ChatReply:
         """The reply to a request that the limit of money does not allow."""
@@ -208,12 +247,11 @@ class LLMClient:
 
     def server_address(self) -> str:
         """The server's address without user, password or query."""
-        return self._transport.server_address()
+        return self._server.address
 
     def make_sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
-        assert isinstance(self._transport, HTTPTransport), "settings refuse batches through a client object"
-        return self._transport.make_sync_client()
+        return self._server.make_sync_client()
 
     def parse_http_answer(
         self, status: int, headers: Mapping[str, str], body: str, *, sent_params: Iterable[str] = ()
@@ -223,77 +261,39 @@ class LLMClient:
         sent_params: what the request's body had.
         """
         self._answered = True
+        redact = self._server.redact
         if status == 200:
-            return self._redact_failure(parse_chat_completion(body))
-        try:
-            answer = parse_server_error_response(
-                status, headers, body, has_answered=self.usage.calls > 0, sent_params=sent_params
-            )
-        except PermanentServerError as error:
-            said = self._redact_keys(str(error))
-            if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
-                said += " (most servers' address ends in /v1)"
-            if (
-                status == 401
-                and isinstance(self._transport, HTTPTransport)
-                and self._transport.find_api_key() == "none"
-            ):
-                said += " (no key was sent: api_key_env names the variable that holds it)"
-            raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
-        if isinstance(answer, ChatReply):
-            return replace(
-                answer, text=self._redact_keys(answer.text), error=answer.error and self._redact_keys(answer.error)
-            )
-        return self._redact_failure(answer)
-
-    def _redact_failure(self, answer: ChatReply | ServerAttemptFailure) -> ChatReply | ServerAttemptFailure:
-        return (
-            replace(answer, reason=self._redact_keys(answer.reason))
-            if isinstance(answer, ServerAttemptFailure)
-            else answer
-        )
+            answer = parse_chat_completion(body)
+        else:
+            has_answered = self.usage.calls > 0
+            try:
+                answer = parse_server_error_response(
+                    status, headers, body, has_answered=has_answered, sent_params=sent_params
+                )
+            except PermanentServerError as error:
+                said = redact(str(error))
+                if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
+                    said += " (most servers' address ends in /v1)"
+                if status == 401 and self._server.find_api_key() == "none":
+                    said += " (no key was sent: api_key_env names the variable that holds it)"
+                raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
+            if isinstance(answer, ChatReply):
+                return replace(answer, text=redact(answer.text), error=answer.error and redact(answer.error))
+        return answer if isinstance(answer, ChatReply) else replace(answer, reason=redact(answer.reason))
 
     def _fill_request_params(self, request: ChatRequest) -> ChatRequest:
         return ChatRequest(request.messages, self.settings.request_params(request.params))
 
     def _make_request_body(self, full_request: ChatRequest) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "messages": [dict(message) for message in full_request.messages],
-            **full_request.params,
-        }
-
-    async def _buy_reply(self, key: bytes, request: ChatRequest) -> ChatReply:
-        if (cache := self.cache) is None or self._in_cache is None:
-            return await self._send_with_retries(key, request)
-        kept = False
-        try:
-            # What another process is asking for is awaited: its reply is ours, too.
-            def find_or_lease() -> ChatReply | bool:
-                return cache.get(key) or cache.take_lease(key)
-
-            while not (found := await self._in_cache(find_or_lease)):
-                if is_stopping():
-                    return _STOPPED_REPLY
-                await sleep_until_signal(_LEASE_POLL_SECONDS)
-            reply = (
-                self._count_cached_reply(found)
-                if isinstance(found, ChatReply)
-                else await self._send_with_retries(key, request)
-            )
-            kept = reply.status in KEPT_STATUSES
-            return reply
-        finally:
-            if not kept:
-                cache.release_lease(key)
+        messages = [dict(message) for message in full_request.messages]
+        return {"model": self.model, "messages": messages, **full_request.params}
 
     async def _send_with_retries(self, key: bytes, request: ChatRequest) -> ChatReply:
         full_body = self._make_request_body(request)
-        expected, least = count_prompt_tokens(request), count_least_prompt_tokens(request)
         malformed, attempt = 0, 0
         while True:
             body = self.refused_params.adapt_body(full_body)
-            answer = await self._send_once(key, body, request, expected, least)
+            answer = await self._send_once(self.make_send(key, ChatRequest(request.messages, body)), body)
             if isinstance(answer, ChatReply):
                 return answer
             if answer.refused_params:
@@ -308,105 +308,71 @@ class LLMClient:
                 return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
             await self._pacing.wait_after_failure(self._account, attempt - 1, answer.retry_after)
 
-    async def _send_once(
-        self, key: bytes, body: dict[str, Any], request: ChatRequest, expected_tokens: int, least_tokens: int
-    ) -> ChatReply | ServerAttemptFailure:
-        """One send, written into the ledger before it is made and settled by whatever comes of it."""
-        async with self._slots:
-            # What is sent decides what it can cost: a limit that the model refuses is none.
-            most_cost = self.budget.most_cost(self.model_price(), ChatRequest(request.messages, body))
-            tokens = expected_tokens + (find_reply_token_limit(body) or 0)
+    async def _send_once(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+        """One send, written down before it is made and settled by whatever comes of it; or the reply that is kept.
+
+        What another process asks for is awaited: its reply is ours, too.
+        """
+        while not is_stopping():
+            async with self._slots:
+                state = self.budget.begin(self.store, send)
+                if state == "send":
+                    return await self._send(send, body)
+            if isinstance(state, ChatReply):
+                return self._count_cached_reply(state)
+            if state == "over":
+                return self.make_over_limit_reply()
+            await sleep_until_signal(_POLL_SECONDS)
+        return _STOPPED_REPLY
+
+    async def _send(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+        outcome: ChatReply | ServerAttemptFailure | str = NOT_BILLED
+        try:
+            tokens = send.prompt_tokens + (find_reply_token_limit(body) or 0)
             await self._pacing.wait_before_request(self._account, tokens)
             if is_stopping():
                 return _STOPPED_REPLY
-            if not (send := await self._reserve_cost(expected_tokens, most_cost)):
-                return self.make_over_limit_reply()
-            status = "dropped"  # of a send that is cancelled nobody knows what it cost
-            try:
-                answer = await self._post_body(body)
-                if isinstance(answer, ChatReply):
-                    answer = fail_cut_prompt(answer, least_tokens)
-                if isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES:
-                    answer = _fill_llm_client_token_counts(answer, expected_tokens)
-                    status = answer.status
-                elif isinstance(answer, ChatReply):
-                    # An answer to a part of the prompt was paid for like any other.
-                    status = "malformed" if answer.prompt_tokens else NOT_BILLED
-                else:
-                    status = answer.status
-            except BlockingClientError:
-                raise
-            except FactauditError:
-                status = NOT_BILLED
-                raise
-            finally:
-                if status in POSSIBLY_BILLED:
-                    self.usage.count_paid_call(expected_tokens, 0, most_cost)
-                if status in POSSIBLY_BILLED or status == NOT_BILLED:
-                    self.budget.ledger.settle_send(send, status)
-            if status == "malformed":
-                self._settle_malformed_send(send, answer, expected_tokens, most_cost)
-            if isinstance(answer, ServerAttemptFailure) or answer.status not in KEPT_STATUSES:
-                return answer
-            if self.cache is not None and self._in_cache is not None:
-                await self._in_cache(partial(self.cache.put, key, self.model, self.revision, answer, self.cache_server))
-        # It is on disk, and others may be sent.
-        await self._in_ledger(partial(self._settle_paid_send, send, answer))
-        return answer
-
-    async def _reserve_cost(self, expected_tokens: int, most_cost: float | None) -> int | Literal[False]:
-        """Reserve as `LLMCostBudget.try_open_send`, and wait for other sends where that may help. False at a signal."""
-        opened = partial(self.budget.try_open_send, self.usage.account, expected_tokens, most_cost)
-        while (send := await self._in_ledger(opened)) is None:
-            if is_stopping():
-                return False
-            # Clients may live on different event loops and in different processes: nothing else can be waited for.
-            await asyncio.sleep(0.02)
-        return send
-
-    def _settle_malformed_send(
-        self, send_number: int, answer: ChatReply | ServerAttemptFailure, expected_tokens: int, most_cost: float | None
-    ) -> None:
-        price = self.model_price()
-        billed = (
-            (answer.prompt_tokens, answer.completion_tokens) if isinstance(answer, ChatReply) else answer.billed_tokens
-        )
-        tokens = billed or (expected_tokens, 0)
-        cost = most_cost if billed is None or price is None else price.cost(*tokens)
-        self.budget.ledger.settle_send(send_number, "malformed", *tokens, cost)
-        self.usage.count_paid_call(*tokens, cost)
+            outcome = "dropped"  # of a send that is cancelled nobody knows what it cost
+            answer = await self._post_body(body)
+            if isinstance(answer, ChatReply):
+                answer = _fill_token_counts(fail_cut_prompt(answer, send.least_tokens), send)
+            outcome = answer
+            return answer
+        except BlockingClientError:
+            raise
+        except FactauditError:
+            outcome = NOT_BILLED
+            raise
+        finally:
+            self.settle(send, outcome)
 
     async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
-        answer = await self._transport.post(body)
+        answer = await self._server.post(body)
         return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer, sent_params=body)
 
     def _count_serving_model(self, reply: ChatReply) -> None:
         """Count who answered, and say it once where that is another model than was asked for."""
-        if (name := self.usage.count_serving_model(reply)) is not None:
-            self.budget.ledger.record_serving_model(self.usage.account, name)
-        if reply.model and reply.model not in self._others and not _is_same_llm_model(self.model, reply.model):
+        self.usage.count_serving_model(reply)
+        if reply.model and reply.model not in self._others and not _is_same_model(self.model, reply.model):
             self._others.add(reply.model)
             _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
-    def _redact_keys(self, text: str) -> str:
-        return self._transport.redact_keys(text)
 
-
-def _fill_llm_client_token_counts(reply: ChatReply, expected_tokens: int) -> ChatReply:
+def _fill_token_counts(reply: ChatReply, send: Send) -> ChatReply:
     """A reply with tokens to pay for, where the server counted none."""
-    if reply.prompt_tokens:
+    if reply.prompt_tokens or reply.status not in KEPT_STATUSES:
         return reply
-    return replace(reply, prompt_tokens=expected_tokens, completion_tokens=approximate_token_count(reply.text))
+    return replace(reply, prompt_tokens=send.prompt_tokens, completion_tokens=approximate_token_count(reply.text))
 
 
-def _is_same_llm_model(requested_model: str, serving_model: str) -> bool:
+def _is_same_model(requested_model: str, serving_model: str) -> bool:
     """Whether a server's name is that of the model asked for: a dated snapshot, a tag or a folder before it aside.
 
-    >>> _is_same_llm_model("gpt-4o", "gpt-4o-2024-08-06"), _is_same_llm_model("gpt-4o", "gpt-4o-mini")
+    >>> _is_same_model("gpt-4o", "gpt-4o-2024-08-06"), _is_same_model("gpt-4o", "gpt-4o-mini")
     (True, False)
     """
     one, other = (
-        name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest") for name in (requested_model, serving_model)
+        name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest").removesuffix(".gguf")
+        for name in (requested_model, serving_model)
     )
-    one, other = one.removesuffix(".gguf"), other.removesuffix(".gguf")
     return one == other or re.fullmatch(re.escape(one) + r"[-@:.]v?\d[\d.-]*", other) is not None

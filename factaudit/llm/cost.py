@@ -10,8 +10,10 @@ import os
 import re
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +21,7 @@ from typing import Any, Literal
 
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.ledger import CallLedger
-from factaudit.llm.reply_cache import ReplyCache, hash_cached_request
+from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, hash_request, name_serving_model
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
 BATCH_DISCOUNT = 0.5
@@ -90,7 +91,7 @@ class LLMCallUsage:
     """What one evaluator has used so far, in this process.
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
-    known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
+    known for one of them. ``caller``: the name under which the store has the sends. ``served``: how many replies
     (cached ones too) came from which model, as the server named it. ``started``: when the counting began, and
     ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds).
     """
@@ -103,7 +104,7 @@ class LLMCallUsage:
     started: int = field(default_factory=lambda: int(time.time()), compare=False)
     oldest_cached: int | None = None
     newest_cached: int | None = None
-    account: str = field(default="", compare=False)
+    caller: str = field(default="", compare=False)
     served: Counter[str] = field(default_factory=Counter, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -137,14 +138,11 @@ class LLMCallUsage:
             for name, seconds in ends.items()
         }
 
-    def count_serving_model(self, reply: ChatReply) -> str | None:
-        """Count which model a reply is from; its name where it is the first from there."""
-        if not reply.model:
-            return None
-        name = f"{reply.model} ({reply.fingerprint})" if reply.fingerprint else reply.model
-        with self._lock:
-            self.served[name] += 1
-            return name if self.served[name] == 1 else None
+    def count_serving_model(self, reply: ChatReply) -> None:
+        """Count which model a reply is from."""
+        if name := name_serving_model(reply):
+            with self._lock:
+                self.served[name] += 1
 
     def row(self) -> dict[str, Any]:
         """The figures as they stand in ``results.json`` under ``calls``."""
@@ -153,31 +151,77 @@ class LLMCallUsage:
 
 
 class LLMCostBudget:
-    """A limit of money that several clients, and several processes with one ledger, share.
+    """A limit of money that several clients, and several processes that share a cache, keep together.
 
     Without ``max_cost`` there is no limit; prices are looked up and sends written down all the same. Each send is first
-    written into the ledger at the most that it can cost, so the limit is never passed, whatever comes of it; where it
-    does not fit beside what is or may be spent, it is refused (the reply's status is "skipped"), and the run can be
-    resumed with a higher limit. ``ledger``: its file; without one the limit is this object's alone.
+    written down at the most that it can cost, so the limit is never passed, whatever comes of it; where it does not fit
+    beside what is or may be spent, it is refused (the reply's status is "skipped"), and the run can be resumed with a
+    higher limit. run: whose money it is: the name of a run folder's counts in the store; by default this object's.
+    path: a store for clients without a cache; by default in memory.
     """
 
     def __init__(
         self,
         max_cost: float | None = None,
         prices: Mapping[str, LLMModelPrice] | None = None,
-        ledger: CallLedger | str | Path | None = None,
+        *,
+        run: str | None = None,
+        path: str | Path | None = None,
     ) -> None:
         if max_cost is not None and not max_cost >= 0:
             raise UsageError(f"max_cost: expected US dollars, 0 or more, found {max_cost!r}")
         self.max_cost = max_cost
         self.prices = read_llm_price_table() if prices is None else prices
-        self.ledger = ledger if isinstance(ledger, CallLedger) else CallLedger(ledger)
+        self.run = uuid.uuid4().hex if run is None else run
         self.is_exhausted = False
+        self.own_store = ReplyStore(path)
+        self._stores = {self.own_store.name: self.own_store}
+
+    def open_store(self, cache: Path | ReplyStore) -> ReplyStore:
+        """The store of a cache's file: one for all clients, as its money is counted once."""
+        store = cache if isinstance(cache, ReplyStore) else ReplyStore(cache)
+        return self._stores.setdefault(store.name, store)
 
     @property
     def spent(self) -> float:
-        """What was, or may have been, spent: also by other processes and earlier ones with the same ledger."""
-        return self.ledger.sum_spent_dollars()
+        """What was, or may have been, spent: also by other processes and earlier ones of the same run."""
+        return sum(store.spent(self.run) for store in self._stores.values())
+
+    def summarise_callers(self) -> dict[str, dict[str, Any]]:
+        """What each caller has spent (`ReplyStore.summarise_callers`), in all stores."""
+        callers: dict[str, dict[str, Any]] = {}
+        for store in self._stores.values():
+            for caller, row in store.summarise_callers(self.run).items():
+                known = callers.setdefault(caller, dict(EMPTY_CALLER_ROW))
+                for name, value in row.items():
+                    known[name] = None if None in (value, known[name]) else known[name] + value
+        return callers
+
+    def begin(self, store: ReplyStore, send: Send) -> ChatReply | Literal["send", "wait", "full", "over"]:
+        """Reserve what a send may cost, as `ReplyStore.begin`."""
+        limit = self.max_cost
+        if limit is not None:
+            limit -= sum(other.spent(self.run) for other in self._stores.values() if other is not store)
+        state = store.begin(send, limit, keep=store is not self.own_store)
+        if state == "over" and not self.is_exhausted:
+            self.is_exhausted = True
+            _log.warning(
+                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
+                " raise max_cost and run the same again to go on",
+                self.spent,
+                self.max_cost,
+            )
+        return state
+
+    def settle_ended_processes(self) -> None:
+        """Settle what processes that were killed left open."""
+        for store in self._stores.values():
+            store.settle_ended_processes()
+
+    def close(self) -> None:
+        """Close the files; the next use opens them again."""
+        for store in self._stores.values():
+            store.close()
 
     def model_price(self, model: str) -> LLMModelPrice | None:
         """The price of ``model``. Raises `UsageError` where a limit is set and no price is known."""
@@ -204,27 +248,6 @@ class LLMCostBudget:
             )
         most = _count_message_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass")))
         return price.cost(most, limit or 0)
-
-    def try_open_send(
-        self, account: str, prompt_tokens: int, most_cost: float | None, key: bytes | None = None
-    ) -> int | Literal[False] | None:
-        """The ledger's number of a send; False where it can never fit, None where it may once others have settled."""
-        send = self.ledger.open_send(account, prompt_tokens, most_cost, self.max_cost, key)
-        if send is not None or self.max_cost is None:
-            return send
-        if self.ledger.sum_spent_dollars(with_open_sends=False) + (most_cost or 0.0) <= self.max_cost:
-            # Those under way may turn out cheaper; of processes that have ended nothing more will come.
-            self.ledger.settle_ended_processes()
-            return None
-        if not self.is_exhausted:
-            _log.warning(
-                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
-                " raise max_cost and run the same again to go on",
-                self.ledger.sum_spent_dollars(with_open_sends=False),
-                self.max_cost,
-            )
-        self.is_exhausted = True
-        return False
 
 
 def approximate_token_count(text: str) -> int:
@@ -254,7 +277,7 @@ def estimate_llm_judging_cost(
     """What judging ``claims`` would cost: one row per evaluator that asks a language model, nothing sent.
 
     An evaluator is counted where it has ``requests(claims)``, ``client_key()`` (model and revision as the cache has
-    them), ``cache_server()``, ``batch`` and ``cache_path``; ``claims`` is read once for each, so it must be a sequence
+    them), ``cache_server``, ``batch`` and ``cache_path``; ``claims`` is read once for each, so it must be a sequence
     or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "repeated_calls", "prompt_tokens",
     "max_completion_tokens", "cost", "price_date", "counted", "reason"}``: ``cached_calls`` are not sent, since their
     replies are in the cache or, ``repeated_calls`` of them, those of another call; ``cost`` has replies of full length,
@@ -262,20 +285,22 @@ def estimate_llm_judging_cost(
     length of replies is known.
     """
     prices = read_llm_price_table() if prices is None else prices
-    rows = []
-    for name, evaluator in evaluators.items():
-        if not hasattr(evaluator, "requests"):
-            continue
-        model, revision = evaluator.client_key()
-        path = Path(evaluator.cache_path() or "")
-        store = ReplyCache(path, read_only=True) if path.is_file() else None
-        server = evaluator.cache_server()
-        row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0}
-        row["prompt_tokens"] = 0
-        completion: int | None = 0
-        seen: set[bytes] = set()
+    return [
+        {"evaluator": name, **_estimate_calls(evaluator, claims, prices)}
+        for name, evaluator in evaluators.items()
+        if hasattr(evaluator, "requests")
+    ]
+
+
+def _estimate_calls(evaluator: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice]) -> dict[str, Any]:
+    model, revision = evaluator.client_key()
+    path, server = Path(evaluator.cache_path() or ""), evaluator.cache_server
+    row: dict[str, Any] = {"model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0, "prompt_tokens": 0}
+    completion: int | None = 0
+    seen: set[bytes] = set()
+    with ReplyStore(path, read_only=True) if path.is_file() else nullcontext() as store:
         for request in evaluator.requests(claims):
-            key = hash_cached_request(model, request, revision, server)
+            key = hash_request(model, request, revision, server)
             if key in seen or (store is not None and store.get(key)):
                 row["cached_calls"] += 1
                 row["repeated_calls"] += key in seen
@@ -285,22 +310,18 @@ def estimate_llm_judging_cost(
             row["prompt_tokens"] += count_prompt_tokens(request)
             limit = find_reply_token_limit(request.params)
             completion = None if limit is None or completion is None else completion + limit
-        if store is not None:
-            store.close()
-        price = LLMModelPrice(0.0, 0.0) if evaluator.base_url == "local" else find_model_price(model, prices)
-        reason = None
-        if price is None:
-            reason = f"cost: no price is known for {model!r}"
-        elif completion is None:
-            reason = "cost: the length of replies is not limited (max_tokens)"
-        share = BATCH_DISCOUNT if evaluator.batch else 1.0
-        known = price is not None and completion is not None
-        row |= {
-            "max_completion_tokens": completion,
-            "cost": share * price.cost(row["prompt_tokens"], completion) if known else None,  # type: ignore
-            "price_date": (price.date or None) if price else None,
-            "counted": f"approximately, {_APPROXIMATION_NOTE}",
-            "reason": reason,
-        }
-        rows.append(row)
-    return rows
+    price = LLMModelPrice(0.0, 0.0) if evaluator.base_url == "local" else find_model_price(model, prices)
+    cost, reason = None, None
+    if price is None:
+        reason = f"cost: no price is known for {model!r}"
+    elif completion is None:
+        reason = "cost: the length of replies is not limited (max_tokens)"
+    else:
+        cost = (BATCH_DISCOUNT if evaluator.batch else 1.0) * price.cost(row["prompt_tokens"], completion)
+    return row | {
+        "max_completion_tokens": completion,
+        "cost": cost,
+        "price_date": (price.date or None) if price else None,
+        "counted": f"approximately, {_APPROXIMATION_NOTE}",
+        "reason": reason,
+    }

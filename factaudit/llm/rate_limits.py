@@ -15,7 +15,6 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections import deque
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +26,7 @@ CREATE TABLE IF NOT EXISTS accounts (
   paused_seconds REAL NOT NULL
 )
 """
+_MAKE_ACCOUNT = "INSERT OR IGNORE INTO accounts VALUES (?, 0, 0, 0, 0)"
 
 
 class PaceStore:
@@ -57,56 +57,38 @@ class PaceStore:
 
         request_seconds, token_seconds: how long it takes of the account's time, 0 without a limit.
         """
+        if request_seconds == token_seconds == 0:
+            paused_until, paused = self.read_pause(account)
+            return max(now, paused_until), paused
+        sql = (
+            "UPDATE accounts SET next_request = CASE WHEN ?2 THEN MAX(?4, paused_until, next_request,"
+            " CASE WHEN ?3 THEN next_token ELSE 0 END) + ?2 ELSE next_request END,"
+            " next_token = CASE WHEN ?3 THEN MAX(?4, paused_until, next_token,"
+            " CASE WHEN ?2 THEN next_request ELSE 0 END) + ?3 ELSE next_token END"
+            " WHERE account = ?1 RETURNING next_request, next_token, paused_seconds"
+        )
         with self._lock:
-            if request_seconds == token_seconds == 0:
-                paused_until, paused = self._read_pause(account)
-                return max(now, paused_until), paused
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.execute("INSERT OR IGNORE INTO accounts VALUES (?, 0, 0, 0, 0)", (account,))
-                sql = "SELECT next_request, next_token, paused_until, paused_seconds FROM accounts WHERE account = ?"
-                request, token, paused_until, paused = self._connection.execute(sql, (account,)).fetchone()
-                turn = max(
-                    now,
-                    paused_until,
-                    request if request_seconds else 0.0,
-                    token if token_seconds else 0.0,
-                )
-                sql = "UPDATE accounts SET next_request = ?, next_token = ? WHERE account = ?"
-                after = (
-                    turn + request_seconds if request_seconds else request,
-                    turn + token_seconds if token_seconds else token,
-                )
-                self._connection.execute(sql, (*after, account))
-            finally:
-                self._connection.execute("COMMIT")
-            return turn, paused
+            self._connection.execute(_MAKE_ACCOUNT, (account,))
+            row = self._connection.execute(sql, (account, request_seconds, token_seconds, now)).fetchall()[0]
+        next_request, next_token, paused = row
+        return next_request - request_seconds if request_seconds else next_token - token_seconds, paused
 
-    def read_paused_seconds(self, account: str) -> float:
-        """How long the account has been paused in all."""
+    def read_pause(self, account: str) -> tuple[float, float]:
+        """Until when the account is paused, and how long it has been in all."""
         with self._lock:
-            return self._read_pause(account)[1]
+            sql = "SELECT paused_until, paused_seconds FROM accounts WHERE account = ?"
+            return self._connection.execute(sql, (account,)).fetchone() or (0.0, 0.0)
 
     def pause(self, account: str, now: float, seconds: float) -> None:
         """Let nothing go out for so long from now on."""
+        added = "MAX(0, ?2 - MAX(?3, paused_until))"
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.execute("INSERT OR IGNORE INTO accounts VALUES (?, 0, 0, 0, 0)", (account,))
-                until = now + seconds
-                added = max(0.0, until - max(now, self._read_pause(account)[0]))
-                self._connection.execute(
-                    "UPDATE accounts SET next_request = next_request + ?1, next_token = next_token + ?1,"
-                    " paused_seconds = paused_seconds + ?1, paused_until = MAX(paused_until, ?2) WHERE account = ?3",
-                    (added, until, account),
-                )
-            finally:
-                self._connection.execute("COMMIT")
-
-    def _read_pause(self, account: str) -> tuple[float, float]:
-        sql = "SELECT paused_until, paused_seconds FROM accounts WHERE account = ?"
-        found = self._connection.execute(sql, (account,)).fetchone()
-        return (0.0, 0.0) if found is None else found
+            self._connection.execute(_MAKE_ACCOUNT, (account,))
+            self._connection.execute(
+                f"UPDATE accounts SET next_request = next_request + {added}, next_token = next_token + {added},"
+                f" paused_seconds = paused_seconds + {added}, paused_until = MAX(paused_until, ?2) WHERE account = ?1",
+                (account, now + seconds, now),
+            )
 
 
 @cache
@@ -157,7 +139,7 @@ class AccountPace:
         store = open_pace_store()
         turn, paused = store.reserve_turn(account, self._now(), self._request_seconds, tokens * self._token_seconds)
         while not is_stopping():
-            due = turn + store.read_paused_seconds(account) - paused
+            due = turn + store.read_pause(account)[1] - paused
             if (left := due - self._now()) <= 0:
                 return
             await sleep_until_signal(left)
@@ -170,34 +152,3 @@ class AccountPace:
             open_pace_store().pause(account, self._now(), retry_after)
             delay = retry_after + delay * 0.1
         await sleep_until_signal(delay)
-
-
-class ConcurrencyLimiter:
-    """At most ``n`` at a time; who asks first goes first. Handed on in constant time, however many wait for one."""
-
-    def __init__(self, n_slots: int) -> None:
-        self._free = n_slots
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def __aenter__(self) -> None:
-        if self._free:
-            self._free -= 1
-            return
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(mine)
-        try:
-            await mine
-        except asyncio.CancelledError:
-            if not mine.cancelled():  # it was given one all the same
-                self._hand_on_slot()
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        self._hand_on_slot()
-
-    def _hand_on_slot(self) -> None:
-        while self._waiting:
-            if not (next_one := self._waiting.popleft()).done():
-                next_one.set_result(None)
-                return
-        self._free += 1

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from factaudit.llm.reply_cache import ReplyCache
+from factaudit.llm.store import ReplyStore
 
 #: What every request needs.
 _NEEDED_PARAMS = ("model", "messages")
@@ -59,7 +59,7 @@ def _is_named(name: str, message: str) -> bool:
 class RefusedParams:
     """The parameters that one model of one server refuses."""
 
-    def __init__(self, server: str, model: str, cache: ReplyCache | None) -> None:
+    def __init__(self, server: str, model: str, cache: ReplyStore | None) -> None:
         self._server, self._model, self._cache = server, model, cache
         self._names: set[str] | None = None
 

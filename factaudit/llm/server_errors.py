@@ -45,7 +45,7 @@ class ServerAttemptFailure:
 
     @property
     def status(self) -> str:
-        """How the ledger has it (`factaudit.llm.ledger`)."""
+        """How the store has it (`factaudit.llm.store`)."""
         told = {"malformed": self.malformed, "timed out": self.timed_out, "dropped": self.dropped}
         return next((status for status, holds in told.items() if holds), "not billed")
 

@@ -161,7 +161,7 @@ class LLMSettings:
 
     def cache_path(self) -> Path | None:
         """The cache's file; None where it is turned off."""
-        from factaudit.llm.reply_cache import default_cache_path
+        from factaudit.llm.store import default_cache_path
 
         if self.cache == "none":
             return None
