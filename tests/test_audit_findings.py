@@ -15,7 +15,7 @@ from factaudit.audit.core.figure_formatting import format_percentage_points
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import jackknife_pair_mean_p
+from factaudit.stats.hypothesis_tests import pair_mean_p
 
 Row = dict[str, Any]
 INTERVALS = ClusterBootstrap(replicates=300, seed=0)
@@ -377,9 +377,9 @@ def test_a_gain_is_tested_by_the_means_without_each_system_of_its_data_set(seed:
     freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
     p = scipy.stats.t.sf(np.mean([*gains.values()]) / variance**0.5, freedom)
     values, (stratum, first, second) = np.array([*gains.values()]), np.array([*gains]).T
-    assert jackknife_pair_mean_p(values, first, second, stratum) == pytest.approx(p, rel=1e-9)
+    assert pair_mean_p(values, first, second, stratum) == pytest.approx(p, rel=1e-9)
     further = values + np.where(stratum == "c", 1.0, 0.0)
-    assert jackknife_pair_mean_p(further, first, second, stratum) < p, "a gain of one data set is no error"
+    assert pair_mean_p(further, first, second, stratum) < p, "a gain of one data set is no error"
 
 
 def test_what_a_calibration_does_to_the_others():

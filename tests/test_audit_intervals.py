@@ -24,7 +24,7 @@ from factaudit.stats.clustered_proportions import (
     wilson_interval,
 )
 from factaudit.stats.distinct_rows import count_distinct_clusters, count_distinct_rows
-from factaudit.stats.permutation import studentised_permutation_p
+from factaudit.stats.hypothesis_tests import permutation_p
 
 
 def clusters(rows: list[dict]) -> list[set[int]]:
@@ -183,7 +183,7 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
 def test_no_difference_on_paper_is_never_significant():
     # 0.1 + 0.2 - 0.3 in the place of 0: of three clusters a gains one and two claims, and loses three.
     gains, sizes = np.array([[1], [2], [-3], [0]]), np.full((4, 1), 10)
-    assert studentised_permutation_p(gains, sizes, np.array([0.1]), [0], 500) == 1.0
+    assert permutation_p(gains, sizes, np.array([0.1]), [0], 500) == 1.0
 
 
 def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():

@@ -13,7 +13,6 @@ from factaudit.audit.annotator_agreement import compute_biography_annotator_agre
 from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
 from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
 from factaudit.errors import InputError
-from factaudit.stats.agreement import krippendorff_alpha
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -59,23 +58,6 @@ def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
     file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
     with pytest.raises(InputError, match="row 1, column 'label'"):
         read_biography_fact_annotations(file)
-
-
-def test_krippendorffs_alpha_of_his_own_example() -> None:
-    # Krippendorff 2011, "Computing Krippendorff's alpha-reliability", C: four observers, nominal, missing values.
-    rows = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-    ]
-    units = [[value for value in unit if value is not None] for unit in zip(*rows, strict=True)]
-    assert krippendorff_alpha(units) == pytest.approx(0.743, abs=5e-4)
-    # A: two observers, binary.
-    one, two = ["0", "1", "0", "0", "0", "0", "0", "0", "1", "0"], ["1", "1", "1", "0", "0", "1", "0", "0", "0", "0"]
-    assert krippendorff_alpha(list(zip(one, two, strict=True))) == pytest.approx(0.095, abs=5e-4)
-    assert krippendorff_alpha([["a", "a"], ["a"]]) is None
-    assert krippendorff_alpha([]) is None
 
 
 def test_agreement_of_two_annotators() -> None:

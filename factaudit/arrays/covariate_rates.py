@@ -9,14 +9,7 @@ import numpy as np
 from factaudit.arrays.claim_groups import encode_claim_group_column
 from factaudit.arrays.judgements import Judgements
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import jackknife_slope_interval
-from factaudit.stats.clustered_proportions import ClusterCounts
-from factaudit.stats.slope_moments import (
-    bound_slopes_over_missing,
-    compute_slope_moments,
-    least_squares_slope,
-    slope_moments_by_cluster,
-)
+from factaudit.stats.influence import MIN_CLUSTERS, interval, slope, slope_bounds
 
 #: Each rate with the label of its class.
 RATE_LABELS = {"tpr": 1, "tnr": 0}
@@ -61,38 +54,29 @@ def compute_covariate_rate_slopes(
 
     x: float (n,); codes: int (n,), the group of each claim of the class, -1 for none (and for a claim without x).
     """
-    each = range(len(judgements.evaluators))
-    is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
-    sums = np.array([compute_slope_moments(x, is_right[at], codes, n_groups) for at in each]).reshape(-1, n_groups, 5)
-    slopes = np.where(sums[..., 0] < MIN_SLOPE_CLAIMS, np.nan, least_squares_slope(sums))
-    n_unscored, n_unstated = (
-        np.array([np.bincount(codes[(codes >= 0) & (one < 0)], minlength=n_groups) for one in said]).reshape(
-            -1, n_groups
-        )
-        for said in (judgements.prediction, judgements.stated_prediction)
-    )
-    is_stated_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
-    bounds = [bound_slopes_over_missing(x, is_stated_right[at], codes, n_groups) for at in each]
-    low, high = np.array(bounds).reshape(-1, 2, n_groups).swapaxes(0, 1)
-    # Where nothing is missing there is one completion, whatever sums round off.
-    low, high = (np.where((n_unstated == 0) | np.isnan(slopes), slopes, end) for end in (low, high))
-    # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
-    figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
-    n_clusters = None
-    if intervals is not None:
-
-        def limit_slopes(at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            # The sums by cluster of one evaluator at a time: of many claims they are large.
-            moments = slope_moments_by_cluster(x, is_right[at], codes, judgements.cluster_codes, n_groups)
-            return *jackknife_slope_interval(moments, intervals.confidence), _count_clusters_of_rarer_kind(moments)
-
-        lows, highs, numbers = np.array([limit_slopes(at) for at in each]).reshape(-1, 3, n_groups).swapaxes(0, 1)
-        figures |= {"slope_low": lows, "slope_high": highs}
-        n_clusters = numbers.astype(np.int64)
-    return CovariateRateSlopes(sums[..., 0].astype(np.int64), n_unscored, figures, n_clusters)
-
-
-def _count_clusters_of_rarer_kind(moments: ClusterCounts) -> np.ndarray:
-    n, right = moments.counts[:, 0], moments.counts[:, 2]
-    counts = [np.bincount(moments.group, some > 0, moments.n_groups) for some in (right, n - right)]
-    return np.minimum(*counts).astype(np.int64)
+    shape = len(judgements.evaluators), n_groups
+    names = ("slope", "slope_min", "slope_max", "slope_low", "slope_high")
+    figures = {name: np.full(shape, np.nan) for name in names[: 5 if intervals is not None else 3]}
+    n, n_unscored, n_clusters = np.zeros((3, *shape), dtype=np.int64)
+    for group in range(n_groups):
+        rows = np.flatnonzero(codes == group)
+        # In an order of their own, so that sums do not depend on that of the table.
+        rows = rows[np.lexsort([judgements.cluster_codes[rows], x[rows]])]
+        for at, (said, stated) in enumerate(zip(judgements.prediction, judgements.stated_prediction, strict=True)):
+            place, known = (at, group), rows[said[rows] >= 0]
+            n[place], n_unscored[place] = len(known), len(rows) - len(known)
+            if len(known) < MIN_SLOPE_CLAIMS:
+                continue
+            is_right, cluster = said[known] == label, judgements.cluster_codes[known]
+            line = slope(x[known], is_right.astype(np.float64))
+            low = high = line.point
+            if (stated[rows] < 0).any() and not np.isnan(line.point):
+                low, high = slope_bounds(x[rows], np.where(stated[rows] < 0, np.nan, stated[rows] == label))
+            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+            found = [line.point, np.fmin(low, line.point), np.fmax(high, line.point)]
+            if intervals is not None:
+                found += interval(line, cluster, confidence=intervals.confidence, min_clusters=MIN_CLUSTERS)
+                n_clusters[place] = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
+            for name, value in zip(figures, found, strict=True):
+                figures[name][place] = value
+    return CovariateRateSlopes(n, n_unscored, figures, None if intervals is None else n_clusters)

@@ -15,8 +15,8 @@ import numpy as np
 from factaudit.errors import UsageError
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_means import clustered_positive_mean
 from factaudit.stats.clustered_proportions import wilson_interval
+from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import none_if_undefined
 
 #: Responses of fewer facts than this are penalised (Min et al. 2023, its code).
@@ -69,8 +69,8 @@ def response_count_with_interval(
 
 
 def _mean_count_interval(counts: np.ndarray, confidence: float) -> tuple[float | None, float | None]:
-    found = clustered_positive_mean(counts, np.arange(len(counts)), confidence)
-    return none_if_undefined(found.low), none_if_undefined(found.high)
+    low, high = interval(mean(counts), np.arange(len(counts)), "log", confidence)
+    return none_if_undefined(low), none_if_undefined(high)
 
 
 def _average_with_interval(

@@ -18,11 +18,10 @@ from factaudit.arrays.figures import Figure, encode_cells
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.clustered_proportions import ClusterCounts, ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.distinct_rows import count_distinct_clusters, rank_distinct_integers
+from factaudit.stats.hypothesis_tests import pair_p_values, two_proportion_p, two_proportion_power
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
-from factaudit.stats.proportion_test import two_proportion_power, two_proportion_z_test
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -73,8 +72,8 @@ class SystemErrors:
         """Two-sided p-values of equal rates; NaN where a system has no claim."""
         a, b = np.triu_indices(len(self.n), 1)
         if self.proportions is None:
-            return two_proportion_z_test(self.errors[a], self.n[a], self.errors[b], self.n[b])
-        return np.where((self.n[a] > 0) & (self.n[b] > 0), clustered_pair_p_values(self.proportions), np.nan)
+            return two_proportion_p(self.errors[a], self.n[a], self.errors[b], self.n[b])
+        return np.where((self.n[a] > 0) & (self.n[b] > 0), pair_p_values(self.proportions), np.nan)
 
     def order_pairs(self, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
         """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where undefined."""
@@ -296,7 +295,7 @@ def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha:
     if labelled.proportions is None or predicted.proportions is None or len(labelled.n) < 2:
         return dict.fromkeys(REVERSED_PAIR_KEYS)
     a, b = np.triu_indices(len(labelled.n), 1)
-    p_values = [clustered_pair_p_values(each.proportions) for each in (labelled, predicted) if each.proportions]
+    p_values = [pair_p_values(each.proportions) for each in (labelled, predicted) if each.proportions]
     signs = [np.sign(each.rates[a] - each.rates[b]) for each in (labelled, predicted)]
     by_labels, by_predictions = (holm_adjusted_p(p) < alpha for p in p_values)
     opposite, both = signs[0] * signs[1] < 0, by_labels & by_predictions

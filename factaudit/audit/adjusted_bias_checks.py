@@ -21,7 +21,7 @@ from factaudit.audit.quantification_checks import (
     select_rejectable_bias_rows,
     select_significant_biases,
 )
-from factaudit.stats.cluster_jackknife import jackknife_pair_mean_p
+from factaudit.stats.hypothesis_tests import pair_mean_p
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS
 
 #: The methods in words.
@@ -186,7 +186,7 @@ def _compare_adjusted_biases_with_uncorrected(
             datasets, calibration_systems, systems = np.array(keys, dtype=object).T
             off = [[row for row in side if _get_tested_rate_key(row) in biased] for side in (before, after)]
             lacking = [row for key, row in uncorrected.items() if key not in corrected]
-            p_gain = jackknife_pair_mean_p(gains, calibration_systems, systems, datasets)
+            p_gain = pair_mean_p(gains, calibration_systems, systems, datasets)
             found.append(
                 AdjustedBiasComparison(
                     evaluator,

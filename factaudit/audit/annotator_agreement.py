@@ -7,11 +7,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore_people import compute_human_dfactscores
 from factaudit.stats.agreement import krippendorff_alpha
+from factaudit.stats.undefined_values import none_if_undefined
 
 AnnotatedUnits = dict[Hashable, dict[str, Hashable]]
 _JUDGEMENT_KINDS = ("fact label", "number of biographies", "entity")
@@ -65,12 +68,14 @@ def _compute_annotator_agreement_on_units(units: Sequence[Mapping[str, Hashable]
     shared_units = [unit for unit in units if len(unit) > 1]
     pairs = [(one, other) for unit in shared_units for one, other in combinations(unit.values(), 2)]
     annotators = sorted({name for unit in shared_units for name in unit})
+    values = np.array([str(value) for unit in shared_units for value in unit.values()])
+    numbers = np.repeat(np.arange(len(shared_units)), [len(unit) for unit in shared_units])
     row: Row = {
         "n_units": len(shared_units),
         "n_annotators": len(annotators),
         "percent": sum(one == other for one, other in pairs) / len(pairs) if pairs else None,
         "kappa": None,
-        "alpha": krippendorff_alpha([list(unit.values()) for unit in shared_units]),
+        "alpha": none_if_undefined(krippendorff_alpha(values, numbers, len(shared_units)).point),
         "reason": None,
     }
     if not pairs:

@@ -37,7 +37,7 @@ from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.agreement import krippendorff_alpha
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.text.display_text import join_reasons
 
@@ -121,13 +121,12 @@ def _compute_ceiling_by_dataset(judgements: Judgements) -> dict[str, Row]:
         which = np.unique(at[mine], return_inverse=True)[1]
         ones, total = np.bincount(which, said[mine]).astype(np.int64), np.bincount(which)
         pairs, apart = total * (total - 1) / 2, ones * (total - ones)
-        units = [[1] * int(one) + [0] * int(every - one) for one, every in zip(ones, total, strict=True)]
         agree = 1 - divide_or_undefined(apart.sum(), pairs.sum())
         found[name] = {
             "n_claims": int((total > 1).sum()),
             "n_annotators": len(set(annotator[mine])),
             "agree": None if np.isnan(agree) else float(agree),
-            "alpha": krippendorff_alpha(units),
+            "alpha": none_if_undefined(krippendorff_alpha(said[mine], which, len(total)).point),
         }
     return found
 

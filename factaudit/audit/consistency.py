@@ -24,7 +24,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.stats.agreement import has_constant_rater, intersection_over_union_interval, kappa_interval
+from factaudit.stats.agreement import has_constant_rater, iou_interval, kappa_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -66,7 +66,7 @@ def compute_evaluator_consistency(
         for name, cls in PREDICTED_CLASSES.items():
             iou = Figure(consistency_iou(both, cls), consistency_iou_bounds(tally.stated, cls))
             if intervals is not None:
-                ends = intersection_over_union_interval(tally.clusters, table, cls, intervals.confidence)
+                ends = iou_interval(tally.clusters, table, cls, intervals.confidence)
                 given = both[:, cls].sum(1), both[:, :, cls].sum(1)
                 never = [is_constant_evaluator(who) & (of == 0) for who, of in zip(names, given, strict=True)]
                 iou = replace(iou, interval=ends).without_interval(

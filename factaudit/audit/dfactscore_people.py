@@ -18,10 +18,11 @@ from factaudit.arrays.response_means import (
     response_change_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_CHANGE
+from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_INFLUENCE
 from factaudit.audit.core.result_rows import Row
+from factaudit.stats.agreement import correlation_interval, pearson
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.rank_correlation import bootstrap_pearson_interval, kendall_tau, pearson_r
+from factaudit.stats.rank_correlation import kendall_tau, pearson_r
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
@@ -123,7 +124,9 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
         both = _keep_complete_pairs([(human[name], machine[name]) for human, machine in score_pairs])
         row[f"human_{name}"], row[name] = both.mean(axis=0).tolist() if len(both) else (None, None)
         row[f"{name}_pearson_r"] = _correlate_score_pairs(pearson_r, both)
-        ends = (np.nan, np.nan) if intervals is None else bootstrap_pearson_interval(both[:, 0], both[:, 1], intervals)
+        ends = (np.nan, np.nan)
+        if intervals is not None:
+            ends = correlation_interval(pearson(*both.T), np.arange(len(both)), intervals.confidence)
         row |= name_ends(f"{name}_pearson_r", ends)
     for prefix, side in (("human_", 0), ("", 1)):
         gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
@@ -172,7 +175,7 @@ for _name, _heading, _unit in (
     _PEOPLE_COLUMNS[f"human_{_name}"] = Column(f"{_heading}, people", _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
     _PEOPLE_COLUMNS[_name] = Column(_heading, _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
     _PEOPLE_COLUMNS[f"{_name}_pearson_r"] = Column(
-        f"r of {_heading}", "number", _CORRELATION_DESCRIPTION, interval=RESPONSE_BOOTSTRAP, digits=2
+        f"r of {_heading}", "number", _CORRELATION_DESCRIPTION, interval=RESPONSE_INFLUENCE, digits=2
     )
 _PEOPLE_COLUMNS |= {
     "human_gap": Column(

@@ -22,7 +22,7 @@ from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
-from factaudit.stats.permutation import studentised_permutation_p
+from factaudit.stats.hypothesis_tests import permutation_p
 
 
 def compute_evaluator_differences(
@@ -36,7 +36,7 @@ def compute_evaluator_differences(
     the two printed figures; n labelled claims were scored by both (n_unscored: labelled, not scored by both). ``_min``
     and ``_max`` say what the difference could be, whatever the missing predictions. With intervals: ``_low`` and
     ``_high`` are paired, from the claims that only one of the two judges rightly, and p_permutation is the two-sided
-    p-value of a studentised permutation test (`factaudit.stats.permutation`). Dataset ``__macro__`` is the mean
+    p-value of a studentised permutation test (`factaudit.stats.hypothesis_tests`). Dataset ``__macro__`` is the mean
     over the datasets where the difference is defined; it has no p-value.
     """
     datasets = judgements.make_groups("claim")
@@ -82,7 +82,7 @@ def _compute_permutation_p(
     if figure == "bias":
         gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
     seed = (intervals.seed, int(hash_texts(dataset, figure, "permutation"), 16))
-    return studentised_permutation_p(gains, sizes, weights, seed, intervals.replicates, times)
+    return permutation_p(gains, sizes, weights, seed, intervals.replicates, times)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -30,7 +30,7 @@ from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.roc import RocRankedScores, order_roc_scores_by_group
+from factaudit.stats.roc import curve_interval, curve_statistics
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The figures that have a mean over data sets.
@@ -78,7 +78,6 @@ def _tabulate_evaluator(
     # A guess states no score either.
     lacks = np.isnan(score) | (judgements.stated_prediction[place] != prediction)
     inside = np.flatnonzero((judgements.label >= 0) & ~np.isnan(score))
-    inside = inside[order_roc_scores_by_group(dataset[inside], score[inside], size)]
     numbers = np.stack([np.bincount(dataset[inside[judgements.label[inside] == at]], minlength=size) for at in (0, 1)])
     figures = _measure_ranking(judgements, score, inside, lacks, confidence)
     single = np.where(numbers.min(0) == 1, "a single claim of one class", "all claims of one class are of one document")
@@ -112,26 +111,33 @@ def _tabulate_evaluator(
 def _measure_ranking(
     judgements: Judgements, score: np.ndarray, inside: np.ndarray, lacks: np.ndarray, confidence: float | None
 ) -> Figures:
-    """auc and average_precision of each dataset; inside: the labelled claims with a score, in `RocRankedScores`' order.
+    """auc and average_precision of each dataset; inside: the labelled claims with a score.
 
     Bounds: of all labelled claims, had those that lack a score the worst scores that there could be, and the best.
     """
-    dataset, label, size = judgements.dataset_codes, judgements.label, len(judgements.dataset_names)
-    codes = label[inside].astype(np.int64)
-    scored = RocRankedScores(dataset[inside], codes, score[inside], judgements.cluster_codes[inside], size)
-    least = most = scored.points()
-    if (lacks & (label >= 0)).any():
-        ties = scored.ties_without(lacks[inside]) if lacks[inside].any() else scored.ties
-        errors, others = (np.bincount(dataset[lacks & (label == one)], minlength=size) for one in (0, 1))
-        both = np.diag([1, 1])[:, :, None] * np.stack([errors, others])  # each class alone, by label
-        least, most = (ties.add_extreme_claims(both[1 - at], both[at]).points() for at in (0, 1))
-    figures = {}
-    for key, curve in {"auc": scored.auc(), "average_precision": scored.average_precision()}.items():
-        # Average precision with more errors can be higher though they all come last.
-        bounds = np.fmin(least[key], curve.point), np.fmax(most[key], curve.point)
-        interval = None if confidence is None else curve.log_odds_intervals(confidence)
-        figures[key] = Figure(curve.point, bounds, interval)
-    return figures
+    label, cluster = judgements.label.astype(np.int64), judgements.cluster_codes
+    figures: dict[str, list[list[float]]] = {"auc": [], "average_precision": []}
+    for place in range(len(judgements.dataset_names)):
+        mine = judgements.dataset_codes == place
+        rows = inside[mine[inside]]
+        known, open_rows = rows[~lacks[rows]], np.flatnonzero(mine & lacks & (label >= 0))
+        curves = curve_statistics(label[rows], score[rows])
+        ends = [curves, curves]
+        if len(open_rows):
+            every, best = np.append(known, open_rows), np.where(label[open_rows] == 1, np.inf, -np.inf)
+            ends = [curve_statistics(label[every], np.append(score[known], extreme)) for extreme in (-best, best)]
+        for key, curve in curves.items():
+            # Average precision with more errors can be higher though they all come last.
+            bounds = [np.fmin(ends[0][key].point, curve.point), np.fmax(ends[1][key].point, curve.point)]
+            limits = [np.nan, np.nan]
+            if confidence is not None:
+                limits = [*curve_interval(curve, label[rows], cluster[rows], confidence)]
+            figures[key].append([curve.point, *bounds, *limits])
+    found = {}
+    for key, values in figures.items():
+        point, least, most, low, high = np.array(values).reshape(-1, 5).T
+        found[key] = Figure(point, (least, most), None if confidence is None else (low, high))
+    return found
 
 
 def _measure_predictions(

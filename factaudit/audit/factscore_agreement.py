@@ -27,17 +27,15 @@ from factaudit.arrays.response_means import (
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import (
-    RESPONSE_BOOTSTRAP,
     RESPONSE_CHANGE,
     RESPONSE_INFLUENCE,
     RESPONSE_MEAN,
 )
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
-from factaudit.stats.grade_agreement import correlation_influence_interval, spearman_rank_correlation
-from factaudit.stats.rank_correlation import bootstrap_pearson_interval, pearson_r
+from factaudit.stats.influence import MIN_CLUSTERS
 from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
@@ -135,13 +133,12 @@ def compute_factscore_agreement_errors(score_pairs: np.ndarray, intervals: Clust
         }
     row["pearson_p"] = float(stats.pearsonr(human, predicted).pvalue)
     row["spearman_p"] = float(stats.spearmanr(human, predicted).pvalue)
-    ranks = spearman_rank_correlation(human, predicted)
-    row |= {"pearson_r": float(pearson_r(human, predicted)), "spearman_r": ranks.point}
-    if intervals is not None:
-        row |= name_ends("pearson_r", bootstrap_pearson_interval(human, predicted, intervals))
-        row |= name_ends("spearman_r", correlation_influence_interval(ranks, np.arange(n), intervals.confidence))
-    few = intervals is not None and n < MIN_JACKKNIFE_CLUSTERS
-    lacking = f"no interval of correlations: fewer than {MIN_JACKKNIFE_CLUSTERS} responses" * few
+    for key, correlation in (("pearson_r", pearson(human, predicted)), ("spearman_r", spearman(human, predicted))):
+        row[key] = correlation.point
+        if intervals is not None:
+            row |= name_ends(key, correlation_interval(correlation, np.arange(n), intervals.confidence))
+    few = intervals is not None and n < MIN_CLUSTERS
+    lacking = f"no interval of correlations: fewer than {MIN_CLUSTERS} responses" * few
     return row | {"reason": join_reasons([why, lacking])}
 
 
@@ -193,7 +190,7 @@ AUDITS = (
             "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
             "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
-            "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
+            "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
             "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
             "pearson_p": Column("Pearson p", "p", "p-value of zero correlation", shown=False),
             "spearman_p": Column("Spearman p", "p", "p-value of zero correlation", shown=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,23 +20,14 @@ from factaudit.audit.core.finding_parts import (
     group_significant_rows_by_evaluator,
     make_row_finding,
 )
-from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
+from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, p_beyond_limit, select_significant_rows
+from factaudit.audit.core.significance import p_below_limit, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
+from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
-from factaudit.stats.clustered_means import ClusteredMean, clustered_mean, clustered_positive_mean
-from factaudit.stats.grade_agreement import (
-    InfluenceStatistic,
-    correlation_influence_interval,
-    difference_influence_interval,
-    ordinal_krippendorff_alpha,
-    quadratic_weighted_kappa,
-    spearman_rank_correlation,
-    weighted_kappa_interval,
-)
+from factaudit.stats.influence import MIN_CLUSTERS, Scale, Statistic, interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
@@ -45,7 +36,7 @@ LEAST_RANK_CORRELATION = 0.2
 #: The share of the scale's length by which grades may be off on average.
 MAX_GRADE_SHIFT = 0.05
 _COEFFICIENTS = ("rho", "kappa", "alpha", "alpha_people", "ceiling", "room")
-_NO_COEFFICIENT_INTERVAL = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters, or grades agree wholly"
+_NO_COEFFICIENT_INTERVAL = f"fewer than {MIN_CLUSTERS} clusters, or grades agree wholly"
 _NO_MEAN_INTERVAL = f"{FEW_CLUSTERS}, or grades alike in all"
 
 
@@ -89,21 +80,21 @@ def _compute_grade_agreement_figures(
 ) -> Row:
     both = ~np.isnan(claims.evaluators[evaluator])
     given, people, cluster = (each[both] for each in (claims.evaluators[evaluator], claims.people, claims.cluster))
-    row = _build_grade_correlation_figures("rho", spearman_rank_correlation(given, people), cluster, intervals)
+    row = _build_grade_correlation_figures("rho", spearman(given, people), cluster, intervals)
     common = claims.find_common_scale(evaluator, scale)
     if common is None:
         given, people, cluster = given[:0], people[:0], cluster[:0]
-    row["kappa"] = none_if_undefined(quadratic_weighted_kappa(given, people))
-    if intervals is not None:
-        row |= name_ends("kappa", weighted_kappa_interval(given, people, cluster, intervals.confidence))
+    row |= _build_grade_correlation_figures(
+        "kappa", weighted_kappa(given, people), cluster, intervals, telling=given != people
+    )
     unit = np.tile(np.arange(len(given)), 2)
-    alpha = ordinal_krippendorff_alpha(np.concatenate([given, people]), unit, len(given))
+    alpha = krippendorff_alpha(np.concatenate([given, people]), unit, len(given), ordinal=True)
     row |= _build_grade_correlation_figures("alpha", alpha, cluster, intervals)
     lowest, highest = common or (np.nan, np.nan)
     apart, alone = given - people, claims.people[~both]
     farthest = np.maximum(alone - lowest, highest - alone)
     error, nearest = np.abs(apart), np.zeros(len(alone))
-    row |= _build_grade_mean_figures("mae", error, cluster, nearest, farthest, intervals, clustered_positive_mean)
+    row |= _build_grade_mean_figures("mae", error, cluster, nearest, farthest, intervals, "log")
     row |= _build_grade_mean_figures("difference", apart, cluster, lowest - alone, highest - alone, intervals)
     return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
 
@@ -111,33 +102,38 @@ def _compute_grade_agreement_figures(
 def _compute_annotator_agreement(claims: GradedClaims, intervals: ClusterBootstrap | None) -> Row:
     """What the grades of several annotators say of each other, without any evaluator."""
     units, unit = np.unique(claims.annotated, return_inverse=True)
-    alpha = ordinal_krippendorff_alpha(claims.own, unit, len(units))
+    alpha = krippendorff_alpha(claims.own, unit, len(units), ordinal=True)
     row: Row = {"n_several": len(units)}
     row |= _build_grade_correlation_figures("alpha_people", alpha, claims.cluster[units], intervals)
-    ceiling = spearman_rank_correlation(claims.own, claims.others)
+    ceiling = spearman(claims.own, claims.others)
     return row | _build_grade_correlation_figures("ceiling", ceiling, claims.cluster[claims.annotated], intervals)
 
 
 def _compute_grade_ceiling_gap(claims: GradedClaims, evaluator: int, intervals: ClusterBootstrap | None) -> Row:
     given = claims.evaluators[evaluator][claims.annotated]
     known, cluster = ~np.isnan(given), claims.cluster[claims.annotated]
-    ceiling = spearman_rank_correlation(claims.own, claims.others)
-    mine = spearman_rank_correlation(given[known], claims.others[known])
+    ceiling = spearman(claims.own, claims.others)
+    mine = spearman(given[known], claims.others[known])
     change = ceiling.influence.copy()
     change[known] -= mine.influence
-    room = InfluenceStatistic(ceiling.point - mine.point, change)
+    room = Statistic(ceiling.point - mine.point, change)
     row: Row = {"room": none_if_undefined(room.point)}
     if intervals is not None:
-        row |= name_ends("room", difference_influence_interval(room, cluster, intervals.confidence))
+        ends = interval(room, cluster, confidence=intervals.confidence, min_clusters=MIN_CLUSTERS)
+        row |= name_ends("room", ends)
     return row
 
 
 def _build_grade_correlation_figures(
-    key: str, statistic: InfluenceStatistic, cluster: np.ndarray, intervals: ClusterBootstrap | None
+    key: str,
+    statistic: Statistic,
+    cluster: np.ndarray,
+    intervals: ClusterBootstrap | None,
+    telling: np.ndarray | None = None,
 ) -> Row:
     row: Row = {key: none_if_undefined(statistic.point)}
     if intervals is not None:
-        row |= name_ends(key, correlation_influence_interval(statistic, cluster, intervals.confidence))
+        row |= name_ends(key, correlation_interval(statistic, cluster, intervals.confidence, telling))
     return row
 
 
@@ -148,17 +144,17 @@ def _build_grade_mean_figures(
     least: np.ndarray,
     most: np.ndarray,
     intervals: ClusterBootstrap | None,
-    compute_mean: Callable[[np.ndarray, np.ndarray, float], ClusteredMean] = clustered_mean,
+    scale: Scale = "identity",
 ) -> Row:
     """A mean with its bounds and interval; least, most: what the missing values could be (NaN: not known)."""
-    found = compute_mean(values, cluster, DEFAULT_CONFIDENCE if intervals is None else intervals.confidence)
+    found = mean(values)
     n, point = len(values) + len(least), none_if_undefined(found.point)
     row: Row = {key: point}
     for end, missing, pick in (("min", least, min), ("max", most, max)):
         is_open = point is not None and len(missing)
         row[f"{key}_{end}"] = none_if_undefined(pick((values.sum() + missing.sum()) / n, point)) if is_open else point
     if intervals is not None:
-        row |= name_ends(key, (found.low, found.high))
+        row |= name_ends(key, interval(found, cluster, scale, intervals.confidence))
     return row
 
 
@@ -243,7 +239,7 @@ _GRADE_OPTIONS = {
 _ENDS_DESCRIPTION = "ends of the scale that both use"
 
 
-def _declare_coefficient(heading: str, what: str, interval: str = FISHER_INFLUENCE) -> Column:
+def _declare_coefficient(heading: str, what: str, interval: str = FISHER_JACKKNIFE) -> Column:
     return Column(heading, "number", what, digits=2, interval=interval)
 
 
@@ -281,7 +277,7 @@ AUDITS = (
             **pick_shared_columns("n", "n_unscored", "reason"),
             "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
             "rho": _declare_coefficient("Spearman's ρ", "Spearman's ρ of the evaluator's grades with human grades"),
-            "kappa": _declare_coefficient("weighted κ", "Cohen's κ with quadratic weights", FISHER_JACKKNIFE),
+            "kappa": _declare_coefficient("weighted κ", "Cohen's κ with quadratic weights"),
             "alpha": _declare_coefficient("α", "Krippendorff's α (ordinal) of human grades and the evaluator's"),
             "mae": _declare_mean("MAE", "mean absolute error, in grades"),
             "difference": _declare_mean("difference", "mean of the evaluator's grade − the human grade"),
@@ -290,9 +286,7 @@ AUDITS = (
             "n_several": Column("by several", "count", "claims with grades from several annotators", shown="any"),
             "alpha_people": _declare_coefficient("α of people", "Krippendorff's α (ordinal) of the annotators"),
             "ceiling": _declare_coefficient("ceiling", "ρ of one annotator with the others"),
-            "room": _declare_coefficient(
-                "room", "ceiling − ρ of the evaluator with the same others", INFINITESIMAL_JACKKNIFE
-            ),
+            "room": _declare_coefficient("room", "ceiling − ρ of the evaluator with the same others", JACKKNIFE),
         },
         options=_GRADE_OPTIONS,
         compute=compute_grade_agreement,

@@ -22,7 +22,7 @@ from factaudit.audit.core.significance import p_above_limit, select_significant_
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
@@ -129,8 +129,9 @@ def _build_invariance_row(
     has_scores = bool((~np.isnan(shift)).any())
     row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
     if intervals is not None:
-        mean = clustered_mean(shift, clusters[counted], intervals.confidence) if has_scores else None
-        row |= share | name_ends("score_shift", (np.nan, np.nan) if mean is None else (mean.low, mean.high))
+        known = ~np.isnan(shift)
+        ends = interval(mean(shift[known]), clusters[counted][known], confidence=intervals.confidence)
+        row |= share | name_ends("score_shift", ends)
     row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
     nothing = nothing if len(chosen) else "the claims are labelled unattributable, and left out"

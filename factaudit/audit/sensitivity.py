@@ -21,12 +21,11 @@ from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import (
-    DEFAULT_CONFIDENCE,
     select_rows_beyond_limit,
 )
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
@@ -79,13 +78,13 @@ def _build_sensitivity_row(
     row["n"] = int(both.sum())
     row["n_unscored"] += int((both & ~is_open & (first_most - first_least > 1e-12)).sum())
     if row["n"]:
-        confidence = DEFAULT_CONFIDENCE if intervals is None else intervals.confidence
-        found = clustered_mean((score - first)[both], scores.cluster[both], confidence)
-        row |= {"n_clusters": found.n_clusters, "change": found.point}
-        row["change_min"] = min(found.point, float((least - first_most)[both].mean()))
-        row["change_max"] = max(found.point, float((most - first_least)[both].mean()))
+        change = mean((score - first)[both])
+        row |= {"n_clusters": len(np.unique(scores.cluster[both])), "change": change.point}
+        row["change_min"] = min(change.point, float((least - first_most)[both].mean()))
+        row["change_max"] = max(change.point, float((most - first_least)[both].mean()))
         if intervals is not None:
-            row |= name_ends("change", (found.low, found.high))
+            ends = interval(change, scores.cluster[both], confidence=intervals.confidence)
+            row |= name_ends("change", ends)
     else:
         why.append("no response is scored by both: change")
     why.append(explain_missing_row_intervals(row, "its responses are fewer than two, or all alike"))

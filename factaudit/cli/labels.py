@@ -84,7 +84,7 @@ def labels_command(
     made = label_claims_by_annotations(rule, judged)
     write_table(together, out)
     split = find_disputed_claims(judged)
-    rows = compute_label_agreement(judged, table, seed=seed)
+    rows = compute_label_agreement(judged, table)
     reasons = find_undecided_claims(rule, together, made)
     undecided = {str(reason): int(n) for reason, n in reasons.value_counts().items()}
     _display_annotator_agreement(rows, made, rule, len(split), undecided)

@@ -9,20 +9,19 @@ import pandas as pd
 
 from factaudit.arrays.judgements import name_documents
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.nominal_agreement import COEFFICIENTS, nominal_agreement
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
+from factaudit.stats.influence import Scale, Statistic, interval, mean
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
 
-def compute_label_agreement(
-    annotator_labels: pd.DataFrame, claims: pd.DataFrame | None = None, seed: int = 0
-) -> list[Row]:
+def compute_label_agreement(annotator_labels: pd.DataFrame, claims: pd.DataFrame | None = None) -> list[Row]:
     """A row per pair of annotators, and one of all (annotator_a ``__all__``): n claims with two labels or more.
 
     annotator_labels: claim_id, annotator, label, of `factaudit.tables.annotations.list_annotator_judgements`.
     Each row: percent (the share of pairs of labels that agree), kappa (Cohen 1960; of pairs only), alpha (Krippendorff,
-    nominal; any number of annotators, with labels missing), with ``_low`` and ``_high`` from a bootstrap of documents,
-    which ``claims`` has (without it every claim is its own); null with a reason where nothing is labelled twice or
+    nominal; any number of annotators, with labels missing), with ``_low`` and ``_high`` by clusters of documents, which
+    ``claims`` has (without it every claim is its own); null with a reason where nothing is labelled twice or
     nothing varies. An undecided label counts as missing.
     """
     table = annotator_labels.pivot(index="claim_id", columns="annotator", values="label")
@@ -34,14 +33,13 @@ def compute_label_agreement(
         documents = name_documents(claims).fillna(claims["claim_id"])
         of_claim = pd.Series((claims["dataset"].astype(str) + "\x1f" + documents).to_numpy(), claims["claim_id"])
         clusters = pd.factorize(of_claim.reindex(table.index).fillna(pd.Series(table.index, table.index)))[0]
-    random = np.random.default_rng([seed, len(values)])
     groups: list[tuple[str, str | None, np.ndarray]] = []
     if len(names) > 1:
         groups.append(("__all__", None, values))
     if len(names) > 2:
         groups += [(names[a], names[b], values[:, [a, b]]) for a, b in combinations(range(len(names)), 2)]
     return [
-        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, clusters, random)}
+        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, clusters)}
         for a, b, labels in groups
     ]
 
@@ -52,18 +50,27 @@ def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
     return labels.index[labels > 1]
 
 
-def _compute_label_agreement_figures(labels: np.ndarray, clusters: np.ndarray, random: np.random.Generator) -> Row:
+def _compute_label_agreement_figures(labels: np.ndarray, clusters: np.ndarray) -> Row:
     """labels: (claims, annotators), NaN where missing; clusters: (claims,), their documents."""
-    n, coefficients = nominal_agreement(labels, clusters, random)
-    row: Row = {"n": n} | {f"{key}{end}": None for key in COEFFICIENTS for end in ("", "_low", "_high")}
-    lacking = [] if n else ["no claim has two labels"]
-    for key, found in coefficients.items():
-        row |= {key: none_if_undefined(found.value)}
-        # Annotators who agreed on all claims so far need not agree on the next: a single point is no interval.
-        if has_interval := found.low < found.high:  # false where one is NaN
-            row |= {f"{key}_low": float(found.low), f"{key}_high": float(found.high)}
-        if np.isnan(found.value):
+    known = ~np.isnan(labels)
+    is_shared = known.sum(1) > 1
+    labels, known, clusters = labels[is_shared], known[is_shared], clusters[is_shared]
+    n, ones = known.sum(1), np.nansum(labels, axis=1)
+    unit, _ = np.nonzero(known)
+    coefficients: dict[str, tuple[Statistic, Scale]] = {
+        "percent": (mean(1 - 2 * ones * (n - ones) / (n * (n - 1))), "logit"),
+        "kappa": (weighted_kappa(*labels.T) if labels.shape[1] == 2 else Statistic.undefined(len(n)), "fisher"),
+        "alpha": (krippendorff_alpha(labels[known], unit, len(n)), "fisher"),
+    }
+    row: Row = {"n": len(n)}
+    lacking = [] if len(n) else ["no claim has two labels"]
+    for key, (statistic, scale) in coefficients.items():
+        ends = interval(statistic, clusters, scale)
+        row |= {key: none_if_undefined(statistic.point)} | name_ends(key, ends)
+        if not len(n) or (key == "kappa" and labels.shape[1] > 2):
+            continue
+        if row[key] is None:
             lacking.append(f"no {key}: all labels are the same")
-        elif not has_interval:
+        elif row[f"{key}_low"] is None:
             lacking.append(f"no interval for {key}: nothing varies")
     return row | {"reason": join_reasons(lacking)}

@@ -1,9 +1,6 @@
-"""Agreement: intersection over union and Cohen's kappa of two raters by clusters, Krippendorff's alpha of several."""
+"""How far raters agree: κ, α, ρ and r by the influence of units; IoU and κ of two evaluators by clusters."""
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -13,35 +10,146 @@ from factaudit.stats.clustered_proportions import (
     estimate_clustered_proportions,
     wilson_interval,
 )
+from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
-def intersection_over_union_interval(
-    clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float
-) -> IntervalEnds:
+def correlation_interval(
+    statistic: Statistic, cluster: np.ndarray, confidence: float, telling: np.ndarray | None = None
+) -> tuple[float, float]:
+    """The interval of κ, α, ρ or r on Fisher's scale; (NaN, NaN) of fewer than `MIN_CLUSTERS` clusters.
+
+    cluster, telling: as `factaudit.stats.influence.interval` takes them; of κ the units on which raters differ tell.
+    """
+    return interval(statistic, cluster, "fisher", confidence, min_clusters=MIN_CLUSTERS, telling=telling)
+
+
+def weighted_kappa(a: np.ndarray, b: np.ndarray) -> Statistic:
+    """Cohen's κ with quadratic weights of two raters' grades: 1 - mean (a - b)² / what chance makes of it.
+
+    a, b: float (n,), on one scale. Of whole grades it is Cohen 1968's, of labels 1 and 0 Cohen 1960's, of any numbers
+    Lin's concordance correlation (1989). Undefined where both raters give one and the same grade.
+
+    >>> round(weighted_kappa(np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 2, 3])).point, 3)
+    0.8
+    """
+    if not len(a):
+        return Statistic.undefined(0)
+    a, b = a - a.mean(), b - a.mean()
+    apart, cross = (a - b) ** 2, a * b.mean() + b * a.mean()
+    expected = a**2 + b**2 - 2 * cross + 2 * a.mean() * b.mean()
+    if not expected.sum() > 1e-9 * (a @ a + b @ b):
+        return Statistic.undefined(len(a))
+    ratio = apart.sum() / expected.sum()
+    return Statistic(float(1 - ratio), (ratio * expected - apart) / expected.sum())
+
+
+def pearson(x: np.ndarray, y: np.ndarray) -> Statistic:
+    """Pearson's r of float (n,) each; undefined where x or y is the same everywhere.
+
+    The influence is by leaving out each unit: of skewed scores the infinitesimal one gives intervals that are too
+    narrow (88 % of 20 pairs; these cover 95 to 97).
+
+    >>> round(pearson(np.array([1.0, 2, 3]), np.array([2.0, 4, 7])).point, 3)
+    0.993
+    """
+    n = len(x)
+    if not n or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Statistic.undefined(n)
+    x, y = x - x.mean(), y - y.mean()
+    point = min(max(float(x @ y / np.sqrt((x @ x) * (y @ y))), -1.0), 1.0)
+    more = n / max(n - 1, 1)
+    left = divide_or_undefined(
+        x @ y - more * x * y, np.sqrt(np.maximum((x @ x - more * x * x) * (y @ y - more * y * y), 0))
+    )
+    # Where all others are alike there is no r without this unit: it counts as if it changed nothing.
+    return Statistic(point, (point - np.where(np.isnan(left), point, left)) / more)
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> Statistic:
+    """Spearman's ρ: Pearson's r of the midranks, which are estimated, too. float (n,) each.
+
+    >>> round(spearman(np.array([1.0, 2, 3, 4]), np.array([10.0, 30, 20, 40])).point, 3)
+    0.8
+    """
+    if not len(x) or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Statistic.undefined(len(x))
+    (u, codes_u), (v, codes_v) = _midranks(x), _midranks(y)
+    scale_u, scale_v = u.std(), v.std()
+    u, v = (u - u.mean()) / scale_u, (v - v.mean()) / scale_v
+    point = min(max(float((u * v).mean()), -1.0), 1.0)
+    influence = u * v - point / 2 * (u * u + v * v)
+    influence += _influence_through_ranks((v - point * u) / scale_u, codes_u)
+    influence += _influence_through_ranks((u - point * v) / scale_v, codes_v)
+    return Statistic(point, influence / len(x))
+
+
+def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int, *, ordinal: bool = False) -> Statistic:
+    """Krippendorff's α (2011): 1 - observed / expected disagreement; the influence is that of each unit, (n_units,).
+
+    values: (r,), all that raters gave; unit: int (r,), 0..n_units-1, what each was given to. A unit with one value does
+    not count. Nominal: values are equal or not. Ordinal: the squared difference of midranks, which is the grades
+    between two, and half of those at both. Undefined where no unit has two values, or all values are equal.
+
+    >>> found = krippendorff_alpha(np.array([1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 2]), 3, ordinal=True)
+    >>> round(found.point, 3)
+    0.778
+    """
+    counts = np.bincount(unit, minlength=n_units)
+    paired = counts[unit] > 1
+    values, unit = values[paired], unit[paired]
+    ranks, codes = _midranks(values)
+    n = len(values)
+    if not n or codes.max() == 0:
+        return Statistic.undefined(n_units)
+    points = ranks[:, None] if ordinal else np.eye(codes.max() + 1)[codes]
+    sums = np.stack([np.bincount(unit, column, n_units) for column in points.T], axis=1)
+    from_all = points - points.mean(0)
+    from_unit = points - (sums / np.maximum(counts, 1)[:, None])[unit]
+    pairs = 2 * counts / np.maximum(counts - 1, 1)
+    observed = pairs * np.bincount(unit, (from_unit**2).sum(1), n_units)
+    expected = 2 * np.bincount(unit, (from_all**2).sum(1), n_units)
+    ratio, scale = observed.sum() / expected.sum(), (n - 1) / n / expected.sum()
+    moved = observed - ratio * expected
+    if ordinal:
+        by_rank = 2 * pairs[unit] * from_unit[:, 0] - ratio * 4 * from_all[:, 0]
+        moved += np.bincount(unit, _influence_through_ranks(by_rank, codes), n_units)
+    return Statistic(float(1 - (n - 1) / n * ratio), -scale * moved)
+
+
+def _midranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The midrank of each value, in (0, 1), and its place among the distinct ones."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return ((np.cumsum(counts) - counts / 2) / max(len(values), 1))[codes], codes
+
+
+def _influence_through_ranks(slope: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """What one more unit of each grade changes by the ranks that it raises: those above it, and by half its equals'.
+
+    slope: (n,), the derivative by each unit's rank; the mean over units.
+    """
+    sums = np.bincount(codes, slope)
+    above = np.cumsum(sums[::-1])[::-1] - sums / 2
+    return above[codes] / len(slope)
+
+
+def iou_interval(clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float) -> IntervalEnds:
     """The interval of the intersection over union of two raters' sets: (G,) each, Wilson's on the share of the union.
 
     table: (k, 2, 2), a row for each of ``clusters``: its units by a's and b's answer (0 or 1). class_index: whose set.
-
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts
-    >>> table = np.array([[[4, 1], [0, 5]], [[2, 2], [1, 5]]])
-    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), table.reshape(2, 4), n_groups=1)
-    >>> low, high = intersection_over_union_interval(counts, table, class_index=0, confidence=0.95)  # IoU is 6 / 10
-    >>> round(low.item(), 3), round(high.item(), 3)
-    (0.529, 0.667)
     """
     both = table[:, class_index, class_index]
-    union = both + table[:, class_index, 1 - class_index] + table[:, 1 - class_index, class_index]
+    union = table[:, class_index].sum(1) + table[:, :, class_index].sum(1) - both
     low, high = estimate_clustered_proportions(clusters, both[:, None], union[:, None]).wilson_intervals(confidence)
     return low[:, 0], high[:, 0]
 
 
 def kappa_interval(clusters: ClusterCounts, table: np.ndarray, confidence: float) -> IntervalEnds:
-    """The interval of Cohen's kappa = 1 - disagreement / (disagreement expected by chance): (G,) each.
+    """The interval of Cohen's κ = 1 - disagreement / (disagreement expected by chance): (G,) each.
 
-    table: (k, 2, 2), as in `intersection_over_union_interval`. Wilson's interval of the disagreement, on the number of
-    units that kappa's own linearised variance is worth (the expected disagreement is estimated, too). NaN where no
-    disagreement is expected, and where a or b answers the same everywhere: kappa then cannot vary.
+    table: (k, 2, 2), as in `iou_interval`. Wilson's interval of the disagreement, on the number of units that κ's own
+    linearised variance is worth (the expected disagreement is estimated, too), so that there is one where all agree.
+    NaN where no disagreement is expected, and where a or b answers the same everywhere: κ then cannot vary.
 
     >>> from factaudit.stats.clustered_proportions import ClusterCounts
     >>> table = np.array([[[4, 1], [0, 5]], [[2, 2], [1, 5]]])
@@ -50,56 +158,23 @@ def kappa_interval(clusters: ClusterCounts, table: np.ndarray, confidence: float
     >>> round(low.item(), 3), round(high.item(), 3)
     (0.49, 0.67)
     """
-    n = table.sum((1, 2))
+    n, group = table.sum((1, 2)), clusters.group
     apart = table[:, 0, 1] + table[:, 1, 0]
     share = estimate_clustered_proportions(clusters, apart[:, None], n[:, None])
-    total = clusters.sum_by_group(n)
-    rate = divide_or_undefined(clusters.sum_by_group(table), total[:, None, None])
-    a, b = rate.sum(2), rate.sum(1)  # (G, 2): how often each says 0, 1
-    chance = 1 - (a * b).sum(1)  # the disagreement that chance would make
     disagreement = share.point[:, 0]
-    # d kappa = -(dD E - D dE) / E^2, and E = 1 - sum of a_k b_k
-    group = clusters.group
+    rate = divide_or_undefined(clusters.sum_by_group(table), clusters.sum_by_group(n)[:, None, None])
+    a, b = rate.sum(2), rate.sum(1)  # (G, 2): how often each says 0, 1
+    chance = 1 - (a * b).sum(1)
+    # d κ = -(dD E - D dE) / E², and E = 1 - sum of a_k b_k
+    alone = (apart - disagreement[group] * n) * chance[group]
     expected = 2 * (1 - chance)[group] * n - (table.sum(2) * b[group] + table.sum(1) * a[group]).sum(1)
-    with np.errstate(invalid="ignore"):
-        influence = (apart - disagreement[group] * n) * chance[group] - disagreement[group] * expected
-        alone = (apart - disagreement[group] * n) * chance[group]
+    influence = alone - disagreement[group] * expected
     worth = divide_or_undefined(clusters.sum_by_group(alone * alone), clusters.sum_by_group(influence * influence))
-    worth[np.isnan(worth)] = 1
-    worth[has_constant_rater(rate)] = np.nan
-    effective = share.effective_n[:, 0] * worth
-    low, high = wilson_interval(disagreement, effective, share.n_clusters[:, 0] - 1, confidence)
+    worth = np.where(has_constant_rater(rate), np.nan, np.where(np.isnan(worth), 1, worth))
+    low, high = wilson_interval(disagreement, share.effective_n[:, 0] * worth, share.n_clusters[:, 0] - 1, confidence)
     return 1 - divide_or_undefined(high, chance), 1 - divide_or_undefined(low, chance)
 
 
 def has_constant_rater(table: np.ndarray) -> np.ndarray:
-    """Whether a or b answers the same everywhere: bool (...), from units (..., 2, 2) by a's and b's answer.
-
-    >>> has_constant_rater(np.array([[5, 0], [3, 0]])).item()
-    True
-    """
+    """Whether a or b answers the same everywhere: bool (...), from units (..., 2, 2) by a's and b's answer."""
     return ((table.sum(-1) == 0) | (table.sum(-2) == 0)).any(-1)
-
-
-def krippendorff_alpha(values_by_unit: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's α for nominal data (Krippendorff 2011): 1 - observed / expected disagreement.
-
-    values_by_unit: of each unit the values that it was given, missing ones left out; a unit with one value does not
-    count. None where there are no pairs, or only one value in all.
-
-    >>> krippendorff_alpha([["a", "a"], ["b", "b"]])
-    1.0
-    """
-    totals: Counter[Hashable] = Counter()
-    agreed = 0.0
-    for values in values_by_unit:
-        if len(values) < 2:
-            continue
-        counts = Counter(values)
-        totals.update(counts)
-        agreed += sum(n * (n - 1) for n in counts.values()) / (len(values) - 1)
-    n = totals.total()
-    expected = n * (n - 1) - sum(count * (count - 1) for count in totals.values())
-    if n < 2 or expected == 0:
-        return None
-    return 1 - (n - agreed) * (n - 1) / expected

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.stats.distinct_rows import rank_distinct_integers
-from factaudit.stats.roc import _mark_changes_between_sorted_scores
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def cross_validate_threshold(
     """
     names, member = rank_distinct_integers(cluster)
     fold = np.random.default_rng(seed).permutation(np.arange(len(names)) % max(1, min(folds, len(names))))[member]
-    values, place = _rank_scores_for_bacc(score)
+    values, place = np.unique(score, return_inverse=True)
     n_folds, size = int(fold.max(initial=-1)) + 1, 2 * len(values)
     codes = fold * size + label.astype(np.int64) * len(values) + place
     counts = np.bincount(codes, minlength=n_folds * size).reshape(n_folds, 2, -1)
@@ -66,17 +65,9 @@ def find_best_bacc_threshold(label: np.ndarray, score: np.ndarray) -> float | No
     >>> find_best_bacc_threshold(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.6, 0.9]))
     0.5
     """
-    values, place = _rank_scores_for_bacc(score)
+    values, place = np.unique(score, return_inverse=True)
     codes = label.astype(np.int64) * len(values) + place
     return _best_bacc_threshold_of_counts(values, np.bincount(codes, minlength=2 * len(values)).reshape(2, -1))
-
-
-def _rank_scores_for_bacc(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct scores, ascending, and the place of each among them."""
-    if (score[1:] < score[:-1]).any():
-        return np.unique(score, return_inverse=True)
-    new = _mark_changes_between_sorted_scores(score)
-    return score[new], np.cumsum(new) - 1
 
 
 def _best_bacc_threshold_of_counts(scores: np.ndarray, counts: np.ndarray) -> float | None:

@@ -1,12 +1,10 @@
-"""Rank correlation of the rates of several systems, Pearson's r of systems and of pairs, and their intervals."""
+"""Kendall's τ and Pearson's r of the rates of several systems, and their intervals."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy
 
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
 from factaudit.stats.clustered_proportions import IntervalEnds
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -87,21 +85,3 @@ def pearson_r(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     varies = (np.ptp(x, axis=-1) > 0) & (np.ptp(y, axis=-1) > 0)
     scale = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
     return np.clip(divide_or_undefined((first * second).sum(-1), np.where(varies, scale, 0)), -1, 1)
-
-
-def bootstrap_pearson_interval(x: np.ndarray, y: np.ndarray, intervals: ClusterBootstrap) -> tuple[float, float]:
-    """The percentile interval of Pearson's r of n independent pairs: float (n,), (n,).
-
-    NaN of fewer than `MIN_JACKKNIFE_CLUSTERS` pairs: of 10 it would hold 84 to 90 % of the time, of 20 and 50 skewed
-    ones still 90 to 94. So it is where a score is constant in half of the draws.
-
-    >>> x = np.arange(20.0)
-    >>> low, high = bootstrap_pearson_interval(x, np.where(x % 4 == 0, x + 6, x), ClusterBootstrap(seed=1))
-    >>> round(low, 2), round(high, 2)
-    (0.83, 0.97)
-    """
-    if len(x) < MIN_JACKKNIFE_CLUSTERS:
-        return np.nan, np.nan
-    draws = np.random.default_rng(intervals.seed).integers(0, len(x), (intervals.replicates, len(x)))
-    low, high = intervals.percentile_ends(pearson_r(x[draws], y[draws]))
-    return float(low), float(high)

@@ -8,10 +8,11 @@ import numpy as np
 from regimes import Regime
 
 from factaudit.stats.adjusted_counts import adjust_counts
-from factaudit.stats.agreement import intersection_over_union_interval, kappa_interval
+from factaudit.stats.agreement import iou_interval, kappa_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import jackknife_slope_interval
 from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
+from factaudit.stats.hypothesis_tests import permutation_p
+from factaudit.stats.influence import MIN_CLUSTERS, interval, slope
 from factaudit.stats.mover import (
     discordant_difference_interval,
     error_balance_interval,
@@ -19,9 +20,8 @@ from factaudit.stats.mover import (
     mover_proportion_sum,
     mover_weighted_sum,
 )
-from factaudit.stats.permutation import studentised_permutation_p
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
-from factaudit.stats.roc import RocRankedScores
+from factaudit.stats.roc import curve_interval, curve_statistics
 from factaudit.stats.undefined_values import divide_or_undefined
 
 LEVEL = 0.95
@@ -95,7 +95,7 @@ def of_evaluators(regime: Regime, drawn: np.ndarray) -> Covered:
     )
     for cls, name in ((1, "IoU of 1"), (0, "IoU of 0")):
         expected_iou = table[cls, cls] / (1 - table[1 - cls, 1 - cls])
-        found[name] = holds(intersection_over_union_interval(clusters, both.sum(1), cls, LEVEL), expected_iou)
+        found[name] = holds(iou_interval(clusters, both.sum(1), cls, LEVEL), expected_iou)
     chance = (table.sum(0) * table.sum(1)).sum()
     found["kappa"] = holds(kappa_interval(clusters, both.sum(1), LEVEL), (np.trace(table) - chance) / (1 - chance))
     return found
@@ -237,7 +237,7 @@ def of_tests(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> 
     sizes = np.stack([both[:, :, 1].sum((2, 3)), both[:, :, 0].sum((2, 3))], -1)
     found = []
     for gain, size in zip(gains[:500], sizes[:500], strict=True):
-        p = studentised_permutation_p(gain, size, np.array([0.5, 0.5]), [int(random.integers(1 << 62))], 300)
+        p = permutation_p(gain, size, np.array([0.5, 0.5]), [int(random.integers(1 << 62))], 300)
         if p is not None:
             found.append(p > 0.05)
     return {"test of equal BAcc": np.array(found)}
@@ -246,19 +246,23 @@ def of_tests(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> 
 def of_scores(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
     """AUC, average precision and the slope over a covariate: scores are drawn claim by claim."""
     auc_true, ap_true, slope_true = truths_of_scores(max(regime.errors))
-    group, cluster, label, score, overlap, right = draw_scores(regime, random, replicates, regime.docs)
-    scored = RocRankedScores.of(group, label, score, cluster, replicates)
-    found = {"AUC": holds(scored.auc().log_odds_intervals(LEVEL), auc_true)}
-    found["average precision"] = holds(scored.average_precision().log_odds_intervals(LEVEL), ap_true)
-    for name, which in (("slope of TPR", 1), ("slope of TNR", 0)):
-        inside = label == which
-        x, y = overlap[inside], right[inside].astype(float)
-        sums = np.stack([np.ones(len(x)), x, y, x * y, x * x], 1)
-        pairs, place = np.unique(group[inside] * (cluster.max() + 1) + cluster[inside], return_inverse=True)
-        counts = np.stack([np.bincount(place, column) for column in sums.T], 1)
-        clusters = ClusterCounts(pairs // (cluster.max() + 1), np.ones(len(pairs), dtype=np.int64), counts, replicates)
-        found[name] = holds(jackknife_slope_interval(clusters, LEVEL), slope_true[which])
-    return found
+    drawn = draw_scores(regime, random, replicates, regime.docs)
+    held: dict[str, list[bool]] = {}
+    for rows in np.split(np.arange(len(drawn[0])), np.searchsorted(drawn[0], np.arange(1, replicates))):
+        _, cluster, label, score, overlap, right = (each[rows] for each in drawn)
+        curves = curve_statistics(label, score)
+        ends = {
+            "AUC": (curve_interval(curves["auc"], label, cluster, LEVEL), auc_true),
+            "average precision": (curve_interval(curves["average_precision"], label, cluster, LEVEL), ap_true),
+        }
+        for name, inside in (("slope of TPR", label == 1), ("slope of TNR", label == 0)):
+            line = slope(overlap[inside], right[inside].astype(float))
+            limits = interval(line, cluster[inside], confidence=LEVEL, min_clusters=MIN_CLUSTERS)
+            ends[name] = (limits, slope_true[int(name == "slope of TPR")])
+        for name, ((low, high), truth) in ends.items():
+            if not np.isnan(low):
+                held.setdefault(name, []).append(low <= truth <= high)
+    return {name: np.array(each) for name, each in held.items()}
 
 
 def draw_scores(regime: Regime, random: np.random.Generator, replicates: int, docs: int) -> tuple[np.ndarray, ...]:
@@ -282,9 +286,9 @@ def draw_scores(regime: Regime, random: np.random.Generator, replicates: int, do
 def truths_of_scores(error_rate: float) -> tuple[float, float, dict[int, float]]:
     """From a very large sample of documents with one claim each: the marginal distribution is that of any claim."""
     single = Regime("", docs=1_000_000, claims=1, errors=(error_rate,), icc=0.0)
-    group, cluster, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
-    scored = RocRankedScores.of(group, label, score, cluster, 1)
-    return float(scored.auc().point[0]), float(scored.average_precision().point[0]), {1: 0.3, 0: -0.4}
+    _, _, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
+    curves = curve_statistics(label, score)
+    return curves["auc"].point, curves["average_precision"].point, {1: 0.3, 0: -0.4}
 
 
 def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.difference_estimator import difference_estimate
 from factaudit.stats.hierarchical_regression import fit_hierarchical_regression, stable_logistic
-from factaudit.stats.nominal_agreement import nominal_agreement
+from factaudit.stats.influence import interval, mean
 from factaudit.stats.posterior_comparison import posterior_interval
 from factaudit.stats.poststratification import poststratify_error_rates
 from factaudit.stats.score_covariates import build_score_covariates
@@ -104,8 +105,14 @@ def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> S
     def simulate(random: np.random.Generator) -> list[bool]:
         error = random.random(n) < rate
         labels = np.where(random.random((2, n)) < accuracy, error, ~error).astype(np.float64).T
-        found = nominal_agreement(labels, np.arange(len(labels)), random, 1000, LEVEL)[1][coefficient]
-        return [] if np.isnan(found.low) else [holds(truth[coefficient], found.low, found.high)]
+        a, b = labels.T
+        found, scale = {
+            "percent": (mean((a == b).astype(np.float64)), "logit"),
+            "kappa": (weighted_kappa(a, b), "fisher"),
+            "alpha": (krippendorff_alpha(labels.ravel(), np.repeat(np.arange(n), 2), n), "fisher"),
+        }[coefficient]
+        low, high = interval(found, np.arange(n), scale, LEVEL)
+        return [] if np.isnan(low) else [holds(truth[coefficient], low, high)]
 
     return simulate
 
@@ -148,11 +155,11 @@ DESIGNS: dict[tuple[str, str], Simulation] = {
     ("difference_estimator.difference_estimate", "30 %, 30 labels"): design("guess", 30, 0.3),
     ("difference_estimator.difference_estimate", "30 %, 100 labels"): design("guess", 100, 0.3),
     ("difference_estimator.difference_estimate", "5 %, 60 labels"): design("guess", 60, 0.05),
-    ("nominal_agreement.nominal_agreement", "percent, 50 claims"): agreement("percent", 50, 0.9),
-    ("nominal_agreement.nominal_agreement", "κ, 50 claims"): agreement("kappa", 50, 0.9),
-    ("nominal_agreement.nominal_agreement", "κ, 200 claims"): agreement("kappa", 200, 0.9),
-    ("nominal_agreement.nominal_agreement", "α, 50 claims"): agreement("alpha", 50, 0.9),
-    ("nominal_agreement.nominal_agreement", "α, 200 claims"): agreement("alpha", 200, 0.9),
+    ("influence.interval", "percent, 50 claims"): agreement("percent", 50, 0.9),
+    ("influence.interval", "κ, 50 claims"): agreement("kappa", 50, 0.9),
+    ("influence.interval", "κ, 200 claims"): agreement("kappa", 200, 0.9),
+    ("influence.interval", "α, 50 claims"): agreement("alpha", 50, 0.9),
+    ("influence.interval", "α, 200 claims"): agreement("alpha", 200, 0.9),
     ("poststratification.poststratify_error_rates", "four systems, 60 labels"): hierarchical(60, FOUR, 2.0),
     ("poststratification.poststratify_error_rates", "four systems, 200 labels"): hierarchical(200, FOUR, 2.0),
     ("poststratification.poststratify_error_rates", "four systems, 120 labels, scores useless"): hierarchical(

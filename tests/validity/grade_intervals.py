@@ -11,16 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from factaudit.stats.clustered_means import clustered_mean, clustered_positive_mean
-from factaudit.stats.grade_agreement import (
-    InfluenceStatistic,
-    correlation_influence_interval,
-    difference_influence_interval,
-    ordinal_krippendorff_alpha,
-    quadratic_weighted_kappa,
-    spearman_rank_correlation,
-    weighted_kappa_interval,
-)
+from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, spearman, weighted_kappa
+from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval, mean
 
 LEVEL = 0.95
 Figures = dict[str, tuple[float, float, float]]
@@ -83,30 +75,26 @@ def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
     rows = np.tile(document, 3)
     others = np.concatenate([np.delete(annotators, at, axis=1).min(1) for at in range(3)])
     own = annotators.T.ravel()
-    ceiling, again = spearman_rank_correlation(own, others), spearman_rank_correlation(np.tile(given, 3), others)
+    ceiling, again = spearman(own, others), spearman(np.tile(given, 3), others)
+    room = Statistic(ceiling.point - again.point, ceiling.influence - again.influence)
     figures = {
-        "ρ": (spearman_rank_correlation(given, people), document),
-        "α of annotators": (ordinal_krippendorff_alpha(own, unit, n), document),
-        "ceiling": (ceiling, rows),
+        "ρ": (spearman(given, people), document, None),
+        "α of annotators": (krippendorff_alpha(own, unit, n, ordinal=True), document, None),
+        "ceiling": (ceiling, rows, None),
     }
     if not regime.continuous:
-        both = ordinal_krippendorff_alpha(np.concatenate([given, people]), np.tile(np.arange(n), 2), n)
-        figures["α"] = (both, document)
+        both, pair = np.concatenate([given, people]), np.tile(np.arange(n), 2)
+        figures["α"] = (krippendorff_alpha(both, pair, n, ordinal=True), document, None)
+        figures["weighted κ"] = (weighted_kappa(given, people), document, given != people)
     found = {
-        name: (one.point, *correlation_influence_interval(one, cluster, LEVEL))
-        for name, (one, cluster) in figures.items()
+        name: (one.point, *correlation_interval(one, cluster, LEVEL, telling))
+        for name, (one, cluster, telling) in figures.items()
     }
-    room = InfluenceStatistic(ceiling.point - again.point, ceiling.influence - again.influence)
-    found["room"] = (room.point, *difference_influence_interval(room, rows, LEVEL))
+    found["room"] = (room.point, *interval(room, rows, confidence=LEVEL, min_clusters=MIN_CLUSTERS))
     if not regime.continuous:
-        kappa = weighted_kappa_interval(given, people, document, LEVEL)
-        found["weighted κ"] = (quadratic_weighted_kappa(given, people), *kappa)
-        error = clustered_positive_mean(np.abs(given - people), document, LEVEL)
-        for name, mean in (
-            ("MAE", error),
-            ("mean difference of grades", clustered_mean(given - people, document, LEVEL)),
-        ):
-            found[name] = (mean.point, mean.low, mean.high)
+        error, shift = mean(np.abs(given - people)), mean(given - people)
+        found["MAE"] = (error.point, *interval(error, document, "log", LEVEL))
+        found["mean difference of grades"] = (shift.point, *interval(shift, document, confidence=LEVEL))
     return found
 
 

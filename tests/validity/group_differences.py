@@ -8,10 +8,9 @@ import numpy as np
 from covering import LEVEL, Covered, holds
 from regimes import Regime
 
-from factaudit.stats.cluster_jackknife import jackknife_slope_interval
+from factaudit.stats.influence import MIN_CLUSTERS, interval, slope
 from factaudit.stats.mover import mover_proportion_sum
 from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
-from factaudit.stats.slope_moments import slope_moments_by_cluster
 
 
 def cover_slices(regime: Regime, drawn: np.ndarray) -> Covered:
@@ -53,9 +52,12 @@ def cover_document_slopes(regime: Regime, random: np.random.Generator, replicate
     found: Covered = {}
     for name, rate, inside in (("TPR", 0.8, ~is_error), ("TNR", tnr, is_error)):
         right = (random.random(len(document)) < rate - 0.04 * length + hard).astype(int)
-        group = np.where(inside, document // docs, -1)
-        moments = slope_moments_by_cluster(length, right, group, document % docs, replicates)
-        found[f"slope of {name} over documents"] = holds(jackknife_slope_interval(moments, LEVEL), -0.04)
+        lines = []
+        for group in range(replicates):
+            rows = inside & (document // docs == group)
+            line = slope(length[rows], right[rows].astype(float))
+            lines.append(interval(line, document[rows], confidence=LEVEL, min_clusters=MIN_CLUSTERS))
+        found[f"slope of {name} over documents"] = holds(tuple(np.array(lines).T), -0.04)
     return found
 
 

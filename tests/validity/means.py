@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
-from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.influence import interval, mean
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,12 @@ REGIMES = (
 def coverage(regime: Regime, replicates: int, seed: int = 5) -> dict[str, np.ndarray]:
     """Whether the interval held the true difference, in each replicate."""
     random, truth = np.random.default_rng(seed), true_difference(regime)
-    found = [clustered_mean(*draw_score_differences(regime, random)) for _ in range(replicates)]
-    return {"mean paired difference": np.array([one.low <= truth <= one.high for one in found])}
+    held = []
+    for _ in range(replicates):
+        differences, document = draw_score_differences(regime, random)
+        low, high = interval(mean(differences), document)
+        held.append(low <= truth <= high)
+    return {"mean paired difference": np.array(held)}
 
 
 def draw_score_differences(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

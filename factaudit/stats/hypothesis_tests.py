@@ -1,0 +1,198 @@
+"""Tests of equal proportions, of clusters and of pairs; p-values are two-sided where nothing else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy
+
+from factaudit.stats.clustered_proportions import ClusteredProportions
+from factaudit.stats.distinct_rows import count_distinct_rows
+from factaudit.stats.undefined_values import divide_or_undefined
+
+#: With fewer errors, or fewer other units, expected of one system, the exact test is asked as well.
+FEWEST_EXPECTED_FOR_T_TEST = 5
+#: So many signs of a permutation at a time: they stay in the processor's cache.
+_BLOCK = 1 << 18
+#: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
+#: (every cluster gains the same) is taken for this, so that all such permutations are equal.
+_ROUNDING = 1e-9
+
+
+def two_proportion_p(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
+    """p-values of the pooled two-proportion z-test, elementwise, as statsmodels' `proportions_ztest`.
+
+    1 where both rates are 0 or both are 1 (there is no difference to test); NaN where an n is 0.
+
+    >>> two_proportion_p(np.array(30), np.array(100), np.array(45), np.array(100)).round(4).item()
+    0.0285
+    """
+    t = _pooled_t(divide_or_undefined(errors_a, n_a), n_a, divide_or_undefined(errors_b, n_b), n_b)[1]
+    return 2 * scipy.special.ndtr(-t)
+
+
+def two_proportion_power(
+    rate: np.ndarray, difference: float | np.ndarray, n_a: np.ndarray, n_b: np.ndarray, alpha: float | np.ndarray = 0.05
+) -> np.ndarray:
+    """How probably the pooled z-test finds a true ``difference`` between two rates: (...), in [0, 1]; NaN where n is 0.
+
+    Normal approximation (statsmodels' `power_proportions_2indep`), for rates ``difference`` apart around ``rate``, or
+    beside it where that would leave [0, 1].
+
+    >>> two_proportion_power(np.array(0.3), 0.1, np.array(300), np.array(300)).round(3).item()
+    0.763
+    """
+    low = np.clip(rate - difference / 2, 0, 1 - difference)
+    high = low + difference
+    middle = divide_or_undefined(low * n_a + high * n_b, n_a + n_b)
+    null = np.sqrt(middle * (1 - middle) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b)))
+    true = np.sqrt(divide_or_undefined(low * (1 - low), n_a) + divide_or_undefined(high * (1 - high), n_b))
+    critical = -scipy.special.ndtri(alpha / 2) * null
+    above, below = (divide_or_undefined(sign * difference - critical, true) for sign in (1, -1))
+    return scipy.special.ndtr(above) + scipy.special.ndtr(below)
+
+
+def fisher_exact_p(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
+    """p-values of Fisher's exact test, as SciPy's `fisher_exact`, of many pairs at once: int (k,) each, to (k,).
+
+    >>> fisher_exact_p(*np.array([[6, 3], [6, 9], [1, 3], [7, 9]])).round(4).tolist()
+    [0.0047, 1.0]
+    """
+    numbers, place = np.unique(np.stack([errors_a, n_a, errors_b, n_b], axis=1), axis=0, return_inverse=True)
+    first, n_first, second, n_second = numbers.T[:, :, None]
+    possible = np.arange(int(n_first.max(initial=0)) + 1)
+    probability = scipy.stats.hypergeom.pmf(possible, n_first + n_second, first + second, n_first)
+    seen = np.take_along_axis(probability, first, axis=1)
+    p = np.where(probability <= seen * (1 + 1e-7), probability, 0.0).sum(1)
+    return np.minimum(p, 1.0)[place.reshape(-1)]
+
+
+def pair_p_values(proportions: ClusteredProportions) -> np.ndarray:
+    """p-values of equal proportions, of each two a < b of the S proportions of one group: (S (S - 1) / 2,).
+
+    The pooled two-proportion test on effective numbers of units, against Student's t. What shared clusters do to both
+    proportions alike is not made use of. Where either has few units of a kind, Fisher's exact test of the effective
+    numbers, if that is less significant. 1 where a proportion is undefined or of one cluster.
+
+    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> hits = np.array([[3, 1], [2, 0]])  # of two systems, in each cluster of 10 claims a system
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([15, 15]), hits, n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, hits, np.full((2, 2), 10))
+    >>> pair_p_values(found).round(4).tolist()
+    [0.0]
+    """
+    a, b = np.triu_indices(proportions.point.shape[1], 1)
+    n, rate, clusters = proportions.effective_n[0], proportions.point[0], proportions.n_clusters[0]
+    pooled, t = _pooled_t(rate[a], n[a], rate[b], n[b])
+    p = 2 * scipy.special.stdtr(np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), -t)
+    few = np.minimum(pooled, 1 - pooled) * np.minimum(n[a], n[b]) < FEWEST_EXPECTED_FOR_T_TEST
+    few = np.flatnonzero(few & ~np.isnan(p))
+    numbers = []
+    for one in (a[few], b[few]):
+        # Whole, but not below what only rounding makes less: 149.999... independent claims are 150.
+        size = np.maximum(1, np.floor(n[one] + 1e-6).astype(np.int64))
+        numbers += [np.rint(size * rate[one]).astype(np.int64), size]
+    p[few] = np.maximum(p[few], fisher_exact_p(*numbers))
+    return np.where(np.isnan(p), 1.0, p)
+
+
+def _pooled_t(
+    rate_a: np.ndarray, n_a: np.ndarray, rate_b: np.ndarray, n_b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pooled rate, and the distance of two rates in pooled standard errors: 0 where equal, NaN where an n is 0."""
+    pooled = divide_or_undefined(n_a * rate_a + n_b * rate_b, n_a + n_b)
+    variance = pooled * (1 - pooled) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b))
+    distance = np.abs(rate_a - rate_b)
+    return pooled, np.where(distance == 0, 0.0, divide_or_undefined(distance, np.sqrt(variance)))
+
+
+def permutation_p(
+    gains: np.ndarray,
+    sizes: np.ndarray,
+    weights: np.ndarray,
+    seed: Sequence[int],
+    replicates: int,
+    times: np.ndarray | None = None,
+) -> float | None:
+    """The p-value of "the sum over j of weights_j * (sum of gains_j / sum of sizes_j) is 0", of two classifiers.
+
+    gains: whole (C, J), in each cluster by how many units a is right more often than b, in each class; sizes: whole
+    (C, J), its units of each class; weights: (J,); times: (C,), how many clusters each row stands for (None: one). None
+    where a class is empty, or there are fewer than two clusters.
+
+    To swap the two classifiers' predictions in a cluster turns the sign of its gains. That the *difference* exceeds
+    those of random swaps is a test of "the two say the same", and rejects because of TPR and TNR apart, even where
+    balanced accuracy is equal. Divided by its linearised standard error in each permutation the difference tests equal
+    rates (Chung & Romano 2013; for pairs Konietschke & Pauly 2014).
+
+    >>> gains = np.array([[1, 0], [0, 1], [2, 0], [0, -1], [1, 1], [1, 0], [0, 1], [1, 0]])
+    >>> permutation_p(gains, np.full((8, 2), 5), np.array([0.5, 0.5]), seed=[1], replicates=999)
+    0.052
+    """
+    kinds, times = count_distinct_rows(np.concatenate([gains, sizes], axis=1).astype(np.int64), times)
+    width = gains.shape[1]
+    gain, size = kinds[:, :width], kinds[:, width:]
+    total = times @ size
+    if times.sum() < 2 or (total == 0).any():
+        return None
+    per_claim = weights / total
+    scaled = gain @ per_claim  # what a cluster adds to the difference
+    if abs(times @ scaled) <= 1e-12 * (times @ np.abs(scaled)):
+        return 1.0  # no difference on paper: no replicate has less
+    square = times @ scaled**2  # a sign leaves a cluster's square as it is
+    products = (size * times[:, None]).T @ size
+    # What signs are summed with: gains, and each class's gains times each class's claims, all whole numbers.
+    stacked = np.concatenate([gain, (gain[:, :, None] * size[:, None, :]).reshape(len(gain), -1)], axis=1)
+    whole = (times @ stacked).astype(np.float64)
+
+    def statistic(sums: np.ndarray) -> np.ndarray:
+        """(b, J + J * J) sums of the signed clusters -> (b,)."""
+        gained, sized = sums[:, :width], per_claim @ sums[:, width:].reshape(-1, width, width)
+        fitted = gained / total * per_claim  # what each claim of a class would add
+        variance = square - 2 * (sized * fitted).sum(1) + np.einsum("bj,jk,bk->b", fitted, products, fitted)
+        return np.abs(gained @ per_claim) / np.sqrt(np.maximum(variance, _ROUNDING * square))
+
+    # Sums in another order differ in the last bits: what is equal on paper must count as equal.
+    observed = statistic(whole[None])[0] * (1 - 1e-9)
+    random, extreme = np.random.default_rng(seed), 0
+    block = max(1, _BLOCK // len(times))
+    for start in range(0, replicates, block):
+        # Of each kind's clusters those with a plus; the others have a minus.
+        plus = random.binomial(times, 0.5, (min(block, replicates - start), len(times)))
+        extreme += int((statistic(2.0 * (plus.astype(np.float64) @ stacked) - whole) >= observed).sum())
+    return (1 + extreme) / (1 + replicates)
+
+
+def pair_mean_p(values: np.ndarray, first: np.ndarray, second: np.ndarray, stratum: np.ndarray) -> float:
+    """The one-sided p-value of a mean that is not above 0, of values of pairs of units, which share units.
+
+    values: (n,); first, second: (n,), the units of each pair, which are of one stratum: (n,). The variance is that of
+    the means without one unit at a time, both as first and as second one, within strata: how far strata are apart is
+    no error. Where a stratum has fewer than three units, all are taken for one. Student's t, with Satterthwaite's
+    degrees of freedom. NaN where there are fewer than three units, or nothing varies. Source: Efron & Stein 1981.
+
+    >>> first, second = np.nonzero(~np.eye(4, dtype=bool))  # each two of four units
+    >>> f"{pair_mean_p(0.1 + 0.02 * first - 0.01 * second, first, second, np.zeros(12)):.4f}"
+    '0.0002'
+    """
+    _, strata = np.unique(stratum, return_inverse=True)
+    _, codes = np.unique(np.concatenate([first, second]).astype(str), return_inverse=True)
+    # A unit of two strata is two units.
+    pairs = np.tile(strata, 2) * (codes.max() + 1) + codes
+    names, unit = np.unique(pairs, return_inverse=True)
+    of_unit = names // (codes.max() + 1)
+    if np.bincount(of_unit).min() < 3:
+        strata, of_unit = np.zeros_like(strata), np.zeros_like(of_unit)
+    n_pairs, total = np.bincount(strata), np.bincount(strata, values)
+    left = divide_or_undefined(
+        total[of_unit] - np.bincount(unit, np.tile(values, 2)), n_pairs[of_unit] - np.bincount(unit)
+    )
+    n_units = np.bincount(of_unit)
+    spread = np.bincount(of_unit, (left - (np.bincount(of_unit, left) / n_units)[of_unit]) ** 2)
+    parts = (n_pairs / len(values)) ** 2 * (n_units - 1) / n_units * spread
+    variance = parts.sum()
+    if n_units.min() < 3 or not variance > 0:
+        return np.nan
+    freedom = variance**2 / (parts**2 / (n_units - 1)).sum()
+    return float(scipy.special.stdtr(freedom, -values.mean() / np.sqrt(variance)))
