@@ -12,13 +12,13 @@ from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
 from factaudit.audit.error_rate_correction import correct_system_error_rates
 from factaudit.errors import UsageError
-from factaudit.stats.adjusted_counts import adjust_counts
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.threshold_calibration import (
+from factaudit.stats.calibration import (
     CORRECTION_METHODS,
+    adjust_counts,
     list_candidate_thresholds,
     tune_calibration_threshold,
 )
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 TUNED = CORRECTION_METHODS[2:]
 

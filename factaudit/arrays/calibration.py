@@ -16,16 +16,16 @@ import numpy as np
 
 from factaudit.arrays.figures import Tally, compute_rates, encode_cells
 from factaudit.arrays.judgements import Judgements
-from factaudit.stats.adjusted_counts import adjust_counts
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import count_codes_by_cluster
-from factaudit.stats.distinct_rows import rank_distinct_integers
-from factaudit.stats.threshold_calibration import (
+from factaudit.stats.calibration import (
     CORRECTION_METHODS,
+    adjust_counts,
     list_candidate_thresholds,
     mean_over_threshold_calibrations,
     tune_calibration_threshold,
 )
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import count_codes_by_cluster
+from factaudit.stats.distinct_rows import rank_distinct_integers
 from factaudit.stats.undefined_values import divide_or_undefined
 
 THRESHOLD_METHODS = CORRECTION_METHODS[2:]

@@ -35,8 +35,8 @@ from factaudit.audit.core.result_rows import (
     Row,
 )
 from factaudit.audit.core.tabulate import tabulate
+from factaudit.stats.calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 
 
 def compute_adjusted_bias(

@@ -21,8 +21,8 @@ from factaudit.audit.quantification_checks import (
     select_rejectable_bias_rows,
     select_significant_biases,
 )
+from factaudit.stats.calibration import CORRECTION_METHODS
 from factaudit.stats.hypothesis_tests import pair_mean_p
-from factaudit.stats.threshold_calibration import CORRECTION_METHODS
 
 #: The methods in words.
 _METHOD_PHRASES = {

@@ -26,12 +26,12 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.threshold_calibration import (
+from factaudit.stats.calibration import (
     CORRECTION_METHODS,
     bias_after_calibration_on_one_system,
     mean_over_threshold_calibrations,
 )
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import format_count
 
 #: The calibration_system of a row that is the mean over all calibrations.

@@ -28,7 +28,7 @@ from factaudit.audit.core.significance import p_above_other_figure, select_signi
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.errors import UsageError
-from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
+from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.roc import curve_interval, curve_statistics
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -164,16 +164,17 @@ def _tune_threshold(
     dev, rest = rows[is_dev], rows[~is_dev]
     nothing = rows[:0], np.zeros(0, dtype=np.int8)
     if len(dev) and len(rest):
-        threshold = find_best_bacc_threshold(label[dev], score[dev])
+        threshold = best_bacc_threshold(label[dev], score[dev])
         if threshold is None:
             return None, DEV_SPLIT, *nothing
         return threshold, DEV_SPLIT, rest, (score[rest] > threshold).astype(np.int8)
     how, seed = "cross-validation", 0 if intervals is None else intervals.seed
     clusters = judgements.cluster_codes[rows]
-    found = cross_validate_threshold(label[rows], score[rows], clusters, folds=folds, seed=seed) if len(rows) else None
-    if found is None or (found.prediction < 0).any():  # some documents hold a class alone
+    threshold = best_bacc_threshold(label[rows], score[rows])
+    prediction = cross_validate_threshold(label[rows], score[rows], clusters, folds=folds, seed=seed)
+    if threshold is None or (prediction < 0).any():  # some documents hold a class alone
         return None, how, *nothing
-    return found.threshold, how, rows, found.prediction
+    return threshold, how, rows, prediction
 
 
 def _explain_undefined_figures(figures: Figures, numbers: np.ndarray) -> list[np.ndarray]:

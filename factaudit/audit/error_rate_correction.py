@@ -23,8 +23,8 @@ from factaudit.audit.adjusted_bias import explain_missing_correction_interval
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.calibration import CORRECTION_METHODS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.threshold_calibration import CORRECTION_METHODS
 
 
 def correct_system_error_rates(

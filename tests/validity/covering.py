@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 from regimes import Regime
 
-from factaudit.stats.adjusted_counts import adjust_counts
 from factaudit.stats.agreement import iou_interval, kappa_interval
+from factaudit.stats.calibration import adjust_counts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
 from factaudit.stats.hypothesis_tests import permutation_p

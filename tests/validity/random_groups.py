@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 
 from factaudit.stats import cluster_bootstrap
-from factaudit.stats.adjusted_counts import adjust_counts
+from factaudit.stats.calibration import adjust_counts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 DOCUMENTS, REPLICATES = 40_000, 500
