@@ -37,7 +37,7 @@ def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: s
     """Build a knowledge source from a file with one JSON object per page: {title, text | passages | redirect}.
 
     The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db` shows what a knowledge
-    source has.
+    source contains.
     """
     from tqdm import tqdm
 

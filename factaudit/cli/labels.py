@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The claims that were annotated. Annotations of claims that are not in this file are listed. --page needs "
-    "this file.",
+    help="The claims that were annotated. Annotations of other claims are named in the output. --page needs this file.",
 )
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options

@@ -27,7 +27,9 @@ from factaudit.cli.terminal import print_line
 )
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
 def view_command(run_dir: Path, port: int, open_it: bool) -> None:
-    """Look at the claims of a run in your browser: filter them, and read their documents, scores and replies.
+    """Look at the claims of a run in your browser.
+
+    Filter them, and read their documents, their scores and what judges replied.
 
     Only this machine can open the page.
     """
