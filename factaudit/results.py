@@ -71,14 +71,13 @@ class Results:
         """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot tell, ...), the
         ``figure`` that it rests on, and ``why``. Evaluators that read nothing are no candidates."""
         run = make_audited_run(self.audits, self.about)
-        found = []
-        for name in self.evaluators:
-            for audit in load_all_audits().values() if name not in run.floors else ():
-                for one in audit.decides if self.audits.get(audit.name) else ():
-                    if (answer := one.answer(run, name)) is not None:
-                        told = {"may": answer.may, "figure": answer.figure, "why": answer.sentence}
-                        found.append({"evaluator": name, "task": one.task, **told})
-        return found
+        tasks = [one for name, audit in load_all_audits().items() if self.audits.get(name) for one in audit.decides]
+        return [
+            {"evaluator": name, "task": one.task, **vars(answer)}
+            for name in self.evaluators
+            for one in tasks
+            if name not in run.floors and (answer := one.answer(run, name)) is not None
+        ]
 
     def __getitem__(self, audit: str) -> pd.DataFrame:
         """`table` of an audit; raises a `KeyError` where there is none of this name."""

@@ -21,13 +21,8 @@ from factaudit.results import Results, compare
 FRESH = '''
     """How many of the labels say attributable?"""
 
-    from factaudit.audit.core.audit_declaration import (
-        Audit,
-        Check,
-        Column,
-        Finding,
-        pick_shared_columns,
-    )
+    from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+    from factaudit.audit.core.checks import Count, per_dataset
     from factaudit.audit.core.plot_specs import PlotSpec
 
 
@@ -40,13 +35,6 @@ FRESH = '''
             for name, found in zip(names, labels)
             for evaluator in judgements.evaluators
         ]
-
-
-    def lopsided(audited_run):
-        for row in audited_run.rows("balance"):
-            if not row["enough"]:
-                text = f"{row['dataset']} is lopsided."
-                yield Finding("warn", None, row["dataset"], text, {"attributable_share": row["attributable_share"]})
 
 
     AUDIT = Audit(
@@ -64,7 +52,18 @@ FRESH = '''
         options={"least": "the least share that is enough"},
         compute=balance,
         plot=PlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),
-        checks=(Check("lopsided", "Lopsided labels", "labels are mostly of one class", lopsided),),
+        checks=(
+            Count(
+                id="lopsided",
+                title="Lopsided labels",
+                rows=per_dataset("balance"),
+                figure="attributable_share",
+                limit=0.4,
+                side="under",
+                says="{dataset} has {attributable_share:percent} labels of 1, {verdict}.",
+                beyond="less than {limit:limit} %",
+            ),
+        ),
     )
 '''
 
@@ -112,9 +111,11 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     found = said_by(tmp_path / "run")
     results = Results.load(tmp_path / "run")
     assert [row["attributable_share"] for row in results.rows("balance")] == [0.25]
-    assert [each["statement"] for each in results.finding_rows if each["id"] == "lopsided"] == ["d is lopsided."]
+    assert [each["statement"] for each in results.finding_rows if each["id"] == "lopsided"] == [
+        "d has 25.0 % labels of 1, less than 40 %."
+    ]
     page = found["report.html"]
-    for text in ("A fresh section on balance", "d is lopsided."):
+    for text in ("A fresh section on balance", "labels of 1, less than 40"):
         assert text in page
     assert re.search(r"A fresh figure of labels\.", page)
     assert "Share = labels of 1 / labels." in page

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audit_worlds import audit_world, make_world
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from test_statements import audit_world, make_world
 
 from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import Audit

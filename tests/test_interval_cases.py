@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_tables import collect_findings, find, judged
+from audit_worlds import make_world
 from scipy.stats import norm
-from test_statements import make_world
 
 from factaudit.audit import make_audited_run
 from factaudit.audit.adjustment import compute_adjustment_effect
@@ -160,9 +160,7 @@ def test_labelled_errors_of_a_system_are_counted_by_claims_not_by_responses() ->
     ]
     found = collect_findings({"adjustment": compute_adjustment_effect(judged(rows, "e"))})
     (statement,) = [each["statement"] for each in found if each["id"] == "calibration"]
-    assert (
-        ": bee (4). These are too few to correct the rates of other systems with. ant has the most (12)." in statement
-    )  # 1 and 3 responses
+    assert statement.endswith("ant has the most (12).")  # of 3 responses
 
 
 def test_an_interval_of_the_noise_floor_holds_its_point() -> None:

@@ -47,15 +47,15 @@ _END_COLUMNS |= {f"KEY_{end}": Column("", what=_INTERVAL_DESCRIPTION) for end in
 _FINDINGS_HEAD = """\
 ## Findings
 
-`findings` in `results.json`: `{id, severity, evaluator, dataset, statement, evidence}`. `fail`: the interval leaves no
-doubt; `warn`: the figure says so, its interval leaves doubt (or there is none); `ok`: looked at, and nothing found.
-Floors (`always-yes`, `always-no`, `random`) have none.
+`findings` in `results.json`: `{id, severity, evaluator, dataset, statement, evidence}`. `fail`: significantly beyond a
+limit; `warn`: a lesser fault, or one that the unscored claims decide; `ok`: significantly within the limit. `evidence`
+has every figure of the statement. Floors (`always-yes`, `always-no`, `random`) have none.
 
-A check that tests something states when nothing is wrong, and what its 5 % of false alarms are over;
-[methods](../methods.md) has how often each warned where nothing is wrong.
+A check warns in at most 5 % of the runs in which nothing is wrong (Holm over all rows that it looks at);
+[methods](../methods.md) has how often each did.
 
-| id | says | nothing is wrong when | controls |
-|---|---|---|---|
+| id | finds | nothing is wrong when |
+|---|---|---|
 """
 
 
@@ -88,7 +88,7 @@ def _is_about_responses(audit: Audit) -> bool:
 
 
 def _render_check_line(check: Check) -> str:
-    texts = [check.says, check.null or "– (it counts)", check.describe_controls() or "–"]
+    texts = [check.title, check.null or "– (it counts)"]
     return f"| `{check.id}` | {' | '.join(map(_escape_table_cell, texts))} |"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from factaudit.arrays.calibration import (
 )
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.audit.adjusted_bias_checks import ADJUSTED_BIAS_CHECK
 from factaudit.audit.adjustment import (
     CALIBRATION_OPTIONS,
     CALIBRATION_SYSTEM_COLUMN,
@@ -26,7 +25,9 @@ from factaudit.audit.adjustment import (
     select_adjustment_means_over_calibrations,
     select_calibration_claims,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, group_rows
+from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
@@ -35,6 +36,7 @@ from factaudit.audit.core.result_rows import (
     Row,
 )
 from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -120,6 +122,81 @@ def explain_missing_correction_interval(resampled: ResampledRates | None) -> str
     return FEW_CLUSTERS if resampled is None else "its replicates are all alike, or most of them undefined"
 
 
+# ----------------------------------------------------------------------------------------------------------- checks
+
+_METHOD_WORDS = {
+    "adjusted_counts": "adjusted counts",
+    "zero_bias_threshold": "a threshold without bias",
+    "bacc_threshold": "the threshold with the best BAcc",
+}
+
+
+def _list_corrected_biases(run: AuditedRun) -> Iterator[Row]:
+    """What the best method leaves of the biases of each evaluator whose rates are wrong, system by system and
+    calibration by calibration: biases by several calibrations would cancel in their mean.
+
+    The best method is the one that corrects most rates, and of those the one that leaves the least mean |bias|.
+    ``before`` and ``after`` are that mean over the rates that it corrects. A corrected rate rests on its system's
+    documents as the predicted one does: of few, its test is no finer.
+    """
+    wrong = {found.evaluator for found in run.find(BIAS_CHECK) if found.verdict in ("beyond", "slight")}
+    rows = [
+        row
+        for row in run.rows("adjusted_bias")
+        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
+    ]
+    clusters = {
+        (row["dataset"], row["evaluator"], row["system"]): row.get("n_clusters")
+        for row in run.rows("quantification")
+        if row["level"] == "claim"
+    }
+    for (evaluator,), mine in group_rows(rows, "evaluator").items():
+        by_method = {
+            method: {_place(row): row for row in some} for (method,), some in group_rows(mine, "method").items()
+        }
+        uncorrected = by_method.pop("none", {})
+        means = []
+        for method, corrected in by_method.items():
+            places = [place for place in corrected if place in uncorrected]
+            if places:
+                before, after = (
+                    float(np.mean([abs(side[place]["bias"]) for place in places])) for side in (uncorrected, corrected)
+                )
+                means.append((len(places), before - after, {"method": method, "before": before, "after": after}))
+        if evaluator not in wrong or not means:
+            continue
+        _, gain, best = max(means, key=lambda one: one[:2])
+        best |= {"by": _METHOD_WORDS[best["method"]], "severity": "warn" if gain > 0 else "fail"}
+        for place, row in by_method[best["method"]].items():
+            if place in uncorrected:
+                n = clusters.get((row["dataset"], evaluator, row["system"]))
+                yield row | best | {"n_clusters": n, "p_bias": 0.0}
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return row["dataset"], row["calibration_system"], row["system"]
+
+
+CHECK = Check(
+    id="adjustment",
+    title="What a correction with one system does to the others",
+    rows=_list_corrected_biases,
+    figure="bias",
+    limit=lambda limits: limits.max_bias,
+    side="off",
+    says="Corrected by {by} with the labels of {calibration_system}, {evaluator}'s error rate of {system}{on} is "
+    "{bias:signed} points from the labelled one, {verdict}. The mean |bias| of the corrected rates is {after:points} "
+    "points; it was {before:points}.",
+    beyond="more than {limit:limit} points off",
+    slight="off",
+    advice="Do not rely on a correction with one system's labels.",
+    within="Corrected by {by} with the labels of one system, every error rate of {evaluator} is significantly within "
+    "{limit:limit} points of the labelled one.",
+    unit="corrected rate",
+    null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the others",
+)
+
+
 # --------------------------------------------------------------------------------------------------------- declaration
 
 AUDIT = Audit(
@@ -161,5 +238,5 @@ AUDIT = Audit(
         series="method",
         guides={"bias": 0},
     ),
-    checks=(ADJUSTED_BIAS_CHECK,),
+    checks=(CHECK,),
 )

@@ -15,15 +15,12 @@ from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
-    Check,
     Column,
-    Finding,
     pick_shared_columns,
 )
-from factaudit.audit.core.finding_parts import format_first_finding_names, format_how_many_datasets
+from factaudit.audit.core.checks import Count, group_rows
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import (
@@ -181,67 +178,43 @@ def _tabulate_method(calibration: Calibration, method: str) -> list[Row]:
     return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 #: A system with fewer labelled errors is too little to calibrate on.
 MIN_CALIBRATION_ERRORS = 10
 
 
-def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Systems with too few labelled errors to calibrate on: the one with the fewest first (VC §5)."""
-    rows = [
-        row
-        for row in audited_run.rows("adjustment")
-        if row["level"] == "claim"
-        and row.get("calibration_errors") is not None  # of printed rates nobody knows it
-        and row.get("calibration_error_rate") is not None  # some of its claims are labelled
-    ]
-    errors: dict[str, dict[str, int]] = {}
-    for row in rows:
-        errors.setdefault(row["dataset"], {})[row["calibration_system"]] = row["calibration_errors"]
-    errors = {dataset: of for dataset, of in errors.items() if len(of) > 1}
-    few = {dataset: [name for name in of if of[name] < MIN_CALIBRATION_ERRORS] for dataset, of in errors.items()}
-    bad = [dataset for dataset, systems in few.items() if systems]
-    if bad:
-        worst = max(bad, key=lambda dataset: len(few[dataset]) / len(errors[dataset]))
-        of, by_system = errors[worst], {row["calibration_system"]: row for row in rows if row["dataset"] == worst}
-        best, least = max(of, key=lambda name: of[name]), min(of, key=lambda name: of[name])
-        text = "{row.calibration_system} ({row.calibration_errors:number})"
-        listed = [make_statement(text, row=by_system[name]) for name in sorted(few[worst], key=lambda name: of[name])]
-        advice = make_statement("Label more claims before you correct rates with one system")
-        if best not in few[worst]:
-            text = "{row.calibration_system} has the most ({row.calibration_errors:number})"
-            advice = make_statement(text, row=by_system[best])
-        yield Finding(
-            "warn" if best not in few[worst] else "fail",
-            None,
-            worst,
-            make_statement(
-                "On {worst}, {few:count} of {of:count} systems "
-                + ("has" if len(few[worst]) == 1 else "have")
-                + " fewer than {limit:errors} labelled errors: {listed}. These are too few to correct the rates of "
-                "other systems with. {advice}." + " There are such systems{where}." * (len(errors) > 1),
-                few=few[worst],
-                of=list(of),
-                worst=worst,
-                limit=MIN_CALIBRATION_ERRORS,
-                listed=format_first_finding_names(listed),
-                advice=advice,
-                where=format_how_many_datasets(bad, list(errors)),
-            ),
-            {"n_too_few": len(few[worst]), "best": best, "n_errors": of[best], "least": least},
-        )
-    elif errors:
-        yield Finding(
-            "ok",
-            None,
-            None,
-            make_statement(
-                "Each system has at least {limit:errors} labelled errors, enough to correct the rates of others with.",
-                limit=MIN_CALIBRATION_ERRORS,
-            ),
-            {"n_errors": min(min(of.values()) for of in errors.values())},
-        )
+def _count_systems_with_few_errors(run: AuditedRun) -> Iterator[Row]:
+    """By data set the systems with too few labelled errors to calibrate on, and the one with the most (VC §5)."""
+    rows = [row for row in run.rows("adjustment") if row["level"] == "claim"]
+    # Of printed rates nobody knows the errors; a system without labels has no rate.
+    known = [row for row in rows if None not in (row.get("calibration_errors"), row.get("calibration_error_rate"))]
+    for (dataset,), mine in group_rows(known, "dataset").items():
+        errors = {row["calibration_system"]: row["calibration_errors"] for row in mine}
+        best = max(errors, key=lambda name: errors[name])
+        n_few = sum(n < MIN_CALIBRATION_ERRORS for n in errors.values())
+        if len(errors) > 1:
+            yield {
+                "dataset": dataset,
+                "n_few": n_few,
+                "n_systems": len(errors),
+                "min_errors": MIN_CALIBRATION_ERRORS,
+                "best": best,
+                "n_errors": errors[best],
+                "severity": "warn" if n_few < len(errors) else "fail",
+            }
+
+
+CHECK = Count(
+    id="calibration",
+    title="Too few labelled errors to correct rates with",
+    rows=_count_systems_with_few_errors,
+    figure="n_few",
+    by=(),
+    says="{n_few} of {n_systems:number system}{on} {verdict}. {best} has the most ({n_errors}).",
+    beyond="have fewer than {min_errors} labelled errors, too few to correct the rates of other systems with",
+    within="Each system has at least {min_errors} labelled errors, enough to correct the rates of others with.",
+)
 
 
 # --------------------------------------------------------------------------------------------------------- the report
@@ -361,13 +334,5 @@ AUDIT = Audit(
         groups=("dataset", "evaluator"),
         series="method",
     ),
-    checks=(
-        Check(
-            "calibration",
-            "Too few labelled errors to correct rates with",
-            f"a system has fewer than {MIN_CALIBRATION_ERRORS} labelled errors, too few to correct the rates of "
-            f"others with",
-            _find_adjustment_with_few_errors,
-        ),
-    ),
+    checks=(CHECK,),
 )

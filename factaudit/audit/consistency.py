@@ -10,19 +10,15 @@ import numpy as np
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import can_warn_without_intervals, explain_undecided_decision_limit
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.evaluator_comparison import (
-    explain_absence_of_evaluators_of_like_accuracy,
     is_constant_evaluator,
     list_evaluators_alike_by_bacc,
 )
-from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_below_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.agreement import has_constant_rater, iou_interval, kappa_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -106,52 +102,40 @@ def consistency_kappa(both: np.ndarray) -> np.ndarray:
     return divide_or_undefined(n * observed - expected, n * n - expected)
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
+
 
 #: Like evaluators should agree on at least this share of what either finds (IoU).
 MIN_IOU = 0.50
 
 
-def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Evaluators of like BAcc (on average) that find different claims."""
-    like = {frozenset(pair) for pair in list_evaluators_alike_by_bacc(audited_run)}
-    rows = [
-        row
-        for row in audited_run.per_dataset("consistency", "iou")
-        if frozenset((row["evaluator_a"], row["evaluator_b"])) in like
-    ]
-    p_values = [p_below_limit(audited_run, row, "iou", MIN_IOU, is_share=True) for row in rows]
-    sure = select_significant_rows(audited_run, rows, p_values)
-    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and can_warn_without_intervals(rows, "iou")]
-    if not apart:
-        return
-    worst = min(sure or apart, key=lambda row: row["iou"])
-    pair = f"{worst['evaluator_a']} / {worst['evaluator_b']}"
-    pairs = {frozenset((row["evaluator_a"], row["evaluator_b"])) for row in sure}
-    mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
-    where = format_how_many_datasets([row for row in mine if row in sure], rows)
-    has_several_datasets = len({row["dataset"] for row in rows}) > 1
-    alike = "about the same mean BAcc" if has_several_datasets else "about the same BAcc"
-    either, both = ("flags", "flag") if worst["class"] == "unattributable" else ("passes", "pass")
-    yield Finding(
-        "fail" if sure else "warn",
-        pair,
-        worst["dataset"],
-        make_statement(
-            f"{{worst.evaluator_a}} and {{worst.evaluator_b}} have {alike}, but of the claims that either {either} on "
-            f"{{worst.dataset}}, both {both} only {{worst.iou:percent}}{{unsure}}"
-            + ". This is significantly less than half{where}" * bool(where)
-            + ". One cannot replace the other."
-            + f" The same is significant for {{pairs:count}} of {{like:count}} pairs with {alike}"
-            f"{', each on at least one data set' * has_several_datasets}." * (bool(sure) and len(like) > 1),
-            worst=worst,
-            unsure="" if sure else f" ({explain_undecided_decision_limit(worst, 'iou')})",
-            where=where,
-            pairs=sorted(map(sorted, pairs)),
-            like=sorted(map(sorted, like)),
-        ),
-        pick_finding_evidence(worst, "class", "iou", "iou_low", "iou_high", "kappa", "n") | {"n_pairs": len(pairs)},
-    )
+def _list_alike_pairs(run: AuditedRun) -> Iterator[Row]:
+    """The pairs of evaluators of like BAcc (on average), by class."""
+    alike = {frozenset(pair) for pair in list_evaluators_alike_by_bacc(run)}
+    for row in run.per_dataset("consistency", "iou"):
+        if frozenset((row["evaluator_a"], row["evaluator_b"])) in alike:
+            either, both = ("flags", "flag") if row["class"] == "unattributable" else ("passes", "pass")
+            yield row | {"either": either, "both": both}
+
+
+CHECK = Check(
+    id="iou",
+    title="Evaluators that find different errors",
+    rows=_list_alike_pairs,
+    figure="iou",
+    limit=MIN_IOU,
+    side="under",
+    by=(),
+    says="{evaluator_a} and {evaluator_b} have about the same BAcc, but of the claims that either {either}{on}, both "
+    "{both} {iou:percent}, {verdict}.",
+    beyond="less than half",
+    advice="One cannot replace the other.",
+    null="evaluators of about the same BAcc (within 2 points) share at least half of the claims that either puts in a "
+    "class",
+    is_share=True,
+    by_figure=True,
+    claims="disagree",
+)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -199,19 +183,5 @@ AUDIT = Audit(
         series="class",
         per_page=28,
     ),
-    checks=(
-        Check(
-            "iou",
-            "Evaluators that find different errors",
-            "two evaluators of like BAcc on average, clear of chance, share less than half of the claims that either "
-            "puts in a class",
-            _find_inconsistent_evaluators,
-            {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
-            claims="disagree",
-            null="evaluators of like BAcc share at least half of the claims that either puts in a class",
-            controls="Holm over both classes and all pairs with about the same BAcc[ on all data sets]",
-            lacks=explain_absence_of_evaluators_of_like_accuracy,
-            figure="iou",
-        ),
-    ),
+    checks=(CHECK,),
 )

@@ -21,13 +21,17 @@ from factaudit.arrays.covariate_rates import (
 )
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.finding_parts import group_finding_rows_by_keys, pick_finding_evidence
+from factaudit.audit.core.audit_declaration import (
+    DEFAULT_CONFIDENCE,
+    Audit,
+    AuditedRun,
+    Column,
+    pick_shared_columns,
+)
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
-from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_beyond_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.covariate_sources import Covariate, has_covariates, list_covariates
 from factaudit.errors import UsageError
@@ -212,37 +216,33 @@ def _start_row(
     return row | dict.fromkeys(f"{key}{end}" for key in ("right", "difference") for end in ends)
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 
-def select_associated_rows(audited_run: AuditedRun) -> list[Row]:
-    """The rows whose difference is significantly not 0 (Holm over all covariates, tasks, rates and evaluators)."""
-    rows = [row for row in audited_run.rows("covariates") if row["difference"] is not None]
-    return select_significant_rows(
-        audited_run, rows, [p_beyond_limit(audited_run, row, "difference", 0) for row in rows]
-    )
+def _list_associations(run: AuditedRun) -> Iterator[Row]:
+    """The slope of a number, and the difference of each group from the other claims."""
+    for row in run.rows("covariates"):
+        is_slope = row["value"] == SLOPE
+        yield row | {
+            "dataset": row["task"],
+            "what": row["covariate"] if is_slope else f"{row['covariate']} “{row['value']}”",
+            "against": row["per"] if is_slope else "against the other claims",
+            "rate_name": _RATE_NAMES[row["rate"]],
+        }
 
 
-def _find_associations(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Of each evaluator and covariate the greatest significant difference."""
-    for (evaluator, _), mine in group_finding_rows_by_keys(
-        select_associated_rows(audited_run), "evaluator", "covariate"
-    ):
-        worst = max(mine, key=lambda row: abs(row["difference"]))
-        text = "{row.evaluator} is right on {row.right:percent} of the {class_name} claims whose {row.covariate} is "
-        text += "“{row.value}” on {row.task}, significantly {how} than on the others ({row.difference:signed} points)."
-        if worst["value"] == SLOPE:
-            text = "On {row.task}, the share of {class_name} claims on which {row.evaluator} is right {how} "
-            text += "significantly with their {row.covariate}: by {row.difference:signed} points {row.per}."
-        words = {True: ("rises", "more often"), False: ("falls", "less often")}[worst["difference"] > 0]
-        said = make_statement(
-            text,
-            row=worst,
-            class_name=RATE_CLASS_NAMES[worst["rate"]],
-            how=words[worst["value"] != SLOPE],
-        )
-        keys = ("covariate", "rate", "value", "right", "difference", "difference_low", "difference_high", "n")
-        yield Finding("warn", evaluator, worst["task"], said, pick_finding_evidence(worst, *keys))
+CHECK = Check(
+    id="covariate",
+    title="Accuracy that depends on something else",
+    rows=_list_associations,
+    figure="difference",
+    side="off",
+    by=("evaluator", "covariate"),
+    says="{evaluator}'s {rate_name}{on} is {verdict} with the {what}: {difference:signed} points {against}.",
+    beyond="associated",
+    severity="warn",
+    null="TPR and TNR do not depend on any other property of the claims",
+)
 
 
 def _select_greatest_differences(rows: Sequence[Row]) -> tuple[list[Row], str]:
@@ -316,15 +316,5 @@ AUDIT = Audit(
         guides={"difference": 0},
         per_page=28,
     ),
-    checks=(
-        Check(
-            "covariate",
-            "Accuracy that depends on something else",
-            "TPR or TNR depends on another property of the claims",
-            _find_associations,
-            null="TPR and TNR do not depend on any other property of the claims",
-            controls="Holm over all covariates, tasks, rates and evaluators",
-            figure="difference",
-        ),
-    ),
+    checks=(CHECK,),
 )

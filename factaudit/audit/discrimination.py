@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,22 +10,16 @@ import numpy as np
 
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, subtract_figures
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
-from factaudit.audit.core.finding_parts import (
-    format_how_many_datasets,
-    group_significant_rows_by_evaluator,
-    make_row_finding,
-)
 from factaudit.audit.core.interval_methods import INFLUENCE, MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     Row,
 )
-from factaudit.audit.core.significance import p_above_other_figure, select_significant_rows
-from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
@@ -190,55 +184,28 @@ def _explain_undefined_figures(figures: Figures, numbers: np.ndarray) -> list[np
     return reasons
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _list_tuned_rows(audited_run: AuditedRun) -> list[Row]:
-    rows = audited_run.per_dataset("discrimination", "tuned_bacc")
-    return [row for row in rows if has_interval(row, "tuned_bacc") and has_interval(row, "bacc")]
+def _list_gains_of_thresholds(run: AuditedRun) -> Iterator[Row]:
+    """How much more accurate a tuned threshold is than the evaluator's own, where both have an interval."""
+    for row in run.per_dataset("discrimination", "tuned_bacc"):
+        if has_interval(row, "tuned_bacc") and has_interval(row, "bacc"):
+            yield row | subtract_figures("gain", row, "tuned_bacc", row, "bacc")
 
 
-def _select_rows_of_better_thresholds(audited_run: AuditedRun) -> list[Row]:
-    """The rows whose tuned BAcc is significantly above the untuned one."""
-    every = _list_tuned_rows(audited_run)
-    p_values = [p_above_other_figure(audited_run, row, "tuned_bacc", row, "bacc") for row in every]
-    return select_significant_rows(audited_run, every, p_values)
-
-
-def _list_threshold_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
-    """An evaluator that is not recommended and that a threshold raises above the best, were that one tuned, too."""
-    best = {row["dataset"]: row for row in audited_run.rows("discrimination") if row["evaluator"] == evaluators[0]}
-    rows = [
-        row
-        for row in _select_rows_of_better_thresholds(audited_run)
-        if row["evaluator"] not in evaluators and row["evaluator"] not in audited_run.floors
-        if (rival := best.get(row["dataset"], {}).get("bacc")) is not None
-        if row["tuned_bacc"] > max(rival, best[row["dataset"]].get("tuned_bacc") or 0)
-    ]
-    if rows:
-        row = max(rows, key=lambda each: each["tuned_bacc"] - best[each["dataset"]]["bacc"])
-        text = "With a tuned threshold, {row.evaluator} has a balanced accuracy of {row.tuned_bacc:percent} on "
-        text += "{row.dataset}; {best.evaluator} has {best.bacc:percent} as it is"
-        text += " and {best.tuned_bacc:percent} tuned" * (best[row["dataset"]].get("tuned_bacc") is not None) + "."
-        yield "Beware", make_statement(text, row=row, best=best[row["dataset"]])
-
-
-def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[Finding]:
-    """A threshold that leaves much of what the scores could tell."""
-    every = _list_tuned_rows(audited_run)
-    better = _select_rows_of_better_thresholds(audited_run)
-    for _, sure, rows in group_significant_rows_by_evaluator(every, better):
-        worst = max(sure, key=lambda row: row["tuned_bacc"] - row["bacc"])
-        said = make_statement(
-            "Another threshold would make {worst.evaluator} significantly more accurate{where}. On {worst.dataset} it "
-            "would raise BAcc from {worst.bacc:percent} to {worst.tuned_bacc:percent} (TPR {worst.tuned_tpr:percent}, "
-            "TNR {worst.tuned_tnr:percent}), measured on documents that did not tune it. The threshold tuned on all "
-            "documents is {worst.tuned_threshold:threshold}. Check it on your own labels.",
-            worst=worst,
-            where=format_how_many_datasets(sure, rows),
-        )
-        keys = ("auc", "auc_low", "auc_high", "bacc", "tuned_bacc", "tuned_threshold", "n")
-        yield make_row_finding("warn", worst, said, *keys)
+CHECK = Check(
+    id="threshold",
+    title="Scores at the wrong threshold",
+    rows=_list_gains_of_thresholds,
+    figure="gain",
+    says="Another threshold would make {evaluator} {verdict}{on}: a BAcc of {tuned_bacc:percent} in place of "
+    "{bacc:percent} (TPR {tuned_tpr:percent}, TNR {tuned_tnr:percent}), measured on documents that did not tune it.",
+    beyond="more accurate",
+    advice="The threshold tuned on all documents is {tuned_threshold:threshold}. Check it on your own labels.",
+    severity="warn",
+    null="no threshold has a better BAcc on other documents than the evaluator's own",
+)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -301,19 +268,7 @@ AUDIT = Audit(
     options={"folds": "number of folds of the cross-validation; claims of one document stay in one fold"},
     compute=compute_score_discrimination,
     applies=lambda judged: not np.isnan(judged.score).all(),
-    advice=_list_threshold_advice,
-    checks=(
-        Check(
-            "threshold",
-            "Scores at the wrong threshold",
-            "a threshold tuned on other documents makes a significantly better BAcc than the evaluator's own",
-            _find_wrong_discrimination_thresholds,
-            null="no threshold has a better BAcc on other documents than the evaluator's own",
-            controls="Holm over all evaluators[ on all data sets]",
-            figure="tuned_bacc",
-            gravity=lambda evidence: evidence["tuned_bacc"] - evidence["bacc"],
-        ),
-    ),
+    checks=(CHECK,),
     plot=PlotSpec(
         what="What scores are worth: AUC, and BAcc as it is and at a tuned threshold",
         keys=("auc", "bacc", "tuned_bacc"),

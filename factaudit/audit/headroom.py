@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,19 +14,12 @@ from factaudit.arrays.judgements import (
     LEVELS,
     Judgements,
 )
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import read_decision_limits
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
-from factaudit.audit.core.finding_parts import (
-    format_how_many_datasets,
-    group_significant_rows_by_evaluator,
-    make_row_finding,
-)
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels
-from factaudit.audit.core.significance import select_rows_beyond_limit
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import settle_constant_evaluator
 from factaudit.errors import UsageError, suggest_known_name
@@ -203,37 +196,30 @@ def _check_headroom_groups(judgements: Judgements, groups: Mapping[str, Sequence
                 )
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _find_biased_headroom(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Headroom that is significantly misjudged, for all systems or a named group of them (VC §3.4); by over the limit
-    of a bias, it fails."""
-    rows = [row for row in audited_run.rows("headroom") if row["level"] == "claim" and row["bias"] is not None]
-    rows = [row for row in rows if row["n_systems"] > 1]
-    misjudged = select_rows_beyond_limit(audited_run, rows, "bias", 0)
-    # The same tests at the limit: of what is misjudged, some is significantly farther off.
-    max_bias, same_tests = read_decision_limits(audited_run).max_bias, replace(audited_run, test_counts=[])
-    far = [id(row) for row in select_rows_beyond_limit(same_tests, rows, "bias", max_bias)]
-    for _, sure, mine in group_significant_rows_by_evaluator(rows, misjudged):
-        worst = max(sure, key=lambda row: (id(row) in far, abs(row["bias"])))
-        is_far = id(worst) in far
-        groups = list(dict.fromkeys(row["group"] for row in sure if row["group"] != ALL_TOGETHER))
-        of = "" if worst["group"] == ALL_TOGETHER else " among {worst.group} systems"
-        whose = ", for {groups} systems" if groups else ""
-        said = make_statement(
-            f"{{worst.evaluator}} is significantly wrong about the headroom{{where}}{whose}. On "
-            f"{{worst.dataset}}{of} the "
-            "lowest error rate is {worst.labelled:percent} by the labels and {worst.predicted:percent} by its "
-            f"predictions{' for the labelled claims' * bool(worst.get('n_unlabelled'))}"
-            f"{'' if is_far else '; they are not significantly more than {most:limit} points apart'}.",
-            worst=worst,
-            most=max_bias,
-            where=format_how_many_datasets(sure, mine),
-            groups=" and ".join(groups),
-        )
-        keys = ("group", "labelled", "predicted", "bias", "bias_low", "bias_high")
-        yield make_row_finding("fail" if is_far else "warn", worst, said, *keys, n_off=len(sure))
+def _list_headroom_of_several(run: AuditedRun) -> list[Row]:
+    """Of all systems, or of a named group of them."""
+    rows = [row for row in run.rows("headroom") if row["level"] == "claim" and row["n_systems"] > 1]
+    among = {row["group"]: f" among {row['group']} systems" for row in rows} | {ALL_TOGETHER: ""}
+    return [row | {"among": among[row["group"]]} for row in rows]
+
+
+CHECK = Check(
+    id="headroom",
+    title="Headroom that is misjudged",
+    rows=_list_headroom_of_several,
+    figure="bias",
+    limit=lambda limits: limits.max_bias,
+    side="off",
+    says="{evaluator} puts the lowest error rate of any system{among}{on} at {predicted:percent} where the labels say "
+    "{labelled:percent}, {verdict}.",
+    beyond="more than {limit:limit} points off",
+    slight="off",
+    advice="Do not conclude from predicted rates that a task is solved, or that it is not.",
+    null="the least error rate is the same by the labels and by the predictions, in every group of systems",
+)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -290,17 +276,5 @@ AUDIT = Audit(
         labels={"predicted": "lowest error rate (%)"},
         reference="labelled",
     ),
-    checks=(
-        Check(
-            "headroom",
-            "Headroom that is misjudged",
-            "the bias of the least error rate among the systems is significantly not 0 (`warn`), or over the limit "
-            "`max_bias` (`fail`)",
-            _find_biased_headroom,
-            {"n_off": Column("off", "count")},
-            null="the least error rate is the same by the labels and by the predictions, in every group of systems",
-            controls="Holm over all groups and evaluators[ on all data sets]",
-            figure="bias",
-        ),
-    ),
+    checks=(CHECK,),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,14 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.clustered_shares import estimate_share_of_rows
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals, read_decision_limits
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.figure_formatting import format_whole_percent
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, group_finding_rows_by_evaluator, make_row_finding
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
@@ -168,96 +167,58 @@ def _find_worst_variant(variants: Judgements, failed: np.ndarray, shift: np.ndar
     return str(min(zip(-telling, ids, strict=True))[1])
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _list_kind_rows(audited_run: AuditedRun, expected: str) -> list[Row]:
-    """The rows of single kinds whose failure rate is defined."""
-    rows = audited_run.per_dataset("invariance", "failure_rate")
-    return [row for row in rows if row["expected"] == expected and row["kind"] != ALL_TOGETHER]
+def list_kind_rows(run: AuditedRun, expected: str) -> list[Row]:
+    """The rows of single kinds of change, with their ``words``."""
+    every = run.per_dataset("invariance", "failure_rate")
+    rows = [row for row in every if row["expected"] == expected and row["kind"] != ALL_TOGETHER]
+    return [row | {"words": KIND_WORDS.get(row["kind"], row["kind"].replace("_", " "))} for row in rows]
 
 
-def _failure_limit(audited_run: AuditedRun, expected: str) -> float:
-    """So many verdicts may change as may change when an evaluator is asked again; so many errors may be missed as a
-    decision allows."""
-    return MAX_FLIP_RATE if expected == "same" else 1 - read_decision_limits(audited_run).min_rate
-
-
-def _select_failed_invariance_rows(audited_run: AuditedRun, expected: str) -> tuple[list[Row], list[Row]]:
-    """Rows significantly above the limit, and those above it that have no interval."""
-    rows, limit = _list_kind_rows(audited_run, expected), _failure_limit(audited_run, expected)
-    p_values = [p_above_limit(audited_run, row, "failure_rate", limit, is_share=True) for row in rows]
-    is_untested = can_warn_without_intervals(rows, "failure_rate")
-    untested = [row for row in rows if row["failure_rate"] > limit and is_untested]
-    return select_significant_rows(audited_run, rows, p_values), untested
-
-
-def _rank_failure(row: Row) -> tuple[float, float]:
-    """What is surely worst comes first: of two kinds that all fail the one with more pairs."""
-    return row.get("failure_rate_low") or 0.0, row["failure_rate"]
-
-
-def _find_invariance_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
-    failing, untested = _select_failed_invariance_rows(audited_run, expected)
-    limit = _failure_limit(audited_run, expected)
-    for evaluator, mine in group_finding_rows_by_evaluator(_list_kind_rows(audited_run, expected)):
-        sure = [row for row in failing if row["evaluator"] == evaluator]
-        chosen = sure or [row for row in untested if row["evaluator"] == evaluator]
-        if not chosen:
-            continue
-        worst = max(chosen, key=_rank_failure)
-        words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
-        kinds, compared = (sorted({row["kind"] for row in rows}) for rows in (chosen, mine))
-        over = ("significantly " if sure else "") + "more than {worst.limit:percent}"
-        if expected == "same":
-            said = f"With {{words}}, {{worst.evaluator}} changes {{worst.failure_rate:percent}} of its verdicts, {over}"
-            advice = "although the meaning is the same"
-        else:
-            said = (
-                f"{{worst.evaluator}} still passes {{worst.failure_rate:percent}} of the claims with {{words}}, {over}"
-            )
-            advice = "although it passed each of them before the change"
-        others = f" For {{kinds:count}} of {{compared:count kind}} of change it is {over}." * (len(kinds) > 1)
-        statement = make_statement(
-            f"{said}, {advice}.{others}", worst=worst | {"limit": limit}, words=words, kinds=kinds, compared=compared
-        )
-        keys = ("kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst")
-        dataset = None if worst["dataset"] == ALL_TOGETHER else worst["dataset"]
-        yield make_row_finding("fail" if sure else "warn", worst | {"dataset": dataset}, statement, *keys)
+CHECKS = (
+    Check(
+        id="invariance",
+        title="Verdicts that change with the wording",
+        rows=partial(list_kind_rows, expected="same"),
+        figure="failure_rate",
+        limit=MAX_FLIP_RATE,
+        says="With {words}, {evaluator} changes {failure_rate:percent} of its verdicts{on} although the meaning is the "
+        "same, {verdict}.",
+        beyond="more than {limit:limit} %",
+        unit="kind of change",
+        null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
+        is_share=True,
+        by_figure=True,
+        claims="contrary",
+    ),
+    Check(
+        id="missed_changes",
+        title="Changes of meaning that the evaluator misses",
+        rows=partial(list_kind_rows, expected="changed"),
+        figure="failure_rate",
+        limit=lambda limits: 1 - limits.min_rate,  # so many errors may be missed as a decision allows
+        says="{evaluator} still passes {failure_rate:percent} of {n:number claim} with {words}{on}, {verdict}.",
+        beyond="more than {limit:limit} %",
+        advice="It passed each of them before the change.",
+        unit="kind of change",
+        null="an evaluator passes at most 20 % of the changed claims, for every kind of change of the meaning",
+        is_share=True,
+        by_figure=True,
+        claims="contrary",
+        on_screen=True,
+    ),
+)
 
 
 # ------------------------------------------------------------------------------------------------- the first screen
-
-#: The first screen says it of at most so many evaluators.
-_MAX_ADVISED = 3
-
-
-def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, Statement]]:
-    """Of the evaluators that significantly miss a kind of change, the kind that each misses most."""
-    failing, _ = _select_failed_invariance_rows(audited_run, "changed")
-    failing = [row for row in failing if row["evaluator"] not in audited_run.floors]
-    datasets = {row["dataset"] for row in failing}
-    worst_rows = [max(rows, key=_rank_failure) for _, rows in group_finding_rows_by_evaluator(failing)]
-    worst_rows.sort(key=lambda row: row["failure_rate"], reverse=True)
-    more = worst_rows[_MAX_ADVISED:]
-    for at, worst in enumerate(worst_rows[:_MAX_ADVISED], 1):
-        words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
-        missed = worst | {"n_missed": round(worst["failure_rate"] * worst["n"])}
-        where = " on {missed.dataset}" * (len(datasets) > 1)
-        text = (
-            "{missed.evaluator} still passes {missed.n_missed:number} of {missed.n:number claim} with {words}" + where
-        )
-        if more and at == _MAX_ADVISED:
-            text += (
-                f"; {{more:count more evaluator}} {'misses' if len(more) == 1 else 'miss'} significantly many changes"
-            )
-        yield "Beware", make_statement(f"{text}.", missed=missed, words=words, more=more)
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:
     """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 % (3 of 12)``; None
     where no pair counts."""
-    rows = [row for row in _list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
+    rows = [row for row in list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
     rows = [row for row in rows if row["kind"] not in _WORDLESS_KINDS]
     n = sum(row["n"] for row in rows)
     failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
@@ -354,26 +315,5 @@ AUDIT = Audit(
         limits={"failure_rate": (0.0, 1.0)},
         per_page=28,
     ),
-    checks=(
-        Check(
-            "invariance",
-            "Verdicts that change with the wording",
-            "significantly more than 5 % of the verdicts change although the meaning stays",
-            partial(_find_invariance_failures, expected="same"),
-            claims="contrary",
-            null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
-            controls="Holm over all such kinds and evaluators[ on all data sets]",
-            figure="failure_rate",
-        ),
-        Check(
-            "missed_changes",
-            "Changes of meaning that the evaluator misses",
-            "an evaluator passes significantly more of the changed claims than the limit allows (`1 − min_rate`)",
-            partial(_find_invariance_failures, expected="changed"),
-            claims="contrary",
-            null="an evaluator passes at most 20 % of the changed claims, for every kind of change of the meaning",
-            controls="Holm over all such kinds and evaluators[ on all data sets]",
-            figure="failure_rate",
-        ),
-    ),
+    checks=CHECKS,
 )

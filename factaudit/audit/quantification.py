@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,35 +18,27 @@ from factaudit.arrays.judgements import (
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
-    AuditDecision,
-    AuditDecisionColumn,
     AuditedRun,
     Column,
     pick_shared_columns,
 )
+from factaudit.audit.core.checks import Check, Opposite, per_dataset, subtract_figures
 from factaudit.audit.core.decision_limits import (
-    explain_undecided_decision_limit,
+    is_mostly_open,
     is_significantly_within,
-    read_decision_limits,
-    unscored_share_for_decision,
 )
+from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
+from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     Row,
     explain_missing_labels,
-    is_total_key,
 )
-from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.quantification_checks import (
-    QUANTIFICATION_CHECKS,
-    list_quantification_bias_rows,
-    select_significant_biases,
-    select_single_system_bias_rows,
-)
+from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import format_count
 
@@ -122,76 +115,125 @@ def settle_constant_evaluator(figures: Figures, labelled: str, predicted: str) -
     figures[predicted] = figures[predicted].without_interval(point >= 0, CONSTANT_EVALUATOR)
 
 
+# ------------------------------------------------------------------------------------------------------ checks
+
+
+def list_tested_biases(run: AuditedRun) -> list[Row]:
+    """Rates of claims by system, and of all systems of a data set together (``is_total``), which show it first where
+    many rates are each a little off. The whole of one system is that system."""
+    rows = [row for row in run.per_dataset("quantification", "bias") if row["level"] == "claim"]
+    n_systems = Counter((row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER)
+    found = []
+    for row in rows:
+        n, is_whole = n_systems[row["dataset"], row["evaluator"]], row["system"] == ALL_TOGETHER
+        if is_whole and n == 1:
+            continue
+        whose = "the error rate" if is_whole else f"{row['system']}'s error rate"
+        if row.get("n_unlabelled"):  # then the rate is not what it says of the system
+            whose += " among labelled claims"
+        found.append(row | {"whose": whose, "is_total": is_whole and n > 0})
+    return found
+
+
+def _list_excess_of_responses(run: AuditedRun) -> Iterator[Row]:
+    """How much farther the bias of responses is from 0 than that of claims, where responses have several claims."""
+    rows = [row for row in run.per_dataset("quantification", "bias") if row["system"] == ALL_TOGETHER]
+    claims = {(row["dataset"], row["evaluator"]): row for row in rows if row["level"] == "claim"}
+    for row in rows:
+        claim = claims.get((row["dataset"], row["evaluator"]))
+        if row["level"] == "response" and claim is not None and row["n"] != claim["n"]:
+            excess = subtract_figures("excess", _turn_to_positive(row), "size", _turn_to_positive(claim), "size")
+            yield row | excess | {"bias_of_claims": claim["bias"], "p_excess": row.get("p_bias")}
+
+
+def _turn_to_positive(row: Row) -> Row:
+    """|bias| as the figure ``size``, whose ends change places where the bias is below 0."""
+    if row["bias"] >= 0:
+        return {f"size{end}": row.get(f"bias{end}") for end in ("", "_low", "_high", "_min", "_max")}
+    turned = {"": "", "_low": "_high", "_high": "_low", "_min": "_max", "_max": "_min"}
+    ends = {end: row.get(f"bias{other}") for end, other in turned.items()}
+    return {f"size{end}": None if value is None else -value for end, value in ends.items()}
+
+
+BIAS_CHECK = Check(
+    id="bias",
+    title="Predicted error rates that are wrong",
+    rows=list_tested_biases,
+    figure="bias",
+    limit=lambda limits: limits.max_bias,
+    side="off",
+    says="{evaluator} puts {whose}{on} at {predicted_error_rate:percent} where the labels say "
+    "{labelled_error_rate:percent}, {verdict}.",
+    beyond="more than {limit:limit} points off",
+    slight="off",
+    advice="Do not publish the rates that it predicts as they are.",
+    within="Every error rate that {evaluator} predicts is significantly less than {limit:limit} points from the "
+    "labelled rate.",
+    unit="error rate",
+    null="every predicted error rate is, over many claims, the labelled one",
+)
+CHECKS = (
+    BIAS_CHECK,
+    Opposite(
+        id="direction",
+        title="Error rates too high on some data sets, too low on others",
+        rows=per_dataset("quantification", level="claim", system=ALL_TOGETHER),
+        figure="bias",
+        says="{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and significantly too low "
+        "on {other_dataset} ({other_bias:signed}).",
+        advice="No single correction fits both.",
+        null="no evaluator's error rate is too high on one data set and too low on another",
+    ),
+    Check(
+        id="level",
+        title="More bias for responses than for claims",
+        rows=_list_excess_of_responses,
+        figure="excess",
+        says="{evaluator}'s error rate{on} is off by {bias:signed} points for responses and by {bias_of_claims:signed} "
+        "for claims, {verdict}.",
+        beyond="farther for responses",
+        advice="One wrong claim makes a response wrong, so check the level that you report.",
+        severity="warn",
+        null="on no data set is the bias of responses farther from 0 than that of claims",
+    ),
+)
+
+
 # ---------------------------------------------------------------------------------------------- the decision
 
 
-def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
-    """The rows of single systems at claim level, without data sets that name none: the whole is no system."""
-    mine = [row for row in rows if row["evaluator"] == evaluator and row.get("bias") is not None]
-    found = select_single_system_bias_rows([row for row in mine if not is_total_key(row.get("dataset"))])
-    return [row for row in found if not is_total_key(row["system"])]
+def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
+    """The claims' rates of single systems, of all together where a data set names none; those that may be published."""
+    return [row for row in list_tested_biases(run) if row["evaluator"] == evaluator and not row["is_total"]]
 
 
-def _bound_absolute_bias(row: Row) -> tuple[float, float]:
-    """The least and the greatest |bias| that the unscored claims leave possible."""
-    low, high = row["bias_min"], row["bias_max"]
-    return max(low, -high, 0.0), max(abs(low), abs(high))
+def average_absolute_bias(rows: Sequence[Row]) -> Row:
+    """The mean |bias| of some rates with the least and the greatest that the unscored claims leave possible."""
+    found: Row = {key: sum(row.get(key) or 0 for row in rows) for key in ("n", "n_unscored", "n_guessed")}
+    found |= {"n_rates": len(rows), "off": sum(abs(row["bias"]) for row in rows) / len(rows)}
+    if all(row.get("bias_min") is not None for row in rows):
+        ends = [(row["bias_min"], row["bias_max"]) for row in rows]
+        found["off_min"] = sum(max(low, -high, 0.0) for low, high in ends) / len(rows)
+        found["off_max"] = sum(max(-low, high) for low, high in ends) / len(rows)
+    return found
 
 
-def state_mean_absolute_bias(audited_run: AuditedRun, rows: Sequence[Row]) -> Statement:
-    """The mean |bias| of some rates in points; its bounds, where so much is unscored that figures say little."""
-    whole = {key: sum(row.get(key) or 0 for row in rows) for key in ("n", "n_unscored", "n_guessed")}
-    most_unscored = read_decision_limits(audited_run).max_unscored
-    if unscored_share_for_decision(whole) <= most_unscored or any(row.get("bias_min") is None for row in rows):
-        return make_statement("{rows.bias:points}", rows=rows)
-    bounded = [row | dict(zip(("least_bias", "greatest_bias"), _bound_absolute_bias(row), strict=True)) for row in rows]
-    return make_statement("{bounded.least_bias:points} to {bounded.greatest_bias:points}", bounded=bounded)
-
-
-def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
+def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
     """May a system's error rate be reported by it?"""
-    rows = [row for row in list_quantification_bias_rows(audited_run) if row["evaluator"] == evaluator]
+    rows = list_system_biases(run, evaluator)
     if not rows:
         return None
-    most = read_decision_limits(audited_run).max_bias
-    far, far_datasets = (
-        [row for row in rows_off if row["evaluator"] == evaluator]
-        for rows_off in select_significant_biases(audited_run, most)
+    mean, most = average_absolute_bias(rows), run.limits.max_bias
+    figure = fill(
+        "{n_rates:number rate}, on average wrong by {off:points} points", mean, is_mostly_open(mean, run.limits)
     )
-    averaged = list_error_rate_bias_rows(rows, evaluator) or rows  # of systems, where any is named
-    text = "{rows:count rate}" + " of systems" * (len(averaged) < len(rows)) + ", on average wrong by {mean} points"
-    figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
+    required = f"every error rate within {format_limit_in_points(most)} points of the labelled one"
     if all(is_significantly_within(row, "bias", most) for row in rows):
-        text = "Every rate is significantly less than {most:limit} points from the labelled rate."
-        return AuditDecision("yes", figure, make_statement(text, most=most))
-    if far:
-        return AuditDecision("no", figure, _state_error_rates_far_from_labels(audited_run, far, rows))
-    if far_datasets:
-        text = "The rate of all systems together is significantly wrong by more than {most:limit} points, at worst by "
-        text += "{worst.bias:signed} (on {worst.dataset}). It is not known which systems cause it."
-        worst = max(far_datasets, key=lambda row: abs(row["bias"]))
-        return AuditDecision("no", figure, make_statement(text, most=most, worst=worst))
-    unsettled = [row for row in rows if not is_significantly_within(row, "bias", most)]
-    why = "; ".join(dict.fromkeys(explain_undecided_decision_limit(row, "bias") for row in unsettled))
-    text = "It is not known whether every rate is within {most:limit} points: {why}."
-    return AuditDecision("cannot tell", figure, make_statement(text, most=most, why=why))
-
-
-def _state_error_rates_far_from_labels(audited_run: AuditedRun, far: Sequence[Row], rows: Sequence[Row]) -> Statement:
-    """How many rates are significantly too far from the labelled one, and which of them is farthest."""
-    limits, worst = read_decision_limits(audited_run), max(far, key=lambda row: abs(row["bias"]))
-    size = "{worst.bias:signed}"
-    if unscored_share_for_decision(worst) > limits.max_unscored:
-        size = "{worst.bias_min:signed} to {worst.bias_max:signed}"
-    if len(rows) == 1:
-        text = f"The rate is significantly wrong by more than {{most:limit}} points: by {size} on {{worst.dataset}}."
-        return make_statement(text, most=limits.max_bias, worst=worst)
-    place = "on {worst.dataset}" if worst["system"] == ALL_TOGETHER else "{worst.system} on {worst.dataset}"
-    counted, verb = "{far:count}", "is" if len(far) == 1 else "are"
-    if 0 < len(list_error_rate_bias_rows(rows, worst["evaluator"])) < len(rows):
-        counted += " of {rows:count rate}, with those of data sets that name no system,"
-    text = f"{counted} {verb} significantly wrong by more than {{most:limit}} points, at worst by {size} ({place})."
-    return make_statement(text, far=far, rows=rows, most=limits.max_bias, worst=worst)
+        return answer("yes", figure, required)
+    found = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
+    if any(one.verdict == "beyond" for one in found):
+        return answer("no", figure, required)
+    return answer("cannot tell", figure, required, rows, ["bias"])
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -262,6 +304,6 @@ AUDIT = Audit(
         reference="labelled_error_rate",
         per_page=28,
     ),
-    checks=QUANTIFICATION_CHECKS,
-    decides=(AuditDecisionColumn("report a system's error rate", decide_on_quantification),),
+    checks=CHECKS,
+    decides=(Decision("report a system's error rate", may_publish_rates),),
 )

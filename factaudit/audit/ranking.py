@@ -16,25 +16,21 @@ from factaudit.arrays.system_rankings import (
     bound_order_errors,
     compare_orders,
     correlate_rates,
+    count_ordered_system_rankings,
     count_reversed_pairs,
     cross_tabulate_orders,
     iterate_ranking_cases,
     resample_system_errors,
 )
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditDecisionColumn,
-    Column,
-    pick_shared_columns,
-)
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, Count, group_rows
+from factaudit.audit.core.decisions import Answer, Decision
+from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_labels
 from factaudit.audit.core.tabulate import pick_figure
-from factaudit.audit.ranking_checks import (
-    RANKING_CHECKS,
-    decide_on_ranking_systems,
-)
+from factaudit.audit.core.wording import fill
 from factaudit.audit.ranking_pairs import (
     DETECTABLE_POINTS,
     ORDER_SYMBOLS,
@@ -171,6 +167,104 @@ def _explain_missing_correlations(row: Row, n_systems: int, min_systems: int, is
     return reasons
 
 
+# ------------------------------------------------------------------------------------------------------ checks
+
+#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
+MIN_DETECTABLE = 0.50
+
+
+def list_compared_orders(run: AuditedRun) -> list[Row]:
+    """A row per data set and evaluator, at claim level, whose pairs of systems were compared.
+
+    ``p_n_reversed`` is the p-value of "no pair is in the wrong order", 1 where the unscored claims could undo it.
+    """
+    rows = [row for row in run.per_dataset("ranking", "n_reversed") if row["level"] == "claim"]
+    return [
+        row | {"p_n_reversed": row.get("p_reversed") if row.get("major_error_rate_min") != 0 else 1.0} for row in rows
+    ]
+
+
+def _list_orders_by_labels(run: AuditedRun) -> list[Row]:
+    """A row per data set: the labels are the same beside all evaluators, so that who scored least counts.
+
+    ``orderable`` is 1 where most pairs could have shown 10 points and did not: it is known that the systems are alike.
+    """
+    rows = group_rows((row for row in list_compared_orders(run) if row["n"] is not None), "dataset")
+    least = [min(mine, key=lambda row: row["n"]) for mine in rows.values()]
+    return [
+        row | {"evaluator": None} | ({"orderable": 1.0} if row["detectable_10"] >= MIN_DETECTABLE else {})
+        for row in least
+    ]
+
+
+ORDER_CHECK = Check(
+    id="order",
+    title="Systems in the wrong order",
+    rows=list_compared_orders,
+    figure="n_reversed",
+    says="{evaluator} puts {n_reversed} of {n_pairs:number pair} of systems{on} {verdict}.",
+    beyond="in the wrong order",
+    advice="Do not rank systems by it.",
+    null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
+)
+CHECKS = (
+    ORDER_CHECK,
+    Count(
+        id="power",
+        title="Too few labels to tell systems apart",
+        rows=_list_orders_by_labels,
+        figure="orderable",
+        limit=lambda limits: limits.min_orderable,
+        side="under",
+        by=(),
+        says="The labels order {n_ordered} of {n_pairs:number pair} of systems{on}, {verdict}.",
+        beyond="too few to judge rankings by",
+        advice="Two systems without a significant difference may still differ: label more claims.",
+        null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
+        "show a difference of 10 points",
+    ),
+)
+
+
+# ---------------------------------------------------------------------------------------------- the decision
+
+
+def sum_ordered_pairs(run: AuditedRun, evaluator: str) -> Row | None:
+    """How many pairs of systems are ordered alike, and how not, at claim level, over all data sets."""
+    rows = [row for row in list_compared_orders(run) if row["evaluator"] == evaluator]
+    return dict(count_ordered_system_rankings(rows)) if rows else None
+
+
+def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
+    """May systems be ranked by it? That no pair is reversed is no merit of who orders hardly any."""
+    rows = [
+        row
+        for row in list_compared_orders(run)
+        if row["evaluator"] == evaluator and row["n_systems"] >= MIN_CORRELATED_SYSTEMS
+    ]
+    if not rows:
+        return None
+    limits, counts = run.limits, count_ordered_system_rankings(rows)
+    text = "of {n_pairs:number pair}, the labels order {n_ordered}, {n_ordered_alike} in the same order, {n_reversed} "
+    figure = fill(text + "reversed", counts)
+    found = [one for one in run.find(ORDER_CHECK) if one.evaluator == evaluator]
+    if any(one.verdict == "beyond" for one in found):
+        return Answer("no", figure, "Required: no pair in the wrong order. Some pairs significantly are.")
+    if counts["n_ordered"] < limits.min_orderable * counts["n_pairs"]:
+        why = f"the labels order {format_limit_in_points(limits.min_orderable)} % of the pairs of systems"
+        return Answer("cannot tell", figure, f"Required: {why}. They order fewer.")
+    most = format_limit_in_points(limits.max_misordered)
+    required = f"Required: at most {most} % of the pairs are ordered otherwise than by the labels."
+    if not counts["n_ordered_alike"]:
+        return Answer("no", figure, f"{required} None that the labels order is ordered alike.")
+    if counts["n_not_alike_max"] <= limits.max_misordered * counts["n_pairs"]:
+        return Answer("yes", figure, f"{required} So it is.")
+    why = "These are {n_not_alike_max:number pair}, counting those that only one side orders"
+    if counts["n_not_alike_max"] > counts["n_one_sided"]:
+        why += " and what the unscored claims leave open"
+    return Answer("cannot tell", figure, fill(f"{required} {why}.", counts))
+
+
 # --------------------------------------------------------------------------------------------------------- declaration
 
 _ORDER_ERRORS_DESCRIPTION = (
@@ -286,6 +380,6 @@ AUDIT = Audit(
         guides={"kendall_tau": 0, "pearson_r": 0},
         limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
     ),
-    checks=RANKING_CHECKS,
-    decides=(AuditDecisionColumn("rank systems", decide_on_ranking_systems),),
+    checks=CHECKS,
+    decides=(Decision("rank systems", may_rank_systems),),
 )

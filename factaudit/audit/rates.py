@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from factaudit.arrays.figures import Tally, compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditDecision,
-    AuditDecisionColumn,
-    AuditedRun,
-    Column,
-    Unit,
-    pick_shared_columns,
-)
-from factaudit.audit.core.data_caveats import CAVEAT_CHECKS
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, Unit, pick_shared_columns
+from factaudit.audit.core.checks import Check, Count, Opposite, per_dataset
 from factaudit.audit.core.decision_limits import (
-    explain_undecided_decision_limit,
-    has_interval,
+    is_mostly_open,
     is_significantly_above,
     is_significantly_below,
-    read_decision_limits,
     unscored_share_for_decision,
 )
+from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.evaluator_comparison import (
+    REVIEW_SENTENCE,
     find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
+    list_evaluators_alike_by_bacc,
     rank_evaluators_by_bacc,
-    state_review_share,
 )
-from factaudit.audit.core.finding_parts import format_first_finding_names
+from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     MACRO_MEAN,
     Row,
-    is_total_key,
 )
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import average_datasets, interleave, tabulate
-from factaudit.audit.rates_checks import RATES_CHECKS
+from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 RATE_NAMES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
@@ -93,79 +84,141 @@ def _explain_undefined_rates(tally: Tally) -> list[np.ndarray]:
     return [*reasons, np.where(tally.is_unlabelled, over_all, "")]
 
 
+# ------------------------------------------------------------------------------------------------------ checks
+
+#: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
+MAX_TPR_TNR_GAP = 0.20
+#: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller 2008).
+FEWEST_CLUSTERS = 10
+
+
+def _list_gaps(run: AuditedRun) -> Iterator[Row]:
+    """Of each data set, and the mean where all data sets have one: few claims may show nothing on any, and the same
+    gap on all of them."""
+    every = list(run.per_dataset("rates", "gap"))
+    counts = Counter(row["evaluator"] for row in every)
+    means = [row for row in run.rows("rates") if row["dataset"] == MACRO_MEAN and row.get("gap") is not None]
+    for row in [*every, *(row for row in means if row.get("n_datasets") == counts[row["evaluator"]] > 1)]:
+        yield row | {"leans": "passes" if row["gap"] > 0 else "flags"}
+
+
+def _pair_alike_evaluators(run: AuditedRun, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of two evaluators of like BAcc on one data set."""
+    by_place = {(row["dataset"], row["evaluator"]): row for row in rows}
+    for pair in list_evaluators_alike_by_bacc(run):
+        for dataset in dict.fromkeys(row["dataset"] for row in rows):
+            yield [by_place[dataset, name] for name in pair if (dataset, name) in by_place]
+
+
+def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
+    """What each evaluator left unscored or guessed on each data set; all, where it has no row."""
+    rows = [row for row in run.per_dataset("rates") if row["n_unscored"] is not None]
+    for row in rows:
+        yield row | {
+            "share": unscored_share_for_decision(row),
+            "n_claims": row["n"] + row["n_unscored"],
+            "severity": "warn" if row["n"] else "fail",
+        }
+    named = [each["name"] for each in run.about.get("evaluators") or []]
+    for name in named if rows else ():
+        if name not in run.floors and all(row["evaluator"] != name for row in run.per_dataset("rates")):
+            total = sum(each["n_claims"] for each in run.about.get("claims") or [])
+            counts = {"n": 0, "n_unscored": total, "n_claims": total}
+            yield {"evaluator": name, "dataset": None, "share": 1.0, "severity": "fail"} | counts
+
+
+def _count_clusters(run: AuditedRun) -> list[Row]:
+    """The documents of each data set, where intervals rest on them."""
+    if not any("tpr_low" in row for row in run.rows("rates")):
+        return []
+    return [{key: row.get(key) for key in ("dataset", "n_clusters")} for row in run.about.get("claims") or []]
+
+
+CHECKS = (
+    Check(
+        id="gap",
+        title="TPR and TNR far apart",
+        rows=_list_gaps,
+        figure="gap",
+        limit=MAX_TPR_TNR_GAP,
+        side="off",
+        says="{evaluator} passes {tpr:percent} of the correct claims and finds {tnr:percent} of the errors{on}, "
+        "{verdict}.",
+        beyond="more than {limit:limit} points apart",
+        advice="Check a sample of the claims that it {leans} before you rely on it.",
+        within="{evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on every data set "
+        "(at most {gap:points} points{on}).",
+        null="TPR and TNR are at most 20 points apart, on every data set and on average",
+        by_figure=True,
+    ),
+    Opposite(
+        id="bacc_tie",
+        title="Same BAcc, opposite mistakes",
+        rows=per_dataset("rates"),
+        figure="gap",
+        groups=_pair_alike_evaluators,
+        apart=MAX_TPR_TNR_GAP,
+        only_worst=True,
+        says="{evaluator} and {other_evaluator} have about the same BAcc, but lean {verdict}{on}.",
+        beyond="to opposite answers",
+        advice="To find errors, choose {other_evaluator} (TNR {other_tnr:percent} against {tnr:percent}). To keep "
+        "correct claims, choose {evaluator} (TPR {tpr:percent} against {other_tpr:percent}).",
+        severity="warn",
+        null="of no two evaluators of about the same BAcc (within 2 points) leans one to passing claims and the other "
+        "to flagging them",
+        by_figure=True,
+    ),
+    Count(
+        id="unscored",
+        title="Claims without a verdict",
+        rows=_list_unscored_shares,
+        figure="share",
+        limit=lambda limits: limits.max_unscored,
+        says="{evaluator} did not score, or only guessed, {share:percent} of {n_claims:number claim}{on}, {verdict}.",
+        beyond="more than {limit:limit} %",
+        advice="Judge them again before you conclude.",
+        claims="unscored",
+    ),
+    Count(
+        id="clusters",
+        title="Too few documents for intervals",
+        rows=_count_clusters,
+        figure="n_clusters",
+        limit=FEWEST_CLUSTERS,
+        side="under",
+        by=(),
+        says="All claims{on} come from {n_clusters:number document or response|documents or responses}, {verdict}.",
+        beyond="too few for reliable intervals",
+        advice="Judge claims about more documents.",
+    ),
+)
+
+
 # ---------------------------------------------------------------------------------------------- the decision
 
 
-def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
-    """May single errors be found with it?"""
-    row, least = (
-        find_overall_evaluator_rows(audited_run.rows("rates")).get(evaluator),
-        read_decision_limits(audited_run).min_rate,
-    )
+def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
+    """May single errors be found with it? As it is, with a tuned threshold, or with review of a part."""
+    row = find_overall_evaluator_rows(run.rows("rates")).get(evaluator)
     if row is None:
         return None
+    least = run.limits.min_rate
+    required = f"TPR and TNR of at least {format_limit_in_points(least)} %"
     if row.get("tpr") is None or row.get("tnr") is None:
-        scored = make_statement("{row.n:number scored claim}", row=row)
-        why = make_statement(
-            "TPR and TNR need scored claims of both kinds, labelled errors and labelled correct claims."
-        )
-        return AuditDecision("cannot tell", scored, why)
-    is_open = unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
-    is_open &= all(row.get(f"{key}_min") is not None for key in ("tpr", "tnr"))
-    text = "TPR {row.tpr:percent}, TNR {row.tnr:percent}"
-    if is_open:  # so much is unscored that only the bounds hold
-        text = "TPR {row.tpr_min:percent} to {row.tpr_max:percent}, TNR {row.tnr_min:percent} to {row.tnr_max:percent}"
-    figure = make_statement(text, row=row)
-    required = "{least:limit} % of both are required."
-    rates = {"tpr": "the correct claims", "tnr": "the errors"}
-    if all(is_significantly_above(row, key, least) for key in rates):
-        return AuditDecision(
-            "yes",
-            figure,
-            make_statement(
-                "It finds significantly more than {least:limit} % of the errors and passes significantly more than "
-                "{least:limit} % of the correct claims.",
-                least=least,
-            ),
-        )
-    tuned = find_overall_evaluator_rows(audited_run.rows("discrimination")).get(evaluator, {})
-    if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in rates):
-        return AuditDecision(
-            "with a correction",
-            figure,
-            make_statement(
-                "With a threshold tuned to each data set, TPR is {tuned.tuned_tpr:percent} and TNR "
-                "{tuned.tuned_tnr:percent}, both significantly more than {least:limit} %.",
-                tuned=tuned,
-                least=least,
-            ),
-        )
-    if (review := find_least_review_evaluator_row(audited_run, [evaluator])) is not None:
-        return AuditDecision("with review", figure, state_review_share(review))
-    short = [key for key in rates if is_significantly_below(row, key, least)]
-    if short:
-        key = min(short, key=lambda each: row[each])
-        found = f"at most {{row.{key}_max:percent}}" if is_open else f"{{row.{key}:percent}}" if row[key] else "none"
-        text = f"It {'passes' if key == 'tpr' else 'finds'} {found} of {rates[key]}; {required}"
-        return AuditDecision("no", figure, make_statement(text, row=row, least=least))
-    undecided = [key for key in rates if not is_significantly_above(row, key, least)]
-    open_question = explain_undecided_decision_limit(row, *undecided)
-    if all(has_interval(row, key) for key in undecided):
-        open_question = f"{' and '.join(key.upper() for key in undecided)}: {open_question}"
-    told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
-    return AuditDecision("cannot tell", figure, told)
-
-
-def _list_partial_mean_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
-    """Whose means leave out data sets: beside a mean over all of them it is not of the same claims."""
-    del findings
-    lacking = {row["evaluator"] for row in rows if not is_total_key(row.get("dataset")) and row.get("bacc") is None}
-    means = [row for row in rows if row.get("dataset") == MACRO_MEAN and row.get("bacc") is not None]
-    partial = [row["evaluator"] for row in means if row["evaluator"] in lacking]
-    if not partial:
-        return []
-    text = "A mean over data sets leaves out those on which a figure is undefined. This concerns {names}."
-    return [make_statement(text, names=format_first_finding_names(partial))]
+        why = f"Required: {required}. These need scored claims with label 1, and with label 0."
+        return Answer("cannot tell", fill("{n:number scored claim}", row), why)
+    figure = fill("TPR {tpr:percent}, TNR {tnr:percent}", row, is_mostly_open(row, run.limits))
+    if all(is_significantly_above(row, key, least) for key in ("tpr", "tnr")):
+        return answer("yes", figure, required)
+    tuned = find_overall_evaluator_rows(run.rows("discrimination")).get(evaluator, {})
+    if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in ("tpr", "tnr")):
+        why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR {tuned_tnr:percent}."
+        return Answer("with a correction", figure, fill(why, tuned))
+    if (review := find_least_review_evaluator_row(run, [evaluator])) is not None:
+        return Answer("with review", figure, fill(REVIEW_SENTENCE, review))
+    if any(is_significantly_below(row, key, least) for key in ("tpr", "tnr")):
+        return answer("no", figure, required)
+    return answer("cannot tell", figure, required, [row], ("tpr", "tnr"))
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -241,8 +294,7 @@ AUDIT = Audit(
     plot=PlotSpec(
         what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
     ),
-    checks=(*RATES_CHECKS, *CAVEAT_CHECKS),
-    remarks=_list_partial_mean_remarks,
+    checks=CHECKS,
     best=rank_evaluators_by_bacc,
-    decides=(AuditDecisionColumn("find single errors", _decide_on_evaluator_rates),),
+    decides=(Decision("find single errors", _may_find_errors),),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,26 +10,16 @@ import numpy as np
 from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditDecision,
-    AuditDecisionColumn,
-    AuditedRun,
-    Check,
-    Column,
-    Finding,
-    Permission,
-    Severity,
-    pick_shared_columns,
-)
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_without_intervals
-from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, per_dataset
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, is_significantly_above, is_significantly_within
+from factaudit.audit.core.decisions import Answer, Decision, answer
+from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import interleave, tabulate
+from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -96,45 +86,35 @@ def _measure_flips(
     return {"flip_rate": flip_rate, "kappa": kappa}, counts
 
 
-def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
-    every = list(audited_run.per_dataset("stability", "flip_rate"))
-    p_values = [p_above_limit(audited_run, row, "flip_rate", MAX_FLIP_RATE, is_share=True) for row in every]
-    unstable = select_significant_rows(audited_run, every, p_values)
-    for evaluator, rows in group_finding_rows_by_evaluator(every):
-        sure = [row for row in unstable if row["evaluator"] == evaluator]
-        worst = max(sure or rows, key=lambda row: row["flip_rate"])
-        said = "Asked again, {worst.evaluator} changes {worst.flip_rate:percent} of its verdicts on {worst.dataset}"
-        most = max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
-        most = max([most, *(max(row["flip_rate_max"], row.get("flip_rate_high") or 1) for row in rows)])
-        severity: Severity
-        advice, severity = " and no more on any other data set", "fail" if sure else "warn"
-        if sure or (worst["flip_rate"] > MAX_FLIP_RATE and can_warn_without_intervals(every, "flip_rate")):
-            advice = ". All its figures vary by chance; ask several times and take the majority"
-        elif most > MAX_FLIP_RATE:  # these repeats cannot tell
-            continue
-        else:
-            severity = "ok"
-        keys = ("flip_rate", "flip_rate_low", "flip_rate_high", "kappa", "bacc_spread", "n", "n_repeats")
-        statement = make_statement(f"{said}{advice}.", worst=worst)
-        yield make_row_finding(severity, worst, statement, *keys)
+CHECK = Check(
+    id="stability",
+    title="Verdicts that change when asked again",
+    rows=per_dataset("stability"),
+    figure="flip_rate",
+    limit=MAX_FLIP_RATE,
+    says="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, {verdict}.",
+    beyond="more than {limit:limit} %",
+    advice="All its figures vary by chance; ask several times and take the majority.",
+    within="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, and no more on any data set.",
+    null="at most 5 % of the verdicts change, on every data set",
+    is_share=True,
+    by_figure=True,
+)
 
 
-def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> AuditDecision | None:
+def _may_be_asked_once(run: AuditedRun, evaluator: str) -> Answer | None:
     """May what was measured once be read as what the evaluator says?"""
-    rows = [row for row in audited_run.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
+    rows = [row for row in run.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
     if not rows:
         return None
     worst = max(rows, key=lambda row: row["flip_rate"])
-    low, most = worst.get("flip_rate_low"), max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
-    figure = make_statement("{worst.flip_rate:percent} of its verdicts change", worst=worst)
-    place = "On {worst.dataset}, {worst.flip_rate:percent} of its verdicts change when it is asked again"
-    may: Permission = "cannot tell"
-    why = "; there are too few repeats to rule out more than {limit:limit} %."
-    if low is not None and low > MAX_FLIP_RATE:
-        may, why = "no", ". So much of every figure is due to chance."
-    elif most <= MAX_FLIP_RATE:
-        may, why = "yes", ", and on other data sets no more."
-    return AuditDecision(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
+    figure = fill("{flip_rate:percent} of its verdicts change", worst)
+    required = f"at most {format_limit_in_points(MAX_FLIP_RATE)} % of the verdicts change when asked again"
+    if all(is_significantly_within(row, "flip_rate", MAX_FLIP_RATE) for row in rows):
+        return answer("yes", figure, required)
+    if is_significantly_above(worst, "flip_rate", MAX_FLIP_RATE):
+        return answer("no", figure, required)
+    return answer("cannot tell", figure, required, rows, ["flip_rate"])
 
 
 _SPREAD_DESCRIPTION = "highest − lowest value over the repetitions; it grows with their number"
@@ -173,17 +153,7 @@ AUDIT = Audit(
     options={"by": "columns of the claims table that form the groups"},
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
-    decides=(AuditDecisionColumn("answer the same again", _decide_on_verdict_stability),),
+    decides=(Decision("answer the same again", _may_be_asked_once),),
     plot=PlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),
-    checks=(
-        Check(
-            "stability",
-            "Verdicts that change when asked again",
-            "significantly more than 5 % of the verdicts change",
-            _find_unstable_verdicts,
-            null="at most 5 % of the verdicts change, on every data set",
-            controls="Holm over all evaluators[ on all data sets]",
-            figure="flip_rate",
-        ),
-    ),
+    checks=(CHECK,),
 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.evaluator_comparison import CONFIDENCE_WORDS, REVIEW_SENTENCE, find_overall_evaluator_rows
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.risk_control import (
@@ -114,24 +112,6 @@ def _build_triage_review_rows(
         yield row
 
 
-def _list_triage_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
-    overall = list(find_overall_evaluator_rows(rows).values())
-    able = [row for row in overall if row["review_share"] < 1]
-    if not able:
-        if not overall:
-            return []
-        text = "No claim can pass without review. For no evaluator do these labels show that at most "
-        text += "{row.max_error:limit} % of the passing claims are errors" + CONFIDENCE_WORDS
-        return [make_statement(text, row=overall[0])]
-    best = min(able, key=lambda row: row["review_share"])
-    by = ", over all data sets together" * (best["dataset"] == ALL_TOGETHER)
-    by += ", by the scores of {row.evaluator}" + CONFIDENCE_WORDS
-    if best["review_share"] == 0:
-        text = "Errors are rare: without any review, at most {row.max_error:limit} % of the claims are errors"
-        return [make_statement(text + CONFIDENCE_WORDS, row=best)]
-    return [make_statement(REVIEW_SENTENCE + by, row=best)]
-
-
 AUDIT = Audit(
     name="triage",
     after="discrimination",
@@ -180,5 +160,4 @@ AUDIT = Audit(
         "confidence": "probability that the guarantees hold for all evaluators at once",
     },
     compute=compute_review_shares,
-    remarks=_list_triage_review_remarks,
 )

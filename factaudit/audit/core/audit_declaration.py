@@ -11,16 +11,20 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from factaudit.arrays.judgements import Judgements
+    from factaudit.audit.core import checks
+    from factaudit.audit.core.decisions import Decision
 
 #: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is (keys, yes and no).
 Unit = Literal["percent", "points", "number", "count", "p", "text"]
@@ -62,6 +66,9 @@ class Column:
 
 
 _END_SUFFIXES = ("_low", "_high", "_min", "_max")
+_EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
+#: That of a run which says no other.
+DEFAULT_CONFIDENCE = 0.95
 
 #: Keys that many audits have, with one meaning.
 SHARED_COLUMNS: dict[str, Column] = {
@@ -173,6 +180,7 @@ class AuditedRun:
     about: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     test_counts: list[int] = field(default_factory=list)
+    _found: dict[str, list[checks.Finding]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rows(self, audit: str) -> Sequence[Row]:
         """The rows of an audit; none where it was not computed."""
@@ -195,6 +203,37 @@ class AuditedRun:
     def floors(self) -> set[str]:
         """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
         return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
+
+    @cached_property
+    def confidence(self) -> float:
+        """That of all intervals; 1 less the chance that a check warns of nothing."""
+        return float(self.about.get("confidence") or DEFAULT_CONFIDENCE)
+
+    @cached_property
+    def limits(self) -> DecisionLimits:
+        """Those that its ``about`` has, else the defaults."""
+        return DecisionLimits.parse(self.about.get("limits"))
+
+    @cached_property
+    def cluster_counts(self) -> Mapping[str, int]:
+        """By data set how many documents (else responses, else claims) there are, where that is known."""
+        claims = self.about.get("claims") or []
+        return {row["dataset"]: row["n_clusters"] for row in claims if row.get("n_clusters") is not None}
+
+    @cached_property
+    def candidates(self) -> AuditedRun:
+        """Without the rows of floors: what checks look at."""
+        audits = {
+            name: [row for row in rows if not self.floors & {row.get(key) for key in _EVALUATOR_KEYS}]
+            for name, rows in self.audits.items()
+        }
+        return AuditedRun(audits, self.about, self.columns)
+
+    def find(self, check: checks.Check) -> list[checks.Finding]:
+        """What a check finds in this run, also where nothing can be said; it is looked for once."""
+        if check.id not in self._found:
+            self._found[check.id] = check.find(self.candidates)
+        return self._found[check.id]
 
 
 @dataclass(frozen=True)
@@ -245,29 +284,6 @@ class Check:
         return re.sub(r"\[(.*?)\]", r"\1" if has_several_datasets else "", self.controls)
 
 
-# -------------------------------------------------------------------------------------------------- the decisions
-
-
-Permission = Literal["yes", "with a correction", "with review", "no", "cannot tell"]
-
-
-@dataclass(frozen=True)
-class AuditDecision:
-    """May an evaluator be used for a task? With the figure and the sentence that say why."""
-
-    may: Permission
-    figure: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class AuditDecisionColumn:
-    """A column of the decision table: a task "rank systems", and the answer for an evaluator (None: no answer)."""
-
-    task: str
-    answer: Callable[[AuditedRun, str], AuditDecision | None]
-
-
 # ------------------------------------------------------------------------------------------------------------ audit
 
 
@@ -296,7 +312,7 @@ class Audit:
     plot: PlotSpec | None = None
     #: How the intervals are made of columns that do not say it.
     intervals: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check | checks.Check, ...] = ()
     #: The audit that it stands after in the report, in lists and among the findings; "", or one that is not there:
     #: after all others.
     after: str = ""
@@ -320,7 +336,7 @@ class Audit:
     best: Callable[[Sequence[Row]], list[str]] | None = None
     #: Lines of the first screen on the evaluators that it recommends: a word (``Beware``), and a `Statement`.
     advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
-    decides: tuple[AuditDecisionColumn, ...] = ()
+    decides: tuple[Decision, ...] = ()
 
     def options_model(self) -> type[BaseModel]:
         """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""

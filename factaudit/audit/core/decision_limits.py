@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
+
+if TYPE_CHECKING:
+    from factaudit.audit.core.audit_declaration import AuditedRun
 
 #: An evaluator whose verdicts change more often than this share, where nothing that matters did, is not stable.
 MAX_FLIP_RATE = 0.05
@@ -114,3 +116,8 @@ def unscored_share_for_decision(row: Row) -> float:
 def count_unscored_or_guessed(row: Row) -> int:
     """How many claims are unscored or guessed."""
     return (row.get("n_unscored") or 0) + (row.get("n_guessed") or 0)
+
+
+def is_mostly_open(row: Row, limits: DecisionLimits) -> bool:
+    """Whether so much is unscored or guessed that bounds say more than a figure."""
+    return unscored_share_for_decision(row) > limits.max_unscored

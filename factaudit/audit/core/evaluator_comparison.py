@@ -25,16 +25,14 @@ from factaudit.audit.core.result_rows import (
     is_redundant_macro_row,
     is_total_key,
 )
-from factaudit.audit.core.statements import Statement, make_statement
 
 #: Evaluators whose BAccs are no further apart are alike by BAcc.
 ALIKE_BACC_DIFFERENCE = 0.02
 #: What the audit `triage` promises of an evaluator's single verdicts.
 REVIEW_SENTENCE = (
-    "If people review {row.review_share:percent} of the claims, "
-    "at most {row.max_error:limit} % of the others are errors"
+    "If people review {review_share:percent} of the claims, at most {max_error:limit} % of the others are errors "
+    "({confidence:limit} % confidence)."
 )
-CONFIDENCE_WORDS = " ({row.confidence:limit} % confidence)."
 
 
 def rank_evaluators_by_bacc(rows: Sequence[Row]) -> list[str]:
@@ -182,8 +180,3 @@ def find_least_review_evaluator_row(audited_run: AuditedRun, evaluators: Sequenc
     most = read_decision_limits(audited_run).max_review
     able = [rows[name] for name in evaluators if name in rows and 0 < rows[name]["review_share"] <= most]
     return min(able, key=lambda row: row["review_share"], default=None)
-
-
-def state_review_share(row: Row) -> Statement:
-    """What is promised with review of a share of the claims."""
-    return make_statement(REVIEW_SENTENCE + CONFIDENCE_WORDS, row=row)

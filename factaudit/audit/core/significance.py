@@ -10,13 +10,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import widen_interval_for_decision_limits
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
-
-#: The chance of a false alarm of a check in a run, where the run says no other confidence.
-DEFAULT_CONFIDENCE = 0.95
 
 
 def read_confidence(audited_run: AuditedRun) -> float:

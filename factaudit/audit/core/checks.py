@@ -1,0 +1,448 @@
+"""Which figures are significantly beyond a limit? An audit declares checks; what they find is data, and worded last.
+
+A `Check` names rows, a figure of them and a limit. Its test is the figure's own interval, moved to either bound, so
+that it knows clusters and unscored claims; Holm's correction over all rows that it looks at keeps the chance that it
+warns of nothing at 5 % a run (`tests/validity/findings.py`). The rows of an evaluator make one `Finding`: that of its
+worst row, with how many others are like it. Its sentence cites nothing but fields of the finding (`Finding.evidence`).
+
+    Check(
+        id="stability",
+        title="Verdicts that change when asked again",
+        rows=per_dataset("stability"),
+        figure="flip_rate",
+        limit=0.05,
+        says="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, {verdict}.",
+        beyond="more than {limit:limit} %",
+        advice="All its figures vary by chance; ask several times and take the majority.",
+        null="at most 5 % of the verdicts change, on every data set",
+    )
+
+`Opposite` looks for rows of which one is over 0 and another one under; `Count` tests nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
+from factaudit.audit.core.audit_declaration import AuditedRun, Severity
+from factaudit.audit.core.decision_limits import (
+    DecisionLimits,
+    count_unscored_or_guessed,
+    is_mostly_open,
+    widen_interval_for_decision_limits,
+)
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
+from factaudit.audit.core.wording import fill, format_share_of, list_cited_fields
+from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval, select_rejectable_tests, sign_test_p
+
+#: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond the limit. figure:
+#: beyond, where no row has an interval. open: the unscored claims decide. within: significantly within the limit.
+Verdict = Literal["beyond", "slight", "figure", "open", "not shown", "within"]
+#: From the gravest to the least, with the words that stand for {verdict} in a sentence.
+VERDICT_WORDS: dict[Verdict, str] = {
+    "beyond": "significantly {beyond}",
+    "slight": "significantly {slight}, but not significantly {beyond}",
+    "figure": "{beyond} (no interval was computed)",
+    "open": "{beyond} or not: that depends on {n_open:number unscored claim}",
+    "not shown": "not significantly {beyond}",
+    "within": "significantly not {beyond}",
+}
+#: The verdicts on which advice follows.
+_ADVISED = ("beyond", "figure")
+#: To which side of its limit a figure is wrong; off: farther from 0 than the limit.
+Side = Literal["over", "under", "off"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found of an evaluator (or a pair of them, "a / b"; None: of the claims).
+
+    severity: fail, warn, ok; None where nothing can be said. evidence: all that the statement cites.
+    """
+
+    id: str
+    verdict: Verdict
+    severity: Severity | None
+    evaluator: str | None
+    dataset: str | None
+    statement: str
+    evidence: Row
+    #: The row that it is about, and all rows with this verdict.
+    row: Row = field(repr=False)
+    alike: tuple[Row, ...] = field(repr=False)
+
+    def as_dict(self) -> Row:
+        """As ``results.json`` has it."""
+        return {key: getattr(self, key) for key in ("id", "severity", "evaluator", "dataset", "statement", "evidence")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A figure of rows against a limit.
+
+    ``says`` is a sentence on a row, in which ``{verdict}`` becomes "significantly" and ``beyond``; ``{on}`` its data
+    set; ``{bias:points}``, ``{n:number claim}`` values of the row (`factaudit.audit.core.wording`). ``null`` says in a
+    line when nothing is wrong; then it warns in at most 5 % of runs.
+    """
+
+    id: str
+    #: Heads its findings.
+    title: str
+    rows: Callable[[AuditedRun], Iterable[Row]]
+    figure: str
+    says: str
+    #: What "significantly" is said of: "more than {limit:limit} points apart".
+    beyond: str = ""
+    limit: float | Callable[[DecisionLimits], float] = 0.0
+    side: Side = "over"
+    #: What to do.
+    advice: str = ""
+    #: The sentence where all rows are significantly within the limit; "": then it says nothing.
+    within: str = ""
+    #: Where a figure is not 0 and not beyond the limit is a warning, too: what it is then ("off").
+    slight: str = ""
+    #: Of what is beyond; a row may have its own (``severity``).
+    severity: Severity = "fail"
+    #: The rows that share these values make one finding: those of an evaluator; (): all of the run.
+    by: tuple[str, ...] = ("evaluator",)
+    #: What rows are counted as, in the singular.
+    unit: str = "data set"
+    null: str = ""
+    #: Whether the interval is Wilson's, so that the test is the score test at the limit.
+    is_share: bool = False
+    #: Whether the figure alone is a warning where no row has an interval, as of published rates.
+    by_figure: bool = False
+    #: Which claims are behind it, of the kinds that the claim browser has (``disagree``, ``unscored``, ``contrary``).
+    claims: str = "wrong"
+    #: Whether the first screen says it.
+    on_screen: bool = False
+
+    def find(self, run: AuditedRun) -> list[Finding]:
+        """A finding for each group of rows, also where nothing can be said (severity None)."""
+        rows, limit = self._list_rows(run), self.read_limit(run.limits)
+        p, verdicts = self._judge(run, rows, limit)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for at, row in enumerate(rows):
+            groups.setdefault(tuple(row.get(key) for key in self.by), []).append(at)
+        n_tests = int(np.isfinite(p).sum())
+        return [
+            self._summarise(run, [(rows[at], verdicts[at], float(p[at])) for at in group], limit, n_tests)
+            for group in groups.values()
+        ]
+
+    def count_tests(self, run: AuditedRun) -> int:
+        """How many rows it tests, and corrects for."""
+        return int(np.isfinite(self._judge(run, self._list_rows(run), self.read_limit(run.limits))[0]).sum())
+
+    def measure_gravity(self, evidence: Row) -> float:
+        """How far beyond the limit a finding with this evidence is."""
+        return self._exceed(evidence[self.figure], evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
+
+    def read_limit(self, limits: DecisionLimits) -> float:
+        return self.limit(limits) if callable(self.limit) else self.limit
+
+    def _list_rows(self, run: AuditedRun) -> list[Row]:
+        return [row for row in self.rows(run) if row.get(self.figure) is not None]
+
+    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> tuple[np.ndarray, list[Verdict]]:
+        """Adjusted p-values (NaN: not tested), and the verdict of each row."""
+        tests = _Tests(run, rows, self.figure, self.is_share)
+        p, p_of_scored = tests.adjust(limit, self.side), tests.adjust(limit, self.side, has_bounds=False)
+        p_of_zero = tests.adjust(0.0, self.side) if self.slight else np.ones(len(rows))
+        is_without_intervals = self.by_figure and not tests.has_interval.any()
+        level = 1 - run.confidence
+        verdicts: list[Verdict] = []
+        for at, row in enumerate(rows):
+            if p[at] < level:
+                verdicts.append("beyond")
+            elif is_within(row, self.figure, limit, self.side):
+                verdicts.append("within")
+            elif p_of_zero[at] < level:
+                verdicts.append("slight")
+            elif p_of_scored[at] < level:
+                verdicts.append("open")
+            elif is_without_intervals and self._exceed(row[self.figure], limit) > 0:
+                verdicts.append("figure")
+            else:
+                verdicts.append("not shown")
+        return p, verdicts
+
+    def _exceed(self, value: float, limit: float) -> float:
+        return {"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side]
+
+    def _summarise(
+        self, run: AuditedRun, judged: Sequence[tuple[Row, Verdict, float]], limit: float, n_tests: int
+    ) -> Finding:
+        """The finding of a group of rows: of its parts, where one of them has the verdict, else of their totals."""
+        order = list(VERDICT_WORDS)
+        verdict = min((verdict for _, verdict, _ in judged), key=order.index)
+        parts = [one for one in judged if not _is_total(one[0])] or list(judged)
+        is_of_total = all(of_part != verdict for _, of_part, _ in parts)
+        looked = [one for one in judged if _is_total(one[0])] if is_of_total else parts
+        alike = [one for one in looked if one[1] == verdict]
+        worst, _, p = max(alike, key=lambda one: self._exceed(one[0][self.figure], limit))
+        unit = "data set" if is_of_total else self.unit
+        counts = {"n_beyond": self._count(unit, alike), "n_compared": self._count(unit, looked)}
+        fields = worst | counts | {"limit": limit, "n_parts": self._count(self.unit, parts)}
+        fields |= {"p": p if np.isfinite(p) else None, "n_tests": n_tests, "n_open": count_unscored_or_guessed(worst)}
+        severity: Severity | None = {"beyond": worst.get("severity", self.severity), "not shown": None}.get(
+            verdict, "ok" if verdict == "within" else "warn"
+        )
+        scope = format_share_of(counts["n_beyond"], counts["n_compared"], unit)
+        if is_of_total and len(parts) > 1:
+            scope = (
+                f"{'On' if self.unit == 'data set' else 'For'} none of the {{n_parts}} {self.unit}s alone is this so."
+            )
+        template = " ".join(filter(None, [self.says, scope, self.advice * (verdict in ("beyond", "figure"))]))
+        if verdict == "within":
+            template, severity = self.within, severity if self.within else None
+        return self._word(run, verdict, severity, template, fields, [row for row, _, _ in alike])
+
+    @staticmethod
+    def _count(unit: str, judged: Sequence[tuple[Row, Verdict, float]]) -> int:
+        return len({row.get("dataset") for row, _, _ in judged}) if unit == "data set" else len(judged)
+
+    def _word(
+        self,
+        run: AuditedRun,
+        verdict: Verdict,
+        severity: Severity | None,
+        template: str,
+        fields: Row,
+        alike: Sequence[Row],
+    ) -> Finding:
+        words = {"verdict": self._words(verdict), "beyond": self.beyond, "slight": self.slight}
+        words["on"] = describe_place(fields)
+        for name in ("on", "verdict", "slight", "beyond"):
+            template = template.replace(f"{{{name}}}", words[name])
+        ends = [f"{self.figure}{end}" for end in ("", "_low", "_high", "_min", "_max")]
+        cited = [*list_cited_fields(template, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
+        dataset = fields.get("dataset")
+        if verdict == "within" or is_total_key(dataset) or fields.get("other_dataset", dataset) != dataset:
+            dataset = None
+        return Finding(
+            self.id,
+            verdict,
+            severity,
+            name_evaluator(fields),
+            dataset,
+            fill(template, fields, is_mostly_open(fields, run.limits)),
+            {key: fields[key] for key in dict.fromkeys(cited) if key in fields},
+            fields,
+            tuple(alike),
+        )
+
+    def _words(self, verdict: Verdict) -> str:
+        return VERDICT_WORDS[verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Check):
+    """A figure that is counted and not tested: beyond its limit, whatever other claims would give."""
+
+    severity: Severity = "warn"
+
+    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> tuple[np.ndarray, list[Verdict]]:
+        del run
+        is_beyond = [self._exceed(row[self.figure], limit) > 0 for row in rows]
+        return np.full(len(rows), np.nan), ["beyond" if beyond else "within" for beyond in is_beyond]
+
+    def _words(self, verdict: Verdict) -> str:
+        return "{beyond}" if verdict == "beyond" else "not {beyond}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opposite(Check):
+    """Rows of a group of which one is significantly over 0 and another one under: the farthest to either side.
+
+    In ``says``, fields of the row under 0 begin with ``other_``.
+    """
+
+    side: Side = "off"
+    #: From the run and its rows to those that may be opposite; by default the rows of an evaluator.
+    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] | None = None
+    #: How far apart the two must be.
+    apart: float = 0.0
+    #: Whether one finding, of the pair that is farthest apart, stands for all.
+    only_worst: bool = False
+
+    def find(self, run: AuditedRun) -> list[Finding]:
+        rows = self._list_rows(run)
+        p, verdicts = self._judge(run, rows, 0.0)
+        by_row = {id(row): verdict for row, verdict in zip(rows, verdicts, strict=True)}
+        groups = self.groups(run, rows) if self.groups is not None else group_rows(rows, "evaluator").values()
+        found = []
+        for group in groups:
+            far = [row for row in group if by_row[id(row)] in ("beyond", "figure")]
+            over, under = ([row for row in far if row[self.figure] * side > 0] for side in (1, -1))
+            if not over or not under:
+                continue
+            most, least = (max(some, key=lambda row: abs(row[self.figure])) for some in (over, under))
+            if most[self.figure] - least[self.figure] <= self.apart:
+                continue
+            verdict: Verdict = "beyond" if all(by_row[id(row)] == "beyond" for row in (most, least)) else "figure"
+            fields = most | {f"other_{key}": value for key, value in least.items()}
+            fields |= {"n_over": len(over), "n_under": len(under), "n_tests": int(np.isfinite(p).sum())}
+            found.append((most[self.figure] - least[self.figure], verdict, fields, far))
+        found.sort(key=lambda one: -one[0])
+        return [
+            self._word(run, verdict, self.severity, " ".join(filter(None, [self.says, self.advice])), fields, far)
+            for _, verdict, fields, far in (found[:1] if self.only_worst else found)
+        ]
+
+    def measure_gravity(self, evidence: Row) -> float:
+        return abs(evidence.get(self.figure) or 0.0) + abs(evidence.get(f"other_{self.figure}") or 0.0)
+
+
+# --------------------------------------------------------------------------------------------------------- the tests
+
+
+class _Tests:
+    """p-values of rows' figures against a limit, by their intervals.
+
+    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the only one where there
+    is no interval. Rows without either are not tested, and count in the correction all the same.
+    """
+
+    def __init__(self, run: AuditedRun, rows: Sequence[Row], figure: str, is_share: bool = False) -> None:
+        def read(ending: str) -> np.ndarray:
+            return np.array([row.get(f"{figure}{ending}") for row in rows], dtype=float)
+
+        self.run, self.is_share = run, is_share
+        self.value, self.low, self.high = read(""), read("_low"), read("_high")
+        least, most = read("_min"), read("_max")
+        self.least, self.most = (np.where(np.isnan(end), self.value, end) for end in (least, most))
+        self.own = np.array([row.get(f"p_{figure}") for row in rows], dtype=float)
+        self.has_interval = ~np.isnan(self.low) & ~np.isnan(self.high)
+        self.freedom = np.array([count_degrees_of_freedom(run, row) for row in rows])
+        self.can_reject = self._select_rejectable(rows)
+
+    def _select_rejectable(self, rows: Sequence[Row]) -> np.ndarray:
+        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some cannot be
+        significant beside the others, and leave these their power (Tarone 1990)."""
+        clusters = np.array([row.get("n_clusters") for row in rows], dtype=float)
+        is_few = (clusters < FEWEST_CLUSTERS_FOR_T_TEST) & ~np.isnan(self.own) & self.has_interval
+        least_p = np.zeros(len(rows))
+        least_p[is_few] = sign_test_p(clusters[is_few], np.zeros(int(is_few.sum())))
+        self.own = np.fmax(self.own, np.where(is_few, least_p, np.nan))
+        return select_rejectable_tests(least_p, 1 - self.run.confidence)
+
+    def adjust(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
+        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was tested.
+
+        has_bounds: whatever the unscored claims are; else as if they were like the others.
+        """
+        p = self.compute(limit, side, has_bounds=has_bounds)
+        p[~self.can_reject] = np.nan
+        tested = np.where(np.isnan(p), 1.0, p)[self.can_reject]
+        adjusted = np.full(len(p), np.nan)
+        adjusted[self.can_reject] = holm_adjusted_p(tested)
+        return np.where(np.isnan(p), np.nan, adjusted)
+
+    def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
+        """Two-sided p-values, not adjusted."""
+        both = (self._on_one_side(at, way, has_bounds) for at, way in ((limit, 1), (-limit, -1)))
+        p = {
+            "over": lambda: self._on_one_side(limit, 1, has_bounds),
+            "under": lambda: self._on_one_side(limit, -1, has_bounds),
+            "off": lambda: np.minimum(*both),
+        }[side]()
+        return np.where(self.has_interval, p, self.own)
+
+    def _on_one_side(self, limit: float, side: int, has_bounds: bool) -> np.ndarray:
+        half, end = (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
+        point = (self.least if side > 0 else self.most) if has_bounds else self.value
+        if self.is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
+            half = half * np.sqrt(limit * (1 - limit) / np.maximum(end * (1 - end), 1e-12))
+        p = p_value_of_interval(side * (point - limit), half, self.freedom, self.run.confidence)
+        if side * limit >= 0:  # nothing is significantly beyond a limit that is not significantly beyond 0
+            p = np.where(np.isnan(self.own), p, np.maximum(p, self.own))
+        return p
+
+
+def compute_p_values(run: AuditedRun, rows: Sequence[Row], figure: str, limit: float, side: Side) -> list[float]:
+    """Of each row alone, "the figure is not beyond the limit": for rows that a check makes of several."""
+    return [float(p) for p in _Tests(run, rows, figure).compute(limit, side)]
+
+
+def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
+    """One less than the clusters that a row rests on: its own number of them, else what its data set has at most."""
+    if row.get("n_clusters") is not None:
+        return float(row["n_clusters"] - 1)
+    counts = [run.cluster_counts.get(str(row.get("dataset"))), row.get("n")]
+    return float(min((count for count in counts if count is not None), default=1e6) - 1)
+
+
+def is_within(row: Row, figure: str, limit: float, side: Side) -> bool:
+    """Whether a figure is within a limit by its interval and its bounds."""
+    ends = widen_interval_for_decision_limits(row, figure)
+    if ends is None:
+        return False
+    return {"over": ends[1] <= limit, "under": ends[0] >= limit, "off": -limit <= ends[0] and ends[1] <= limit}[side]
+
+
+# ------------------------------------------------------------------------------------- which rows, and what they are of
+
+
+def per_dataset(audit: str, **wanted: str) -> Callable[[AuditedRun], Iterator[Row]]:
+    """The rows of an audit of one data set (or of all together) that have these values, without means."""
+
+    def select(run: AuditedRun) -> Iterator[Row]:
+        for row in run.per_dataset(audit):
+            if all(row.get(key) == value for key, value in wanted.items()):
+                yield row
+
+    return select
+
+
+def group_rows(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by the values of some keys, in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return groups
+
+
+def subtract_figures(name: str, row: Row, figure: str, other: Row, other_figure: str) -> Row:
+    """A figure less another one, as if they were independent: the figure ``name`` with its bounds and interval."""
+    a, b = (_read_ends(row, figure), _read_ends(other, other_figure))
+    found: Row = {name: a[0] - b[0], f"{name}_min": a[3] - b[4], f"{name}_max": a[4] - b[3]}
+    found |= {f"{name}_low": None, f"{name}_high": None}
+    if None not in (a[1], a[2], b[1], b[2]):
+        found[f"{name}_low"] = found[name] - ((a[0] - a[1]) ** 2 + (b[2] - b[0]) ** 2) ** 0.5
+        found[f"{name}_high"] = found[name] + ((a[2] - a[0]) ** 2 + (b[0] - b[1]) ** 2) ** 0.5
+    return found
+
+
+def _read_ends(row: Row, figure: str) -> tuple[Any, ...]:
+    value = row[figure]
+    least, most = (row.get(f"{figure}{end}") for end in ("_min", "_max"))
+    ends = row.get(f"{figure}_low"), row.get(f"{figure}_high")
+    return value, *ends, value if least is None else least, value if most is None else most
+
+
+def name_evaluator(row: Mapping[str, Any]) -> str | None:
+    """Whom a row is about; a pair of evaluators is one, "a / b"."""
+    if row.get("evaluator") is not None:
+        others = row.get("other_evaluator")
+        return row["evaluator"] if others in (None, row["evaluator"]) else f"{row['evaluator']} / {others}"
+    pair = row.get("evaluator_a"), row.get("evaluator_b")
+    return None if None in pair else " / ".join(map(str, pair))
+
+
+def describe_place(row: Row) -> str:
+    """The template of where a row is from: `` on {dataset}``, or on what average."""
+    if row.get("dataset") == MACRO_MEAN:
+        return " on average over {n_datasets:number data set}"
+    return "" if row.get("dataset") in (None, ALL_TOGETHER) else " on {dataset}"
+
+
+def _is_total(row: Row) -> bool:
+    """Whether a row sums up others: a mean over data sets, or one that says so (``is_total``)."""
+    return bool(row.get("is_total", row.get("dataset") == MACRO_MEAN))
