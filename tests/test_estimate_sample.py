@@ -191,12 +191,12 @@ def test_responses_that_happen_to_be_labelled_whole_are_not_called_unlabelled() 
     assert (of_responses["quote"], of_responses["n_labels"]) == (None, 0)
     assert "cannot be used" in of_responses["why"]
     for row, said in (
-        (of_claims, f"there are 60 labels for 2 systems and 120 claims. Q{of_claims['why'][1:]}."),
-        (of_responses, "there is no usable label for 2 systems and 60 responses."),
+        (of_claims, f"60 labels for 2 systems and 120 claims. Q{of_claims['why'][1:]}."),
+        (of_responses, "no usable label for 2 systems and 60 responses."),
     ):
-        (remark,) = load_all_audits()["estimate_summary"].remarks([row], [])
+        (remark,) = load_all_audits()["estimate_summary"].remarks([row])
         assert said in remark
-    (_, again) = load_all_audits()["estimate_summary"].remarks([of_claims, of_claims], [])
+    (_, again) = load_all_audits()["estimate_summary"].remarks([of_claims, of_claims])
     assert f"Quote {of_claims['quote']}, for the same reason." in again
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from factaudit.audit import load_builtin_audits
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column
+from factaudit.audit.core.checks import Check
 from factaudit.files import write_text
 
 _PAGE_HEAD = """\

@@ -12,7 +12,6 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.tables import STATUSES
 from factaudit.text.display_text import format_count
 
@@ -67,28 +66,28 @@ def describe_verified_facts(run: AuditedRun) -> tuple[str, str, int]:
     return who, what, facts.total() + total
 
 
-def describe_graded_labels(run: AuditedRun) -> Statement:
+def describe_graded_labels(run: AuditedRun) -> str:
     """How people's grades became labels, and what most annotators gave where a label hides it; per data set."""
-    return join_statements(_list_graded_label_statements(run))
+    return " ".join(_list_graded_label_sentences(run))
 
 
-def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
+def _list_graded_label_sentences(run: AuditedRun) -> Iterator[str]:
     for one in run.about.get("graded_labels") or []:
         if one["rule"] is not None and len(one["words"]) <= _MAX_LISTED_GRADES:
-            read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["words"]]
-            text = "{dataset}: human grades were read as labels: {read}. " + _LABEL_RULE_PHRASES[one["rule"]] + "."
-            yield make_statement(text, dataset=one["dataset"], read=join_statements(read, ", "))
+            read = ", ".join(f"{row['grade']} ({row['label']})" for row in one["words"])
+            yield f"{one['dataset']}: human grades were read as labels: {read}. {_LABEL_RULE_PHRASES[one['rule']]}."
         for label in (0, 1, None):
             rows = [row for row in one["counts"] if row["label"] == label]
             given = [row for row in rows if row["grade"] is not None][:_MAX_LISTED_GRADES]
-            split = [row for row in rows if row["grade"] is None]
-            if len(rows) < 2 or not given:
-                continue
-            text = "Of {rows.n:number claim} " + ("without a label" if label is None else f"with label {label}")
-            text += ", most annotators gave {given}"
-            text += "; for {split.n:number claim} no grade has a majority." if split else "."
-            names = [make_statement("{row.grade} ({row.n:number})", row=row) for row in given]
-            yield make_statement(text, rows=rows, given=join_statements(names, ", "), split=split)
+            split = sum(row["n"] for row in rows if row["grade"] is None)
+            if len(rows) > 1 and given:
+                which = "without a label" if label is None else f"with label {label}"
+                names = ", ".join(f"{row['grade']} ({row['n']:,})" for row in given)
+                text = (
+                    f"Of {format_count(sum(row['n'] for row in rows), 'claim')} {which}, most annotators gave {names}"
+                )
+                text += f"; for {format_count(split, 'claim')} no grade has a majority" if split else ""
+                yield f"{text}."
 
 
 #: More grades than this are a scale of numbers, which no sentence lists.

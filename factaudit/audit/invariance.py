@@ -187,7 +187,7 @@ CHECKS = (
         says="With {words}, {evaluator} changes {failure_rate:percent} of its verdicts{on} although the meaning is the "
         "same, {verdict}.",
         beyond="more than {limit:limit} %",
-        unit="kind of change",
+        unit="kind",
         null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
         is_share=True,
         by_figure=True,
@@ -202,7 +202,7 @@ CHECKS = (
         says="{evaluator} still passes {failure_rate:percent} of {n:number claim} with {words}{on}, {verdict}.",
         beyond="more than {limit:limit} %",
         advice="It passed each of them before the change.",
-        unit="kind of change",
+        unit="kind",
         null="an evaluator passes at most 20 % of the changed claims, for every kind of change of the meaning",
         is_share=True,
         by_figure=True,

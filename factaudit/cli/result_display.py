@@ -70,9 +70,9 @@ def finish_displayed_run(results: Results, out: Path) -> None:
 def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run
-    from factaudit.audit.screen import list_engine_advice
+    from factaudit.audit.screen import list_warnings
 
-    for advice in list_engine_advice(make_audited_run(results.audits, results.about)):
+    for advice in list_warnings(make_audited_run(results.audits, results.about)):
         for line in wrap_terminal_paragraph(advice.sentence, f"{advice.word:<12}"):
             print_line(line)
 

@@ -130,7 +130,7 @@ def _build_audit_section(
         shown = audit.add_references(run, shown)
     own = {check.id for check in audit.checks}
     found = [each for each in results.get("findings") or [] if each.get("id") in own]
-    remarks = [] if audit.remarks is None else audit.remarks(rows, found)
+    remarks = [] if audit.remarks is None else audit.remarks(rows)
     paragraphs = [text for text in (*(remarks or [audit.question]), note) if text]
     figure = make_report_figure(audit, shown, evaluators, run.floors, ranked) if has_room else None
     has_table = figure is None and audit.plot is None and not remarks
@@ -271,7 +271,7 @@ def _describe_methods(results: Mapping[str, Any]) -> list[str]:
         found.append(
             f"{checks} of this run made {tests}. “Significant” means after Holm's correction for all tests of a check."
         )
-    found.append(str(describe_graded_labels(make_audited_run(results["audits"], about))))
+    found.append(describe_graded_labels(make_audited_run(results["audits"], about)))
     found.append(f"factaudit {about.get('factaudit', '')}, seed {about.get('seed')}.")
     return [text for text in found if text]
 

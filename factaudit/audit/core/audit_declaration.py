@@ -329,8 +329,8 @@ class Audit:
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
     #: These rows with figures of other audits that its figures and its table show beside them.
     add_references: Callable[[AuditedRun, Sequence[Row]], list[Row]] | None = None
-    #: Further paragraphs of its section, from its rows and the findings of its checks.
-    remarks: Callable[[Sequence[Row], Sequence[Row]], list[str]] | None = None
+    #: Further paragraphs of its section, from its rows.
+    remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
     #: The evaluators from the best to the worst, where its rows can say so.
     best: Callable[[Sequence[Row]], list[str]] | None = None

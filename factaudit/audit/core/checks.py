@@ -222,7 +222,8 @@ class Check:
         for name in ("on", "verdict", "slight", "beyond"):
             template = template.replace(f"{{{name}}}", words[name])
         ends = [f"{self.figure}{end}" for end in ("", "_low", "_high", "_min", "_max")]
-        cited = [*list_cited_fields(template, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
+        cited = [*self.by, *list_cited_fields(template, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
+        cited = [key for key in cited if key not in ("evaluator", "dataset")]
         dataset = fields.get("dataset")
         if verdict == "within" or is_total_key(dataset) or fields.get("other_dataset", dataset) != dataset:
             dataset = None
