@@ -24,10 +24,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
-from factaudit.tables.foreign_files import read_foreign_file
-from factaudit.tables.header_rows import ALL_SHEETS
-from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
-from factaudit.tables.opened_tables import OpenedTable, list_column_names, load_pandas_frame
+from factaudit.tables.nested_lists import has_nested_paths
 from factaudit.tables.questions import (
     AmbiguousReadingError,
     OpenQuestion,
@@ -37,7 +34,8 @@ from factaudit.tables.questions import (
     read_columns_as_people,
     settle_readings,
 )
-from factaudit.tables.table_loading import LoadedTables, load_tables
+from factaudit.tables.table_files import ALL_SHEETS, read_table
+from factaudit.tables.table_loading import LoadedTables, OpenedTable, list_column_names, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
@@ -102,12 +100,7 @@ def _load_collected_input_tables(
 ) -> LoadedTables:
     given = ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
-        if len(sources) != 1:
-            raise UsageError("a path into a list (annotations[].label) is for one table: give it alone")
-        source, is_file = sources[0], isinstance(sources[0], str | Path)
-        rows = read_foreign_file(source, given.sheet) if is_file else load_pandas_frame(source)
-        table, spread = spread_nested_lists(rows, str(source) if is_file else "table 1", given)
-        return load_tables([table], spread, report_line)
+        return load_tables(sources, given, report_line, needs_verdicts)
     formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
     for source, name in zip(sources, formats, strict=True):
         if name is None and isinstance(source, str | Path) and is_annotated_responses_file(source):
@@ -148,9 +141,7 @@ def _load_collected_input_tables(
             )
         parts = {"claims": converted.claims, "verdicts": converted.verdicts, "annotations": converted.annotations}
         opened += [
-            OpenedTable(f"{name}: {what}", [*map(str, table.columns)], None, table)
-            for what, table in parts.items()
-            if table is not None and len(table)
+            OpenedTable(f"{name}: {what}", table) for what, table in parts.items() if table is not None and len(table)
         ]
     for at, source in enumerate(tables, start=1):
         opened += [one.rename(renamed) for one in OpenedTable.open(source, at, given)]
@@ -255,5 +246,5 @@ def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bo
     if detect_dataset_format(path) is not None or given.sheet == ALL_SHEETS:
         return False
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks which sheet
-        return is_counts_table(read_foreign_file(path, given.sheet))
+        return is_counts_table(read_table(path, sheet=given.sheet))
     return False

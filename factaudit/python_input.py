@@ -16,8 +16,8 @@ from factaudit.input_tables import load_input_tables, name_input_sources
 from factaudit.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.opened_tables import load_pandas_frame
 from factaudit.tables.questions import merge_mapping_data
+from factaudit.tables.table_files import load_pandas_frame
 from factaudit.tables.table_loading import LoadedTables
 
 

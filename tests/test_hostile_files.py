@@ -18,7 +18,7 @@ from conftest import run_command
 
 from factaudit.errors import InputError
 from factaudit.files import UNPACK_LIMIT_VARIABLE, resolve_path
-from factaudit.tables.reading import read_table
+from factaudit.tables import read_table
 
 CLAIM = {"claim_id": "a", "dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1}
 #: Verbs that read files; FILE is the hostile one.

@@ -16,11 +16,12 @@ import pytest
 import factaudit as fa
 from factaudit.errors import InputError, UsageError
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.foreign_files import read_foreign_file
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.mapping_proposal import propose_column_mapping
+from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.questions import AmbiguousReadingError
+from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import load_tables
 
 N = 24
@@ -291,7 +292,7 @@ def test_there_are_at_least_thirty_shapes() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
-    tables = [(str(path), read_foreign_file(path)) for path in write(tmp_path, shape.files)]
+    tables = [(str(path), flatten_columns(read_table(path))) for path in write(tmp_path, shape.files)]
     proposal = propose_column_mapping(tables)
     assert len(proposal.questions) == shape.questions, proposal.questions
     if proposal.questions:  # settled as is likeliest
@@ -440,13 +441,13 @@ def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
         ("a.json", b"[" * 100_000, "nested too deep"),
         ("a.ndjson", b"[1]\n", "expected a JSON object"),
         ("a.docx", b"x", "expected a name that ends in"),
-        ("a.tsv.gz", b"\x1f\x8b\x08broken", "cannot be read"),
+        ("a.tsv.gz", b"\x1f\x8b\x08broken", "not a whole gzip file"),
     ],
 )
 def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:
-        read_foreign_file(tmp_path / name)
+        read_table(tmp_path / name)
     assert said in str(error.value)
     assert name in str(error.value)
 
@@ -455,7 +456,7 @@ def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl", reason="needs openpyxl ([dev] extra)")
     rows = pd.DataFrame({"claim": ["It rains.", "It is dry."], "label": [1, None], "note": [None, "sure"]})
     rows.to_excel(tmp_path / "answers.xlsx", index=False)
-    found = read_foreign_file(tmp_path / "answers.xlsx")
+    found = read_table(tmp_path / "answers.xlsx")
     assert found.to_dict("records") == [
         {"claim": "It rains.", "label": 1, "note": None},
         {"claim": "It is dry.", "label": None, "note": "sure"},
@@ -475,12 +476,12 @@ def test_without_its_package_an_excel_file_names_the_extra(
     with pytest.raises(
         InputError, match=r"need the extra \[excel\]: pip install 'factaudit\[excel\]'.*save the sheet as CSV"
     ):
-        read_foreign_file(tmp_path / name)
+        read_table(tmp_path / name)
 
 
 def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
-    assert read_foreign_file(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
+    assert read_table(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
 
 
 WIDE: Rows = {
@@ -654,7 +655,7 @@ def test_a_list_that_may_hold_labels_is_asked_about(tmp_path: Path) -> None:
 def test_lists_of_like_rows_in_one_document_are_refused_and_not_read_in_part(tmp_path: Path) -> None:
     rows = [{"claim": claim, "human": at % 2, "judge": 0.1 + at / 50} for at, claim in enumerate(CLAIMS)]
     (tmp_path / "a.json").write_text(json.dumps({"gpt-4o": rows[:10], "llama": rows[10:], "meta": [{"date": "today"}]}))
-    with pytest.raises(InputError, match="'gpt-4o', 'llama' are lists of rows with the same fields: make them one"):
+    with pytest.raises(InputError, match="'gpt-4o', 'llama' are lists of rows: write each into a file of its own"):
         load_tables([tmp_path / "a.json"])
     (tmp_path / "b.json").write_text(json.dumps({"rows": rows, "meta": [{"date": "today"}], "more": {"tags": []}}))
     claims = load_tables([tmp_path / "b.json"]).claims

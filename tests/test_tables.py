@@ -322,7 +322,7 @@ def test_an_empty_file(tmp_path):
 
 
 def test_files_that_are_not_what_their_name_says(tmp_path):
-    for name, said in [("c.parquet", "not a readable Parquet file"), ("c.jsonl.gz", "not a whole gzip file")]:
+    for name, said in [("c.parquet", "a web page, whatever its name says"), ("c.jsonl.gz", "not a whole gzip file")]:
         (tmp_path / name).write_bytes(b"<html>Not found</html>")
         assert said in message(read_claims, tmp_path / name)
     whole = gzip.compress(b'{"dataset": "D", "claim": "x"}\n' * 50)
@@ -330,8 +330,10 @@ def test_files_that_are_not_what_their_name_says(tmp_path):
     assert "not a whole gzip file" in message(read_claims, tmp_path / "cut.jsonl.gz")
     assert "no such file" in message(read_claims, tmp_path / "absent.csv")
     assert "this is a folder" in message(read_claims, _folder(tmp_path / "x.csv"))
-    (tmp_path / "c.xlsx").write_bytes(b"PK")
-    assert "expected a name that ends in .parquet" in message(read_claims, tmp_path / "c.xlsx")
+    (tmp_path / "d.parquet").write_bytes(b"text")
+    assert "not a readable Parquet file" in message(read_claims, tmp_path / "d.parquet")
+    (tmp_path / "c.docx").write_bytes(b"x")
+    assert "expected a name that ends in .csv" in message(read_claims, tmp_path / "c.docx")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +341,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path):
     [
         ("dataset,claim,label,label\nD,x,1,0\n", "column 'label': the column is there twice"),
         # pandas would take the first column of these for an index, and shift all the others.
-        ("dataset,claim,label\nD,x,1,\nD,y,0,\n", "row 1: expected 3 columns, as in the header, found 4"),
+        ("dataset,claim,label\nD,x,1,z\nD,y,0,z\n", "row 1: expected 3 columns, as in the header, found 4"),
         ('dataset,claim,label\nD,"x\ny",1\nD,y\n', "row 2: expected 3 columns, as in the header, found 2"),
         ('dataset,claim\nD,x\nD,"y\nD,z\n', "a quoted cell is not closed"),
         ("dataset,Claim\nD,x\n", "column 'claim': the column is missing (did you mean 'Claim'?)"),

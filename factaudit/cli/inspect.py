@@ -53,9 +53,10 @@ def inspect_command(
     from factaudit.input_tables import load_input_tables
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
-    from factaudit.tables.foreign_files import read_foreign_tables
     from factaudit.tables.mapping_options import format_mapping_options
+    from factaudit.tables.nested_columns import flatten_columns
     from factaudit.tables.questions import AmbiguousReadingError
+    from factaudit.tables.table_files import read_tables
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_do_not_replace_inputs(files, write)
@@ -75,7 +76,7 @@ def inspect_command(
             continue
         tables = list[tuple[str, "pd.DataFrame"]]()
         with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # the reading below asks for the sheet
-            tables = read_foreign_tables(path, mapping.sheet)
+            tables = [(title, flatten_columns(table)) for title, table in read_tables(path, mapping.sheet)]
         for title, table in tables:
             told = f"{len(table):,} rows, {len(table.columns)} columns"
             told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)

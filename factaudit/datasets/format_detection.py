@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from factaudit.datasets.formats import FORMATS, UNREAD_FILES
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
-from factaudit.tables.separated_values import read_file_text, read_json_document
+from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
@@ -127,7 +127,8 @@ def _list_json_detection_paths(path: Path) -> set[str]:
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise
-        return _list_json_line_paths(re.split(r"\r?\n", read_file_text(path)))  # lines of JSON under another name
+        with open_input_file(path) as file:
+            return _list_json_line_paths(file)  # lines of JSON under another name
     if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
         return {str(column) for column in document["columns"]}
     if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):

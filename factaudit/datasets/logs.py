@@ -27,12 +27,12 @@ from factaudit.tables.cell_values import has_only_words, parse_judgement_numbers
 from factaudit.tables.claim_keys import join_passages_into_document, name_table_stem
 from factaudit.tables.column_kinds import is_name_of_person
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
-from factaudit.tables.foreign_files import flatten_foreign_columns, read_foreign_file
 from factaudit.tables.mapping_options import parse_column_mapping_options
-from factaudit.tables.opened_tables import OpenedTable
+from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.schema import EVALUATORS_KEY
-from factaudit.tables.table_loading import load_tables
+from factaudit.tables.table_files import read_table
+from factaudit.tables.table_loading import OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, parse_label_word
 
@@ -104,7 +104,7 @@ def read_log(
             own, root = (samples[one] for one in recipe.same)
             samples = samples[root.isna() | (own == root)]
         by = [one for one in recipe.order if one in samples]
-        table = flatten_foreign_columns(
+        table = flatten_columns(
             samples.sort_values(by, kind="stable", key=lambda cells: cells.astype("str")) if by else samples
         )
         if task is not None or dataset is not None or len(paths) > 1:
@@ -120,7 +120,7 @@ def read_log(
     _check_claims_are_no_verdicts(made, given, source)
     made = _number_answers(made, table, recipe)
     renamed |= {one: "claim_id" for one in recipe.id[:1] if len(recipe.id) == 1}
-    return OpenedTable(source, [*map(str, made.columns)], None, made, is_log=True, renamed=renamed)
+    return OpenedTable(source, made, is_log=True, renamed=renamed)
 
 
 def _read_samples(
@@ -135,7 +135,7 @@ def _read_samples(
     elif recipe.rows:
         items = _find_items(path, recipe)
     else:
-        table = read_foreign_file(path)
+        table = flatten_columns(read_table(path))
         lists = [column for one in recipe.first for column in _match_fields(table, one)]
         return None, table.assign(**{one: table[one].map(_take_first) for one in lists})
     bad = [at for at, item in enumerate(items, start=1) if not isinstance(item, dict)]

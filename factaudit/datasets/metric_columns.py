@@ -18,7 +18,7 @@ from factaudit.datasets.source_files import Conversion, expand_dataset_source_fo
 from factaudit.errors import InputError, Problem
 from factaudit.tables import CLAIM_COLUMNS, validate_claims, validate_verdicts
 from factaudit.tables.column_kinds import find_judged_columns
-from factaudit.tables.foreign_files import read_foreign_file
+from factaudit.tables.table_files import read_table
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
@@ -38,7 +38,7 @@ def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source
     """
     claims, verdicts, notes = [], [], []
     for path in expand_dataset_source_folders(sources, "aggre_fact_*.csv", "*.csv", "*.parquet", "*.jsonl"):
-        table = read_foreign_file(path).rename(columns=lambda name: _AGGREFACT_COLUMNS.get(str(name), str(name)))
+        table = read_table(path).rename(columns=lambda name: _AGGREFACT_COLUMNS.get(str(name), str(name)))
         if missing := [name for name in ("dataset", "doc", "claim", "label") if name not in table]:
             raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
         if datasets == "origin":

@@ -37,7 +37,7 @@ from factaudit.stats.stratified_sampling import StratifiedDraw
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.annotations import find_undecided_claims
 from factaudit.tables.column_parsing import make_arrow_text
-from factaudit.tables.parquet_size import check_parquet_unpacked_size
+from factaudit.tables.table_files import check_parquet_unpacked_size
 from factaudit.text.display_text import format_count
 
 SAMPLE_SCHEMA = "factaudit.sample/1"

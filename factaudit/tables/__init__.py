@@ -7,7 +7,7 @@ them, in any shape, are profiled and mapped to these two (`factaudit.tables.tabl
 """
 
 from factaudit.tables.plain_values import list_plain_rows
-from factaudit.tables.reading import read_claims, read_run_tables, read_table, read_verdicts
+from factaudit.tables.reading import read_claims, read_run_tables, read_verdicts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
     DEFAULT_THRESHOLD,
@@ -16,6 +16,7 @@ from factaudit.tables.schema import (
     VERDICT_KEY,
     parse_table_suffix,
 )
+from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import (
     find_claim_positions_in_table,
     make_claim_ids_from_content,

@@ -18,8 +18,8 @@ from factaudit.tables.claim_keys import name_table_stem
 from factaudit.tables.column_parsing import make_empty_text_column, parse_binary_column, parse_text_column
 from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.reading import read_table
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
+from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import find_claim_positions_in_table
 
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")

@@ -1,8 +1,9 @@
-"""The columns that tell one claim from another, as keys by which tables are joined."""
+"""Which rows of two tables are about the same claim: by ids, else by what the claims and their documents say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,56 @@ import pandas as pd
 
 from factaudit.tables.plain_values import is_missing_value
 
+#: What tells claims apart that have no ids.
+_KEY_COLUMNS = ("dataset", "system", "response_id", "doc", "claim")
 
-def list_claim_key_columns(source_columns: Mapping[str, str]) -> list[str]:
-    return [key for key in ("dataset", "system", "response_id", "doc", "claim") if key in source_columns]
+
+@dataclass(frozen=True)
+class CommonKeys:
+    """What tells claims apart in two tables: a key for each row of either, and of which columns of ours it is.
+
+    note: that ids were matched by their numbers.
+    """
+
+    names: Sequence[str]
+    first: pd.Series
+    second: pd.Series
+    note: str | None = None
 
 
-def join_claim_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
+def list_claim_key_columns(columns: Mapping[str, str]) -> list[str]:
+    return [key for key in _KEY_COLUMNS if key in columns]
+
+
+def find_common_keys(
+    rows: pd.DataFrame, columns: Mapping[str, str], others: pd.DataFrame, other_columns: Mapping[str, str]
+) -> CommonKeys | None:
+    """The keys of two tables by ids where one of them is in both, else by texts; None where neither is there.
+
+    columns, other_columns: column of ours to the table's. The keys of the first table may repeat.
+    """
+    common = columns.keys() & other_columns.keys()
+    has_texts = "claim" in common
+    if "claim_id" in common:
+        first, second = (rows[columns["claim_id"]].astype("str"), others[other_columns["claim_id"]].astype("str"))
+        if second.isin(first).any():
+            return CommonKeys(["claim_id"], first, second)
+        # "7.0" and "007" may be the claims' "7".
+        known, wanted = (ids.str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True) for ids in (first, second))
+        if known.is_unique and wanted.isin(known).all():
+            found = wanted.map(pd.Series(first.to_numpy(), index=known))
+            note = f"ids  {second.name}: {second.iloc[0]} is the claim {found.iloc[0]!r}, by its number"
+            return CommonKeys(["claim_id"], first, found, note)
+        if not has_texts:
+            return CommonKeys(["claim_id"], first, second)
+    if not has_texts:
+        return None
+    names = [key for key in list_claim_key_columns(columns) if key in common]
+    first = join_key_cells(rows, [columns[one] for one in names])
+    return CommonKeys(names, first, join_key_cells(others, [other_columns[one] for one in names]))
+
+
+def join_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
     """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the first.)"""
     parts = [table[column].map(join_passages_into_document) for column in key_columns]
     joined = (
@@ -30,22 +75,6 @@ def join_passages_into_document(passages: Any) -> Any:
     if isinstance(passages, list | tuple | np.ndarray):
         return "\n\n".join(str(item.get("text", item) if isinstance(item, dict) else item) for item in passages) or None
     return passages
-
-
-def match_ids_by_number(ids: pd.Series, claim_ids: pd.Series) -> pd.Series | None:
-    """Ids of claims for ids of which none is a claim's as it is written: "7.0" and "007" may be the claims' "7".
-
-    None where some are, where a number is none of a claim, or where two claims have the same.
-    """
-    if ids.astype("str").isin(claim_ids).any():
-        return None
-    known = pd.Series(claim_ids.to_numpy(), index=_format_whole_numbers(claim_ids))
-    found = _format_whole_numbers(ids).map(known) if known.index.is_unique else None
-    return None if found is None or found.isna().any() else found
-
-
-def _format_whole_numbers(ids: pd.Series) -> pd.Series:
-    return ids.astype("str").str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True)
 
 
 def name_table_stem(table_name: str) -> str:

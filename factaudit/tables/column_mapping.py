@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
-from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
-from factaudit.tables.schema import GRADE_COLUMN
+from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import COLUMN_NAMES
 from factaudit.yaml_file import parse_plain_yaml
 
@@ -68,7 +67,7 @@ class ColumnMapping(BaseModel):
     line's options; columns of claims may stand beside them (``label: human``, ``doc: context``).
 
     columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
-    of which a file has one. ``agreed`` says whether somebody agreed with ``label``: where not, it is turned round.
+    of which a file has one.
     labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
     evaluator: the evaluators to read: columns, patterns of columns (``judge_*``), or names of evaluators.
     evaluators: the evaluators of a wide table by name.

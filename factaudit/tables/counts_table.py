@@ -17,8 +17,8 @@ import pandas as pd
 
 from factaudit.tables.column_parsing import make_empty_text_column, parse_number_column, parse_text_column
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.reading import read_table
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
+from factaudit.tables.table_files import read_table
 
 #: Columns of the counts table, in order.
 COUNT_COLUMNS = (

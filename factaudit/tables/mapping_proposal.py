@@ -156,7 +156,7 @@ def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> di
 
 def _list_prediction_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> list[ColumnProfile]:
     """The columns that hold words or 0 and 1 of evaluators."""
-    found = [one.roles[ours] for one in placed for ours in ("prediction", "agreed") if ours in one.roles]
+    found = [one.roles[ours] for one in placed for ours in ("prediction",) if ours in one.roles]
     found += [one.profiles[p["prediction"]] for one in placed for p in one.evaluators.values() if "prediction" in p]
     own = [pair.prediction for pair in given.evaluators.values() if pair.prediction]
     found += [one.profiles[name] for one in placed for name in own if name in one.profiles]

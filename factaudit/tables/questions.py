@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from factaudit.errors import InputError, UsageError
 from factaudit.tables.mapping_options import format_mapping_options
 
@@ -143,8 +141,3 @@ def settle_readings(
     if not (found or without_claims) and error is not None:
         raise error
     return found or without_claims
-
-
-def count_rows(tables: Sequence[tuple[str, pd.DataFrame]]) -> int:
-    """The rows of tables together."""
-    return sum(len(rows) for _, rows in tables)

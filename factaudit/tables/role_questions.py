@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.column_kinds import (
     MAX_LABEL_WORDS,
@@ -210,9 +210,9 @@ def ask_whether_label_is_of_being_right(table: TableRoles) -> None:
     table.questions.append(OpenQuestion(text, ways))
 
 
-def ask_about_acceptance(table: TableRoles) -> None:
-    """Ask where a column says whether somebody accepted what another one says: labels that were suggested (Prodigy's
-    ``answer``), or what a metric said (RAGAS's ``is_accepted``). Where not, the label is the opposite."""
+def check_nobody_accepted(table: TableRoles) -> None:
+    """Raise `InputError` where a column says whether somebody accepted what another one says: labels that were
+    suggested (Prodigy's ``answer``), or what a metric said. Where not, the label is the opposite."""
     said = {name: {normalise_vocabulary_words(word) for word in one.words} for name, one in table.profiles.items()}
     accepted = [name for name, words in said.items() if words and words <= _ACCEPTANCE_WORDS]
     accepted = accepted or [
@@ -221,25 +221,13 @@ def ask_about_acceptance(table: TableRoles) -> None:
         if one.kind == "binary" and {*normalise_vocabulary_words(one.name).split()} & _ACCEPTANCE_NAMES
     ]
     labels = [name for name in table.profiles if name not in accepted and list_name_forms(name)[-1] == "label"]
-    judged = [one.name for one in table.profiles.values() if one.kind == "binary" and one.name not in accepted]
-    judged = labels or judged
-    if len(accepted) != 1 or len(judged) != 1 or (not labels and "label" in table.roles):
-        return
-    (answer,), (verdict,) = accepted, judged
-    agreed: dict[str, Any] = {"columns": {"label": verdict, "agreed": answer}}
-    apart: dict[str, Any] = {"columns": {"label": answer}, "ignore": judged}
-    if not labels:
-        agreed |= {"evaluator": judged}
-        apart = {"columns": {"label": answer}, "evaluator": judged}
-    ways = [
-        PossibleReading(f"{answer} says whether {verdict} is right", agreed),
-        PossibleReading(f"{answer} holds the labels, whatever {verdict} says", apart),
-        PossibleReading(
-            f"{verdict} holds the labels; ignore {answer}", {"columns": {"label": verdict}, "ignore": accepted}
-        ),
-    ]
-    words = ", ".join(table.profiles[answer].words)
-    table.questions = [OpenQuestion(f"{answer} ({words}) may say whether somebody agreed with {verdict}", ways)]
+    judged = labels or [name for name, one in table.profiles.items() if one.kind == "binary" and name not in accepted]
+    if len(accepted) == len(judged) == 1 and (labels or "label" not in table.roles):
+        message = (
+            f"it may say whether somebody agreed with {judged[0]!r}: write the labels that follow from both into a"
+            f" column, or say which column holds the labels (--label {judged[0]}, or --label {accepted[0]})"
+        )
+        raise InputError(table.name, [Problem(message, column=accepted[0])])
 
 
 def ask_about_repeated_claims(table: TableRoles) -> None:

@@ -29,12 +29,12 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.questions import OpenQuestion, PossibleReading
 from factaudit.tables.role_questions import (
-    ask_about_acceptance,
     ask_about_annotators_like_models,
     ask_about_repeated_claims,
     ask_about_unplaced_columns,
     ask_whether_label_is_of_being_right,
     ask_which_is_the_label,
+    check_nobody_accepted,
     states_verdicts,
 )
 from factaudit.tables.schema import EVALUATORS_KEY
@@ -114,7 +114,7 @@ def place_columns(
         ask_about_repeated_claims(table)
     if "label" not in fixed:
         ask_whether_label_is_of_being_right(table)
-        ask_about_acceptance(table)
+        check_nobody_accepted(table)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
         if "annotator" not in table.roles and (table.evaluators or not has_others):
@@ -433,8 +433,6 @@ def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[Colu
     found: list[ColumnProfile] = []
     said = {column for one in table.declared.values() for column in one.columns}
     free = [one for one in table.list_free_columns() if one.name not in said]
-    if {"agreed", "label"} <= {*table.roles}:
-        free.append(table.roles["label"])  # the labels follow from an evaluator's word and whether it was accepted
     for name in names:
         own = match_column_patterns([one.name for one in free], [name])
         own = own or [one.name for one in free if split_evaluator_name(one.name)[0] == name]

@@ -16,7 +16,7 @@ from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, m
 from factaudit import compare, input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.input_tables import load_input_tables
-from factaudit.tables import opened_tables
+from factaudit.tables import table_loading
 from factaudit.tables.questions import AmbiguousReadingError
 
 IDS = [f"q{i}" for i in range(N)]
@@ -343,7 +343,7 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
         reads.append(Path(path).name)
         return read(path, *more)
 
-    for module, name in ((input_tables, "read_foreign_file"), (opened_tables, "read_foreign_tables")):
+    for module, name in ((input_tables, "read_table"), (table_loading, "read_tables")):
         monkeypatch.setattr(module, name, partial(read_and_note, getattr(module, name)))
     described = describe_tables(load_input_tables(paths))
     assert (described["labels"], described["evaluators"]) == (L, {"Faithfulness": A})
