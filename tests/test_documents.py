@@ -123,7 +123,7 @@ def test_a_table_s_digest_is_of_the_hashes_that_pandas_makes():
 
 
 def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
-    monkeypatch.setattr("factaudit.tables.reading._BLOCK_CHARACTERS", 1)
+    monkeypatch.setattr("factaudit.tables.table_files._BLOCK_CHARACTERS", 1)
     path = tmp_path / "claims.jsonl"
     rows = [
         {"claim_id": "a", "dataset": "D", "claim": "x", "doc": "one"},

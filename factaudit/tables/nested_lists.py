@@ -56,29 +56,31 @@ def spread_nested_lists(
     Raises `InputError` for a list or a key that is nowhere, with those that there are.
     """
     paths = _list_paths(mapping)
-    lists = list(dict.fromkeys(_split_path(path)[0] for path in paths.values()))
-    owners = (
-        {}
-        if "claim" in paths
-        else {_OWNERS[ours]: f"{_split_path(path)[0]}[] #" for ours, path in paths.items() if ours in _OWNERS}
+    split = [_split_path(path) for path in paths.values()]
+    claims = _split_path(paths["claim"])[0] if "claim" in paths else None
+    owners: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+    for name in dict.fromkeys(one for one, _ in split) if claims is None else [claims]:
+        keys = [key for one, key in split if one == name]
+        if claims is None:
+            mine = [_OWNERS[ours] for ours, path in paths.items() if ours in _OWNERS and _split_path(path)[0] == name]
+            owners |= {ours: f"{name}[] #" for ours in mine if ours not in mapping.columns}
+        rows += _spread_list(table, source_name, name, keys, claims is None)
+    spread = pd.DataFrame(rows, dtype="object").drop(columns=[one for one, _ in split], errors="ignore")
+    spread = spread.drop(
+        columns=[f"{one}[] #" for one, _ in split if f"{one}[] #" not in owners.values()], errors="ignore"
     )
-    owners = {ours: path for ours, path in owners.items() if ours not in mapping.columns}
-    parts = []
-    for name in lists if "claim" not in paths else [_split_path(paths["claim"])[0]]:
-        keys = [key for path in paths.values() for one, key in [_split_path(path)] if one == name]
-        parts.append(
-            _spread_list(table, source_name, name, keys, list_parallel_lists(table, name), "claim" not in paths)
-        )
-    rows = pd.DataFrame([row for part in parts for row in part], dtype="object").drop(columns=lists, errors="ignore")
-    if "claim" in paths:
-        rows[paths["claim"]] = rows[paths["claim"]].map(join_words_of_claim)
-    return rows, mapping.model_copy(update={"columns": {**mapping.columns, **owners}})
+    if claims is not None:
+        spread[paths["claim"]] = spread[paths["claim"]].map(join_words_of_claim)
+    return spread, mapping.model_copy(update={"columns": {**mapping.columns, **owners}})
 
 
 def _spread_list(
-    table: pd.DataFrame, source_name: str, name: str, keys: Sequence[str], parallel: Sequence[str], keeps_rows: bool
+    table: pd.DataFrame, source_name: str, name: str, keys: Sequence[str], keeps_rows: bool
 ) -> list[dict[str, Any]]:
-    """A row for each item of a list; keeps_rows: one, too, where the list is empty."""
+    """A row for each item of a list. keeps_rows: it is about its row's claim, and only the keys that are mapped count;
+    a row whose list is empty is one, too."""
+    parallel = [] if keeps_rows else list_parallel_lists(table, name)
     cells = [flatten_nested_objects(value) for value in table[name]] if name in table else []
     if not any(cells):
         lists = [str(one) for one in table.columns if any(flatten_nested_objects(value) for value in table[one])]
@@ -95,10 +97,9 @@ def _spread_list(
     for at, (whole, objects) in enumerate(zip(others, cells, strict=True)):
         row = {str(column): cell for column, cell in whole.items()} | ({ROW_COLUMN: at} if keeps_rows else {})
         for place, one in enumerate(objects):
-            named = {_join_path(name, key): value for key, value in one.items()}
-            beside = {other: table[other].iloc[at][place] for other in parallel}
-            number = {f"{name}[] #": str(place + 1)} if keeps_rows else {}
-            rows.append(row | number | named | beside)
+            item = {_join_path(name, key): value for key, value in one.items() if key in keys or not keeps_rows}
+            item |= {other: table[other].iloc[at][place] for other in parallel}
+            rows.append(row | item | ({f"{name}[] #": str(place + 1)} if keeps_rows else {}))
         if not objects and keeps_rows:
             rows.append(row)
     return rows

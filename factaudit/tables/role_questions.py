@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.column_kinds import (
     MAX_LABEL_WORDS,
@@ -210,9 +209,9 @@ def ask_whether_label_is_of_being_right(table: TableRoles) -> None:
     table.questions.append(OpenQuestion(text, ways))
 
 
-def check_nobody_accepted(table: TableRoles) -> None:
-    """Raise `InputError` where a column says whether somebody accepted what another one says: labels that were
-    suggested (Prodigy's ``answer``), or what a metric said. Where not, the label is the opposite."""
+def ask_about_acceptance(table: TableRoles) -> None:
+    """Ask where a column may say whether somebody accepted what another one says: labels that were suggested (Prodigy's
+    ``answer``), or what a metric said. The labels follow from both then, and somebody has to write them down."""
     said = {name: {normalise_vocabulary_words(word) for word in one.words} for name, one in table.profiles.items()}
     accepted = [name for name, words in said.items() if words and words <= _ACCEPTANCE_WORDS]
     accepted = accepted or [
@@ -223,11 +222,16 @@ def check_nobody_accepted(table: TableRoles) -> None:
     labels = [name for name in table.profiles if name not in accepted and list_name_forms(name)[-1] == "label"]
     judged = labels or [name for name, one in table.profiles.items() if one.kind == "binary" and name not in accepted]
     if len(accepted) == len(judged) == 1 and (labels or "label" not in table.roles):
-        message = (
-            f"it may say whether somebody agreed with {judged[0]!r}: write the labels that follow from both into a"
-            f" column, or say which column holds the labels (--label {judged[0]}, or --label {accepted[0]})"
-        )
-        raise InputError(table.name, [Problem(message, column=accepted[0])])
+        (answer,), (verdict,) = accepted, judged
+        others = "ignore" if labels else "evaluator"
+        apart = {"columns": {"label": answer}, others: judged}
+        kept = {"columns": {"label": verdict}, "ignore": accepted}
+        ways = [
+            PossibleReading(f"{answer} holds the labels, whatever {verdict} says", apart),
+            PossibleReading(f"{verdict} holds the labels; ignore {answer}", kept),
+        ]
+        text = f"{answer} may say whether somebody agreed with {verdict}: then write a column of the labels that follow"
+        table.questions = [OpenQuestion(text, ways)]
 
 
 def ask_about_repeated_claims(table: TableRoles) -> None:

@@ -27,14 +27,15 @@ from factaudit.tables.column_kinds import (
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.nested_lists import ROW_COLUMN
 from factaudit.tables.questions import OpenQuestion, PossibleReading
 from factaudit.tables.role_questions import (
+    ask_about_acceptance,
     ask_about_annotators_like_models,
     ask_about_repeated_claims,
     ask_about_unplaced_columns,
     ask_whether_label_is_of_being_right,
     ask_which_is_the_label,
-    check_nobody_accepted,
     states_verdicts,
 )
 from factaudit.tables.schema import EVALUATORS_KEY
@@ -88,7 +89,7 @@ def place_columns(
     has_others: it is one of several tables. has_labels: another table has people's labels for certain.
     """
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
-    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
+    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)} | {ROW_COLUMN}
     columns = [str(column) for column in rows.columns if column not in hidden]
     table = TableRoles(name, rows, {column: profile_column_for_mapping(column, rows[column]) for column in columns})
     fixed = _place_what_the_user_named(table, given)
@@ -114,7 +115,7 @@ def place_columns(
         ask_about_repeated_claims(table)
     if "label" not in fixed:
         ask_whether_label_is_of_being_right(table)
-        check_nobody_accepted(table)
+        ask_about_acceptance(table)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
         if "annotator" not in table.roles and (table.evaluators or not has_others):

@@ -425,7 +425,9 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
     if len(names) == 1 and usual == 1 and " " in names[0]:
         message = "columns that only blanks part: save the table as CSV"
     elif len(nameless) > 1 and n_usual > 1:
-        message = "row 1 does not name all columns: give each column one name, in row 1, and delete the other rows"
+        message = (
+            "the names of some columns are missing: give each column one name, in row 1, and delete the other rows"
+        )
     elif number is not None:
         message = (
             f"expected the columns' names, found {number!r}: put a row with names (claim, doc, label, ...) above it"
