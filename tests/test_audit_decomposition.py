@@ -17,11 +17,8 @@ from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import make_audited_run
-from factaudit.audit.decomposition import (
-    compute_decomposition_faults,
-    compute_decomposition_scores,
-    list_decomposition_advice,
-)
+from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
+from factaudit.audit.decomposition import compute_decomposition_faults, list_decomposition_advice
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.content_words import WordVocabulary, list_informative_words
@@ -29,7 +26,6 @@ from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.fact_faults import find_fact_faults, is_uncovered_sentence
 
 Row = dict[str, Any]
-FAULTS = ("invented", "leaked", "repeated", "trivial")
 
 
 def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
@@ -153,56 +149,11 @@ def test_the_sentences_stand_for_the_text_where_it_is_not_known_and_without_both
     told = make_judgements([[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT)
     assert find(compute_decomposition_faults(told), system="a")["invented"] == 0.4
     assert compute_decomposition_faults(make_judgements([[(OWN[0], 1)]], response=None)) == []
-    assert compute_decomposition_scores(make_judgements([[(OWN[0], 1)]], response=None)) == []
 
 
 def test_a_system_that_always_abstained_has_no_fact() -> None:
     row = find(compute_decomposition_faults(make_judgements([[(OWN[0], 1)], []])), system="b")
     assert row["reason"].startswith("no response has an atomic fact: invented, ")
-
-
-def test_scores_over_the_facts_that_are_left_by_hand() -> None:
-    facts = [(OWN[0], 1), (OWN[0], 1), (OWN[2], 0), (INVENTED[0], 1), ("Ada Fenn was a person.", 1)]
-    row = find(compute_decomposition_scores(make_judgements([facts])), system="a")
-    assert row["init_score"] == 0.8
-    assert row["own_score"] == 0.75
-    assert row["distinct_score"] == 0.75
-    assert row["informative_score"] == 0.75
-    assert row["own_change"] == pytest.approx(-0.05)
-
-
-def test_a_lost_verdict_counts_as_not_supported_within_bounds() -> None:
-    row = find(compute_decomposition_scores(make_judgements([[(OWN[0], None), (OWN[2], 1)]])), system="a")
-    assert (row["own_score"], row["own_score_min"], row["own_score_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
-
-
-def test_repeats_move_factscore_by_ten_points_and_not_the_score_over_distinct_facts(root: Path) -> None:
-    """Each biography repeats what is true in it, in other words."""
-    plain: list[Row] = []
-    padded: list[Row] = []
-    for line in (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        shared = {"dataset": "d", "system": one["system"], "response_id": one["response_id"], "topic": one["name"]}
-        shared |= {"response": one["output"]}
-        facts = [(fact["text"], fact["label"]) for fact in one["facts"]]
-        true = [text for text, label in facts if label]
-        padding = [(f"{text.rstrip('.')} too.", 1) for text in true] + [(f"{text[:-1]}, indeed.", 1) for text in true]
-        for rows, texts in ((plain, facts), (padded, [*facts, *padding])):
-            ids = [f"{one['response_id']}.{place}" for place in range(len(texts))]
-            rows += [
-                shared | {"claim_id": key, "fact_id": key, "claim": text, "prediction": label}
-                for key, (text, label) in zip(ids, texts, strict=True)
-            ]
-    found = []
-    for rows in (plain, padded):
-        verdicts = [{"claim_id": row["claim_id"], "evaluator": "e", "prediction": row["prediction"]} for row in rows]
-        claims = pd.DataFrame(rows).drop(columns="prediction")
-        judged = Judgements.join(validate_claims(claims), validate_verdicts(pd.DataFrame(verdicts)))
-        found.append(find(compute_decomposition_scores(judged), system="heron"))
-    before, after = found
-    print({key: (round(before[key], 3), round(after[key], 3)) for key in ("init_score", "distinct_score")})
-    assert after["init_score"] - before["init_score"] >= 0.1
-    assert abs(after["distinct_score"] - before["distinct_score"]) <= 0.02
 
 
 def test_no_figure_depends_on_the_order_of_the_rows() -> None:
@@ -217,8 +168,7 @@ def test_no_figure_depends_on_the_order_of_the_rows() -> None:
         }
     )
     other = Judgements.join(validate_claims(judged.claims.iloc[order]), validate_verdicts(verdicts.iloc[order[::-1]]))
-    for compute in (compute_decomposition_faults, compute_decomposition_scores):
-        assert compute(judged) == compute(other)
+    assert compute_decomposition_faults(judged) == compute_decomposition_faults(other)
 
 
 # ------------------------------------------------------------------------------------------------- what is said of it
@@ -251,8 +201,5 @@ FACT = st.tuples(st.sampled_from([*OWN, *INVENTED, "Ada Fenn was a person."]), s
 @settings(max_examples=20)
 @given(st.lists(st.lists(FACT, min_size=1, max_size=5), min_size=1, max_size=5))
 def test_every_row_is_flat_and_finite_and_its_figures_lie_in_their_ends(responses: list[list[tuple[str, Any]]]) -> None:
-    judged, intervals = make_judgements(responses), ClusterBootstrap(20)
-    rows = [
-        compute(judged, intervals=intervals) for compute in (compute_decomposition_faults, compute_decomposition_scores)
-    ]
-    check_rows({"decomposition": rows[0], "decomposition_scores": rows[1]})
+    rows = compute_decomposition_faults(make_judgements(responses), intervals=ClusterBootstrap(20))
+    check_rows({"decomposition": rows})

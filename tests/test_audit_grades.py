@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from sklearn.metrics import cohen_kappa_score
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
 from factaudit.audit.grades import compute_grade_agreement
-from factaudit.datasets.conversion import convert
 from factaudit.errors import InputError, UsageError
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -57,22 +55,7 @@ def lower_median(grades: pd.Series) -> float:
     return float(sorted(map(float, grades))[(len(grades) - 1) // 2])
 
 
-def ordinal_alpha_by_pairs(units: list[list[float]]) -> float:
-    """Krippendorff 2011 as it is written: by coincidences and the ordinal metric of each two grades."""
-    units = [unit for unit in units if len(unit) > 1]
-    given = sorted(grade for unit in units for grade in unit)
-    n = {grade: given.count(grade) for grade in given}
-
-    def metric(c: float, k: float) -> float:
-        low, high = sorted((c, k))
-        return (sum(size for g, size in n.items() if low <= g <= high) - (n[c] + n[k]) / 2) ** 2
-
-    observed = sum(2 * metric(c, k) / (len(unit) - 1) for unit in units for c, k in combinations(unit, 2))
-    expected = sum(n[c] * n[k] * metric(c, k) for c in n for k in n)
-    return 1 - (len(given) - 1) * observed / expected
-
-
-def test_figures_are_those_of_other_libraries_and_formulas():
+def test_figures_are_those_of_other_libraries():
     claims, verdicts, people = draw_graded(1)
     row, scored = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
     median = people.groupby("claim_id")["grade"].agg(lower_median).reindex(claims["claim_id"]).to_numpy()
@@ -81,28 +64,10 @@ def test_figures_are_those_of_other_libraries_and_formulas():
     assert row["rho"] == pytest.approx(spearmanr(grades, median)[0])
     kappa = cohen_kappa_score(grades.astype(int), median.astype(int), weights="quadratic", labels=range(1, 6))
     assert row["kappa"] == pytest.approx(kappa)
-    pairs = [list(pair) for pair in zip(grades, median, strict=True)]
-    assert row["alpha"] == pytest.approx(ordinal_alpha_by_pairs(pairs))
-    assert (row["mae"], row["difference"]) == (
-        pytest.approx(np.abs(grades - median).mean()),
-        pytest.approx((grades - median).mean()),
-    )
-    given = [[float(grade) for grade in group] for _, group in people.groupby("claim_id")["grade"]]
-    assert row["alpha_people"] == pytest.approx(ordinal_alpha_by_pairs(given))
-    own = [float(one["grade"]) for _, one in people.iterrows()]
-    others = [
-        lower_median(
-            people[(people["claim_id"] == one["claim_id"]) & (people["annotator"] != one["annotator"])]["grade"]
-        )
-        for _, one in people.iterrows()
-    ]
-    assert row["ceiling"] == pytest.approx(spearmanr(own, others)[0])
-    assert row["room"] == pytest.approx(row["ceiling"] - spearmanr(judge.reindex(people["claim_id"]), others)[0])
-    for key in ("rho", "kappa", "alpha", "mae", "difference", "alpha_people", "ceiling", "room"):
+    assert row["difference"] == pytest.approx((grades - median).mean())
+    for key in ("rho", "kappa", "difference"):
         assert row[f"{key}_low"] < row[key] < row[f"{key}_high"]
-    assert (row["measure"], row["lowest"], row["highest"], row["n_several"]) == ("grade", 1, 5, 300)
-    # What people say of each other is the same beside any evaluator, and scores are on a scale of their own.
-    assert (scored["ceiling"], scored["alpha_people"]) == (row["ceiling"], row["alpha_people"])
+    assert (row["measure"], row["lowest"], row["highest"]) == ("grade", 1, 5)
     assert (scored["measure"], scored["kappa"]) == ("score", None)
     assert "people's grades run from 1 to 5, its scores from 0.0" in scored["reason"]
 
@@ -112,7 +77,7 @@ def test_scales_are_certain_or_asked_for():
     claims["grade"] = [2 + at % 4 for at in range(len(claims))]  # nobody gave 1
     judge = verdicts[verdicts["evaluator"] == "judge"]
     (row,) = compute_grade_agreement(join(claims, judge), intervals=INTERVALS)
-    assert row["kappa"] is row["mae"] is None
+    assert row["kappa"] is row["difference"] is None
     assert (
         "people's grades run from 2 to 5, its grades from 1 to 5; where both are on one scale, say it" in row["reason"]
     )
@@ -142,13 +107,13 @@ def test_what_is_undefined_is_null_with_its_reason():
     claims, verdicts, _ = draw_graded(6)
     same = claims.assign(grade=3)
     for row in compute_grade_agreement(join(same, verdicts), intervals=INTERVALS):
-        assert row["rho"] is row["kappa"] is row["ceiling"] is None
+        assert row["rho"] is row["kappa"] is None
         assert "of the claims that both graded people gave one grade only" in row["reason"]
     few = claims.assign(grade=[1 + at % 5 for at in range(len(claims))])
     few["doc_id"] = [f"d{at % 19}" for at in range(len(few))]
     row = compute_grade_agreement(join(few, verdicts), intervals=INTERVALS)[0]
-    assert (row["rho"] is None, row["rho_low"], row["mae_low"] is None) == (False, None, False)
-    assert "no interval for rho, kappa, alpha: fewer than 20 clusters, or grades agree wholly" in row["reason"]
+    assert (row["rho"] is None, row["rho_low"], row["difference_low"] is None) == (False, None, False)
+    assert "no interval for rho, kappa: fewer than 20 clusters, or grades agree wholly" in row["reason"]
     silent = verdicts.assign(score=NONE, grade=NONE, prediction=1)
     for row in compute_grade_agreement(join(few, silent)):
         assert (row["n"], row["n_unscored"], row["rho"]) == (0, 300, None)
@@ -221,20 +186,3 @@ def test_tables_keep_grades_and_a_judges_word_is_no_grade():
     with pytest.raises(InputError, match=r"grade.*expected a number"):
         validate_verdicts(verdicts)
     assert validate_verdicts(verdicts.replace("good", math.nan))["grade"].tolist()[0] == 3.0
-
-
-def test_lfqa_on_grades_of_three_annotators(shared):
-    """The majority's "supported" is a cut of the lower median; α of the annotators by the formula as it is written."""
-    found = convert("lfqa", shared / "lfqa")
-    claims, people = found.claims, found.annotations
-    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "length", "score": 0.5})
-    verdicts["score"] = 1 / (1 + claims["claim"].str.len().to_numpy())
-    order = ["not_supported", "partially", "supported"]
-    table = Judgements.join(claims, validate_verdicts(verdicts), list_annotator_judgements(people))
-    (row,) = compute_grade_agreement(table, order=order, intervals=INTERVALS)
-    places = people["grade"].map({word: at for at, word in enumerate(order)}).groupby(people["claim_id"]).agg(list)
-    kinds = places.map(tuple).value_counts()
-    units = [list(kind) for kind, times in kinds.items() for _ in range(times)]
-    assert row["alpha_people"] == pytest.approx(ordinal_alpha_by_pairs(units))
-    assert round(row["alpha_people"], 3) == 0.714
-    assert (row["n"], row["n_several"], row["n_clusters"]) == (3993, 3993, 200)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
-from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
+from factaudit.audit.dfactscore_people import (
+    compare_human_and_machine_dfactscores,
+    compute_biography_annotator_agreement,
+    compute_human_dfactscores,
+)
 from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
 from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap

@@ -42,18 +42,18 @@ def test_recall_and_the_split_of_what_is_not_supported_by_hand() -> None:
     # The page supports five of the first response and one of the second; passages find three and none.
     assert (base["n"], base["n_unscored"], base["n_in_page"], base["n_not_supported"]) == (9, 1, 6, 5)
     assert base["n_only_passages"] == 1
-    assert (base["recall"], base["not_in_passages"], base["not_in_page"]) == (3 / 6, 3 / 5, 2 / 5)
+    assert (base["recall"], base["not_in_passages"]) == (3 / 6, 3 / 5)
     assert base["recall_low"] < 0.5 < base["recall_high"]
     (one,) = [row for row in found if row["variant"] == "k=1"]
     assert (one["n"], one["recall"], one["not_in_passages"]) == (6, 1 / 4, 3 / 5)
-    assert one["reason"] == "no interval for recall, not_in_passages, not_in_page: fewer than two clusters"
+    assert one["reason"] == "no interval for recall, not_in_passages: fewer than two clusters"
 
 
 def test_nothing_is_told_without_the_whole_page_or_without_such_a_fact() -> None:
     assert compute_retrieval_recall(judged(make_facts("base", "sn"), "e")) == []
     (row,) = compute_retrieval_recall(judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
-    assert (row["recall"], row["not_in_page"], row["n_only_passages"]) == (None, None, 2)
-    assert row["reason"] == "no such fact: recall, not_in_passages, not_in_page"
+    assert (row["recall"], row["not_in_passages"], row["n_only_passages"]) == (None, None, 2)
+    assert row["reason"] == "no such fact: recall, not_in_passages"
 
 
 def test_a_table_in_any_order_gives_the_same_rows() -> None:

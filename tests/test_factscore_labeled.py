@@ -9,7 +9,7 @@ import pytest
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.discrimination import compute_score_discrimination
-from factaudit.audit.factscore_agreement import compute_factscore_agreement
+from factaudit.audit.factscore import compute_factscore_agreement
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import read_response_file
 from factaudit.knowledge.knowledge_builder import build_knowledge_source

@@ -111,9 +111,7 @@ def test_responses_that_are_all_alike_have_no_interval() -> None:
     ]
     (row,) = compute_factscore_audit(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap(50))
     assert (row["score"], row["score_low"], row["score_high"]) == (0.75, None, None)
-    assert (
-        "no interval for score, init_score, f1: its responses are fewer than two, or all have the same" in row["reason"]
-    )
+    assert "no interval for score, init_score: its responses are fewer than two, or all have the same" in row["reason"]
     unlike = [one | {"e": 1} if one["response_id"] == "r0" else one for one in rows]
     (row,) = compute_factscore_audit(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
     assert row["score_low"] < row["score"] < row["score_high"]

@@ -11,8 +11,7 @@ import yaml
 
 import factaudit as fa
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.ceiling import compute_annotator_ceiling
-from factaudit.audit.label_rules import compute_rates_by_label_rule
+from factaudit.audit.annotators import compute_annotator_ceiling
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import convert
 from factaudit.errors import UsageError
@@ -100,16 +99,8 @@ def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> N
     assert not [one for one in small.finding_rows if one["id"] == "label_rule"]
 
 
-def test_soft_labels_have_a_correlation_and_no_rates() -> None:
+def test_unknown_rules_are_refused() -> None:
     claims, verdicts, annotations = by_hand()
-    judged = Judgements.join(claims, verdicts, list_annotator_judgements(annotations))
-    rows = {row["evaluator"]: row for row in compute_rates_by_label_rule(judged, rules=["mean"])}
-    assert rows["m"]["bacc"] is None
-    assert "soft" in rows["m"]["reason"]
-    assert (rows["m"]["n"], rows["m"]["n_unscored"]) == (4, 0)
-    assert rows["m"]["correlation"] == pytest.approx(np.corrcoef([1, 1, 0, 0], [1, 2 / 3, 1 / 3, 0])[0, 1])
-    with pytest.raises(UsageError, match="soft labels"):
-        fa.compare(claims, verdicts, annotations=annotations, label_rules=["mean"])
     with pytest.raises(UsageError, match="did you mean 'majority'"):
         fa.compare(claims, verdicts, annotations=annotations, label_rules=["majorty"])
     with pytest.raises(UsageError, match="no annotations"):

@@ -12,8 +12,7 @@ import pytest
 from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.dfactscore import compute_dfactscore_audit
-from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_of_other_entities
+from factaudit.audit.dfactscore import compute_dfactscore_audit, list_facts_of_other_people
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.datasets import convert
 from factaudit.datasets.merging_facts import parse_merging_facts_system
@@ -153,10 +152,9 @@ def test_a_small_file_by_hand(tmp_path: Path) -> None:
     # a and d are lost: of five facts that may count two are supported, and a may be; or neither counts.
     assert (row["init_dfactscore_min"], row["init_dfactscore_max"]) == (2 / 5, pytest.approx(2 / 3))
     assert (row["n_facts"], row["n_ungrouped"], row["n_elsewhere"], row["share_merged"]) == (4, 2, 1, 1.0)
-    assert [
-        (one["fact"], one["linked"], one["about"])
-        for one in list_dfactscore_facts_of_other_entities(judged, link="given")
-    ] == [("c", "A", "B")]
+    assert [(one["fact"], one["linked"], one["about"]) for one in list_facts_of_other_people(judged, link="given")] == [
+        ("c", "A", "B")
+    ]
 
 
 def test_an_unsupported_fact_is_not_put_to_the_page_that_supports_it(tmp_path: Path) -> None:

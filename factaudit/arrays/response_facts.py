@@ -1,4 +1,4 @@
-"""The facts of responses, and what people and an evaluator say of each response, as arrays."""
+"""The atomic facts of responses, and what people and an evaluator say of each response, as arrays (Min et al. 2023)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import response_length_penalty
+from factaudit.arrays.response_means import DEFAULT_GAMMA, length_penalty
 from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import STATUSES
 
 _OK, _UNPARSED, _SKIPPED = (STATUSES.index(name) for name in ("ok", "unparsed", "skipped"))
-_RESPONSE_KEYS = ["dataset", "system", "response_id"]
-#: Of a response, how much people found supported, not supported and irrelevant (of the same in all its rows).
+_RESPONSE = ["dataset", "system", "response_id"]
+#: Of a response, how many facts people found supported, not supported and irrelevant (the same in all its rows).
 HUMAN_FACT_COUNTS = ("human_supported", "human_not_supported", "human_irrelevant")
-#: What becomes of facts that people found irrelevant: left out, or counted as not supported.
-IRRELEVANT_RULES = ("exclude", "unsupported")
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class ResponseFacts:
     """F facts of R responses; a fact may have several rows of the claims table (one per candidate entity).
 
     responses: R rows of dataset, system, response_id (sorted by these, so that no figure depends on the order of the
-    input's rows), abstained (bool), and `HUMAN_FACT_COUNTS` (NaN: not annotated).
+    input's rows), topic, abstained (bool), and `HUMAN_FACT_COUNTS` (NaN: not annotated).
     first_rows: int (F,), the first row of each fact. response: int (F,). fact_of_claim: int (n,), the fact of each
     claim, -1: none. label: int8 (F,), as in `Judgements`. is_decomposed: bool (F,), False of a sentence that was not
     decomposed, and stands for its facts (``undecomposed`` is 1 in the claims table).
@@ -52,12 +50,15 @@ class ResponseFacts:
             for one in found:
                 yield {"dataset": name, "system": one}, inside & (system == one)
 
-    def count_facts_of_responses(self, which: np.ndarray) -> np.ndarray:
+    def count(self, which: np.ndarray) -> np.ndarray:
         """How many of these facts (bool (F,)) each response has: int64 (R,)."""
         return np.bincount(self.response[which], minlength=len(self.responses))
 
     def human_scores(self, irrelevant: str) -> np.ndarray:
-        """People's scores: float64 (R,), S / (S + NS), or S / (S + NS + IR); NaN without such a fact."""
+        """People's scores: float64 (R,), S / (S + NS); where irrelevant facts are ``unsupported``, S / (S + NS + IR).
+
+        NaN without such a fact.
+        """
         supported, not_supported, beside = (self.responses[name].to_numpy() for name in HUMAN_FACT_COUNTS)
         return divide_or_undefined(
             supported, supported + not_supported + (beside if irrelevant == "unsupported" else 0)
@@ -66,16 +67,14 @@ class ResponseFacts:
 
 @dataclass(frozen=True)
 class ResponseFactScores:
-    """What one evaluator says of F facts and R responses.
+    """What one evaluator says of R responses.
 
-    prediction: int8 (F,), -1: unscored. fact_score: float64 (F,), NaN: none. figures: of each response score,
-    init_score, score (with the length penalty), and their least and greatest over what is unscored or guessed;
-    same_facts and same_facts_human, of the facts that both people and the evaluator judged: float64 (R,), NaN where
-    there is no such fact, or nothing was asked. n_facts, n_supported, n_unscored, n_unparsed: int64 (R,).
+    figures: of each response init_score (supported / facts), score (with the length penalty), and their least and
+    greatest over what is unscored or guessed; same_facts and same_facts_human, the shares supported by the evaluator
+    and by people of the facts that both judged: float64 (R,), NaN where there is no such fact, or nothing was asked.
+    n_facts, n_supported, n_unscored, n_unparsed: int64 (R,).
     """
 
-    prediction: np.ndarray
-    fact_score: np.ndarray
     figures: dict[str, np.ndarray]
     n_facts: np.ndarray
     n_supported: np.ndarray
@@ -86,111 +85,68 @@ class ResponseFactScores:
 def collect_response_facts(judgements: Judgements) -> ResponseFacts:
     """The facts of a claims table: of equal (dataset, system, response_id, fact_id), or rows without a fact_id.
 
-    Facts that are none of the response's own (``invented`` is 1, see `factaudit.audit.dfactscore`) are left out.
+    Facts that are none of the response's own (``invented`` is 1, `factaudit.arrays.biographies`) are left out.
     """
-    claims = judgements.claims
-    own = claims["response_id"].notna().to_numpy()
+    claims, silent = judgements.claims, judgements.empty_responses
+    is_own = claims["response_id"].notna()
     if "invented" in claims:
-        own = own & (claims["invented"] != 1).to_numpy(dtype=bool, na_value=True)
-    inside = np.flatnonzero(own)
-    answered = claims.iloc[inside]
-    both = pd.concat(
-        [answered[_RESPONSE_KEYS], judgements.empty_responses.reindex(columns=_RESPONSE_KEYS)], ignore_index=True
-    )
-    codes = both.groupby(_RESPONSE_KEYS, dropna=False).ngroup().to_numpy()
-    owner, silent = codes[: len(inside)], codes[len(inside) :]
-    first = np.unique(codes, return_index=True)[1]
-    responses = both.iloc[first].astype(object).where(both.iloc[first].notna(), None).reset_index(drop=True)
-    abstained = np.zeros(len(responses), dtype=bool)
-    if len(silent):
-        abstained[silent] = (judgements.empty_responses["abstained"] == 1).to_numpy(dtype=bool)
-    responses["abstained"] = abstained
+        is_own &= (claims["invented"] != 1).fillna(True)
+    rows = np.flatnonzero(is_own)
+    columns = [*_RESPONSE, "topic", "fact_id", "undecomposed", "abstained", *HUMAN_FACT_COUNTS]
+    table = pd.concat([claims.reindex(columns=columns).iloc[rows], silent.reindex(columns=columns)]).astype(object)
+    by_response = table.groupby(_RESPONSE, dropna=False)
+    owner = by_response.ngroup().to_numpy()[: len(rows)]
+    responses = by_response[["topic", "abstained", *HUMAN_FACT_COUNTS]].first().reset_index()
+    responses[[*_RESPONSE, "topic"]] = responses[[*_RESPONSE, "topic"]].astype(object).where(responses.notna(), None)
+    responses["abstained"] = (responses["abstained"] == 1).to_numpy(dtype=bool)
     # A row without a fact_id is a fact of its own. ("\0" would not do: pandas 2 reads a text up to the first.)
-    ids = answered["fact_id"].to_numpy(dtype=object)
-    fact_id = pd.Series(np.where(pd.notna(ids), ids, np.char.add("\x1f", inside.astype("U"))))
-    member = pd.DataFrame({"response": owner, "fact": fact_id}).groupby(["response", "fact"], sort=False).ngroup()
+    ids = table["fact_id"].to_numpy(dtype=object)[: len(rows)]
+    ids = np.where(pd.notna(ids), ids, np.char.add("\x1f", rows.astype("U")))
+    member = pd.DataFrame({"response": owner, "fact": ids}).groupby(["response", "fact"], sort=False).ngroup()
     start = np.unique(member, return_index=True)[1]
-    all_rows = np.full(len(claims), -1, dtype=np.int64)
-    all_rows[inside] = member
-    row = inside[start]
-    label = judgements.label[row]
-    for name, values in _count_human_response_facts(
-        answered, judgements.empty_responses, owner[start], owner, silent, label, len(responses)
-    ).items():
-        responses[name] = values
-    is_decomposed = np.ones(len(row), dtype=bool)
-    if "undecomposed" in claims:
-        is_decomposed = (claims["undecomposed"].iloc[row] != 1).to_numpy(dtype=bool, na_value=True)
-    return ResponseFacts(responses, row, owner[start], all_rows, label, is_decomposed)
-
-
-def _count_human_response_facts(
-    answered_rows: pd.DataFrame,
-    empty_response_rows: pd.DataFrame,
-    fact_owner: np.ndarray,
-    row_owner: np.ndarray,
-    empty_response_codes: np.ndarray,
-    label: np.ndarray,
-    n_responses: int,
-) -> dict[str, np.ndarray]:
-    """What people found of each response: as told, else from the labels of its facts."""
-    if HUMAN_FACT_COUNTS[0] in answered_rows or HUMAN_FACT_COUNTS[0] in empty_response_rows:
-        found = {}
-        for name in HUMAN_FACT_COUNTS:
-            values = np.full(n_responses, np.nan)
-            for table, owners in ((empty_response_rows, empty_response_codes), (answered_rows, row_owner)):
-                if name in table and len(table):
-                    values[owners] = pd.to_numeric(table[name]).to_numpy(dtype=np.float64, na_value=np.nan)
-            found[name] = values
-        return found
-    counts = [np.bincount(fact_owner[label == value], minlength=n_responses).astype(np.float64) for value in (1, 0)]
-    annotated = counts[0] + counts[1] > 0
-    return dict(
-        zip(
-            HUMAN_FACT_COUNTS,
-            (np.where(annotated, one, np.nan) for one in (*counts, np.zeros(n_responses))),
-            strict=True,
-        )
-    )
+    fact_of_claim = np.full(len(claims), -1, dtype=np.int64)
+    fact_of_claim[rows] = member
+    label, response = judgements.label[rows[start]], owner[start]
+    if HUMAN_FACT_COUNTS[0] in claims or HUMAN_FACT_COUNTS[0] in silent:
+        counts = [pd.to_numeric(responses[name]).to_numpy(np.float64, na_value=np.nan) for name in HUMAN_FACT_COUNTS]
+    else:
+        n_labels = [np.bincount(response[label == value], minlength=len(responses)) for value in (1, 0, 2)]
+        counts = [np.where(n_labels[0] + n_labels[1] > 0, count, np.nan) for count in n_labels]
+    responses[list(HUMAN_FACT_COUNTS)] = np.stack(counts, axis=1)
+    is_decomposed = table["undecomposed"].to_numpy(dtype=object)[: len(rows)][start] != 1
+    return ResponseFacts(responses, rows[start], response, fact_of_claim, label, is_decomposed.astype(bool))
 
 
 def score_response_facts(
-    facts: ResponseFacts, judgements: Judgements, evaluator: int, gamma: float
+    facts: ResponseFacts, judgements: Judgements, evaluator: int, gamma: float = DEFAULT_GAMMA
 ) -> ResponseFactScores:
     """The scores of responses by one evaluator; a fact is supported where one of its rows is."""
     inside = facts.fact_of_claim >= 0
-    member = facts.fact_of_claim[inside]
+    member, n = facts.fact_of_claim[inside], len(facts.first_rows)
     given, status = judgements.prediction[evaluator][inside], judgements.status[evaluator][inside]
-    n, count = len(facts.first_rows), facts.count_facts_of_responses
-    # Of equal facts: supported before unscored before not supported.
-    rank = np.zeros(n, dtype=np.int8)
-    np.maximum.at(rank, member, np.array([0, 2, 1], dtype=np.int8)[given])
-    prediction = np.array([0, MISSING, 1], dtype=np.int8)[rank]
-    fact_score = np.full(n, np.nan)
-    np.fmax.at(fact_score, member, judgements.score[evaluator][inside])
 
-    def any_of(rows: np.ndarray) -> np.ndarray:
+    def of_facts(rows: np.ndarray) -> np.ndarray:
+        """The facts that have one of these rows: bool (F,)."""
         return np.bincount(member[rows], minlength=n) > 0
 
-    sure = (given == 1) & (status == _OK)
-    unsure = (given == MISSING) | (status != _OK)
-    n_facts, n_supported = count(np.ones(n, dtype=bool)), count(prediction == 1)
-    asked = count(any_of((given != MISSING) | ((status >= 0) & (status != _SKIPPED)))) > 0
+    supported = of_facts(given == 1)
+    unscored = of_facts(given == MISSING) & ~supported
+    is_guess = (given == MISSING) | (status != _OK)
+    n_facts, n_supported = facts.count(np.ones(n, dtype=bool)), facts.count(supported)
+    asked = facts.count(of_facts((given != MISSING) | ((status >= 0) & (status != _SKIPPED)))) > 0
     shares = {
         "init_score": np.where(asked, divide_or_undefined(n_supported, n_facts), np.nan),
-        "init_score_min": divide_or_undefined(count(any_of(sure)), n_facts),
-        "init_score_max": divide_or_undefined(count(any_of(sure | unsure)), n_facts),
+        "init_score_min": divide_or_undefined(facts.count(of_facts((given == 1) & ~is_guess)), n_facts),
+        "init_score_max": divide_or_undefined(facts.count(of_facts((given == 1) | is_guess)), n_facts),
     }
+    penalty = length_penalty(n_facts, gamma)
+    figures = {name.removeprefix("init_"): penalty * values for name, values in shares.items()} | shares
     # Like for like: of the facts that people labelled and the evaluator scored, both shares.
-    both = (facts.label >= 0) & (prediction != MISSING)
-    shares["same_facts"] = divide_or_undefined(count(both & (prediction == 1)), count(both))
-    shares["same_facts_human"] = divide_or_undefined(count(both & (facts.label == 1)), count(both))
-    factor = np.array([response_length_penalty(number, gamma) for number in n_facts.tolist()])
-    figures = {name.removeprefix("init_"): factor * values for name, values in shares.items()} | shares
-    unparsed = count(any_of(status == _UNPARSED))
-    return ResponseFactScores(
-        prediction, fact_score, figures, n_facts, n_supported, count(prediction == MISSING), unparsed
-    )
+    both = (facts.label != MISSING) & ~unscored
+    for name, is_supported in (("same_facts", supported), ("same_facts_human", facts.label == 1)):
+        figures[name] = divide_or_undefined(facts.count(both & is_supported), facts.count(both))
+    unparsed = facts.count(of_facts(status == _UNPARSED))
+    return ResponseFactScores(figures, n_facts, n_supported, facts.count(unscored), unparsed)
 
 
 def has_response_facts(judgements: Judgements) -> bool:

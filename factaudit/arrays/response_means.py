@@ -6,8 +6,7 @@ never raises a score; bounds say what it hides. Where nothing was asked (no page
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,82 +15,90 @@ from factaudit.errors import UsageError
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import wilson_interval
-from factaudit.stats.influence import interval, mean
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.influence import interval as influence_interval
+from factaudit.stats.influence import mean as mean_statistic
+from factaudit.stats.undefined_values import name_ends
 
 #: Responses of fewer facts than this are penalised (Min et al. 2023, its code).
 DEFAULT_GAMMA = 10.0
 
+#: From values and a confidence to the two ends of an interval of their mean.
+MeanInterval = Callable[[np.ndarray, float], Iterable[float | None]]
 
-def response_length_penalty(n_facts: int, gamma: float = DEFAULT_GAMMA) -> float:
-    """exp(1 - γ/n) where n < γ, else 1; 0 at n = 0 (its limit), 1 everywhere where γ is 0."""
+
+def length_penalty(n_facts: Any, gamma: float = DEFAULT_GAMMA) -> np.ndarray:
+    """exp(1 - γ/n) where n < γ, else 1; 0 at n = 0 (its limit), 1 everywhere where γ is 0.
+
+    >>> length_penalty([5, 10, 0]).round(3).tolist()
+    [0.368, 1.0, 0.0]
+    """
     if gamma < 0:
         raise UsageError(f"gamma is at least 0, found {gamma:g}")
-    if n_facts >= gamma:
-        return 1.0
-    return math.exp(1 - gamma / n_facts) if n_facts else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        penalty = np.exp(np.minimum(1 - gamma / np.asarray(n_facts, dtype=float), 0))
+    return np.nan_to_num(penalty, nan=1.0)
 
 
 def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None:
-    """The mean of what is defined; None of nothing."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    """The mean of what is neither None nor NaN; None of nothing."""
+    known = np.array([value for value in values if value is not None], dtype=float)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if len(known) else None
 
 
-def response_mean_with_interval(
-    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
-) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the mean of the scores, in [0, 1], that are defined, with its interval.
-
-    No interval where responses have one value: `explain_missing_mean_intervals`.
-    """
-    return _average_with_interval(key, values, intervals, bounded_mean_interval)
+def share_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Wilson's interval of a share of responses: it has a width where all, or none, are so."""
+    low, high = wilson_interval(values.mean(), np.array(len(values)), np.array(len(values) - 1), confidence)
+    return float(low), float(high)
 
 
-def response_change_with_interval(
-    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None, least: float = -1
-) -> dict[str, float | None]:
-    """`response_mean_with_interval` of changes: one score of each response less another, in [-1, 1].
-
-    least: the least change that a response can have, and so the least that their mean can be.
-    """
-    return _average_with_interval(key, values, intervals, bounded_change_interval, least)
+def count_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
+    """The interval of a mean count, such as how many people a response tells of."""
+    return influence_interval(mean_statistic(values), np.arange(len(values)), "log", confidence)
 
 
-def response_count_with_interval(
-    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None, least: float = 0
-) -> dict[str, float | None]:
-    """`response_mean_with_interval` of counts, such as how many people a response tells of.
-
-    least: the least count that a response can have, and so the least that their mean can be.
-    """
-    return _average_with_interval(key, values, intervals, _mean_count_interval, least)
-
-
-def _mean_count_interval(counts: np.ndarray, confidence: float) -> tuple[float | None, float | None]:
-    low, high = interval(mean(counts), np.arange(len(counts)), "log", confidence)
-    return none_if_undefined(low), none_if_undefined(high)
-
-
-def _average_with_interval(
+def average_responses(
     key: str,
-    values: Sequence[float | None],
+    values: Iterable[float | None],
     intervals: ClusterBootstrap | None,
-    mean_interval: Callable[[np.ndarray, float], tuple[float | None, float | None]],
-    least: float | None = None,
+    interval: MeanInterval = bounded_mean_interval,
+    least: float = -np.inf,
 ) -> dict[str, float | None]:
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    mean = float(known.mean()) if len(known) else None
-    low, high = mean_interval(known, intervals.confidence) if intervals is not None else (None, None)
-    if least is not None and mean is not None and low is not None:
-        low = max(low, min(mean, least))
-    return {key: mean, f"{key}_low": low, f"{key}_high": high}
+    """``key``, ``key_low`` and ``key_high``: the mean of the values that are defined, with its interval.
+
+    interval: by default that of scores in [0, 1]; `bounded_change_interval` of one score less another, `share_interval`
+    of yes and no, `count_interval`. least: the least that a response can have, and so the mean. There is no interval
+    where all responses have one value (but of a share): `explain_missing_mean_intervals`.
+    """
+    known = np.array([np.nan if value is None else value for value in values], dtype=float)
+    known = known[~np.isnan(known)]
+    row: dict[str, float | None] = {key: None, f"{key}_low": None, f"{key}_high": None}
+    if len(known):
+        row[key] = mean = float(known.mean())
+        if intervals is not None:
+            low, high = interval(known, intervals.confidence)
+            ends = [np.nan if end is None else end for end in (low, high)]
+            row |= name_ends(key, (max(ends[0], min(mean, least)), ends[1]))
+    return row
+
+
+def average_changes(
+    key: str, values: Iterable[float | None], intervals: ClusterBootstrap | None, least: float = -1
+) -> dict[str, float | None]:
+    """`average_responses` of one score of each response less another of it."""
+    return average_responses(key, values, intervals, bounded_change_interval, least)
+
+
+def average_bounds(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
+    """``key_min`` and ``key_max``: the means of those of responses."""
+    told = list(rows)
+    return {f"{key}{end}": mean_of_defined(row[f"{key}{end}"] for row in told) for end in ("_min", "_max")}
 
 
 def explain_missing_mean_intervals(
     row: Mapping[str, Any], keys: Iterable[str], intervals: ClusterBootstrap | None
 ) -> str:
-    """Why means of `response_mean_with_interval` have no interval, though intervals were asked for; "" where all have.
+    """Why means of `average_responses` have no interval, though intervals were asked for; "" where all have.
 
     >>> row = {"score": 1.0, "score_low": None, "gap": None, "gap_low": None}
     >>> explain_missing_mean_intervals(row, ["score", "gap"], ClusterBootstrap())
@@ -101,19 +108,3 @@ def explain_missing_mean_intervals(
     if intervals is None or not lacking:
         return ""
     return f"no interval for {', '.join(lacking)}: its responses are fewer than two, or all have the same value"
-
-
-def response_share_with_interval(
-    key: str, values: Sequence[bool | None], intervals: ClusterBootstrap | None
-) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the share of the responses in which something is so, Wilson's interval.
-
-    It has a width where all responses, or none, are so; one that is not known does not count.
-    """
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    n, share = len(known), mean_of_defined(known)
-    ends: Sequence[float | None] = (None, None)
-    if share is not None and intervals is not None:
-        found = wilson_interval(np.array(share), np.array(n), np.array(n - 1), intervals.confidence)
-        ends = [none_if_undefined(end) for end in found]
-    return {key: share, f"{key}_low": ends[0], f"{key}_high": ends[1]}

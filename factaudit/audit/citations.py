@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import average_bounds, average_responses, explain_missing_mean_intervals
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import make_row_finding
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
@@ -46,114 +44,88 @@ def compute_citation_audit(judgements: Judgements, *, intervals: ClusterBootstra
     silent = judgements.empty_responses
     for at, evaluator in enumerate(judgements.evaluators):
         systems: dict[tuple[Any, Any], list[Row]] = {}
-        for key, sentences in _collect_judged_citations(judgements, at):
-            systems.setdefault(key[:2], []).append(compute_response_citation_scores(sentences))
-        for (dataset, system), own in sorted(systems.items(), key=lambda item: [str(part) for part in item[0]]):
-            empty = 0
-            if len(silent):
-                same = silent["system"].isna() if system is None else silent["system"] == system
-                empty = int(((silent["dataset"] == dataset) & same).sum())
-            rows.append(
-                {"dataset": dataset, "evaluator": evaluator, "system": system}
-                | _summarise_citation_scores(own, empty, intervals)
-            )
+        for dataset, system, sentences in _collect_sentences(judgements, at):
+            systems.setdefault((dataset, system), []).append(score_citations(sentences))
+        for (dataset, system), own in systems.items():
+            same = silent["system"].isna() if system is None else silent["system"] == system
+            n_empty = int(((silent["dataset"] == dataset) & same).sum())
+            row: Row = {"dataset": dataset, "evaluator": evaluator, "system": system, "n_responses": len(own)}
+            row["n_empty"] = n_empty
+            row |= {name: sum(one[name] for one in own) for name in own[0] if name.startswith("n_")}
+            for name in ("recall", "precision"):
+                row |= average_responses(name, [one[name] for one in own], intervals) | average_bounds(name, own)
+            n_lacking = sum(one["precision"] is None for one in own)
+            if n_lacking:  # a mean of the others would be of those that cite little
+                row |= dict.fromkeys(("precision", "precision_low", "precision_high"))
+            row["recall_all"] = row["recall"] * len(own) / (len(own) + n_empty)
+            why = [f"single documents were not judged in {n_lacking} responses: no precision" if n_lacking else ""]
+            why.append(explain_missing_mean_intervals(row, ("recall", "precision"), intervals))
+            rows.append(row | {"reason": join_reasons(why)})
     return rows
 
 
-def compute_response_citation_scores(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None], int]]) -> Row:
+def score_citations(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None], int]]) -> Row:
     """The figures of one response: of each sentence its verdicts by cited documents, and its malformed citations.
 
-    A verdict is 1, 0, or None where the judgement failed; what is not among them was not asked for.
+    A verdict is 1, 0, or None where the judgement failed; what is not among them was not asked for. A sentence, or a
+    citation, is recalled or precise (1), or not (0), or open (None), where that depends on verdicts that are missing.
     """
-    recalled = precise = n_citations = unscored = 0
-    # Sentences and citations whose judgements are missing, so that they may count or not.
-    open_sentences = open_citations = not_asked = 0
+    recalled: list[int | None] = []
+    precise: list[int | None] = []
+    n_unscored, was_asked = 0, True
     for verdicts, _ in sentences:
         whole = max(verdicts, key=len, default=())
-        n_citations += len(whole)
         found = verdicts.get(whole, 0)
-        if found is None:
-            unscored += 1
-            open_sentences += 1
-            open_citations += len(whole)
+        recalled.append(found)
+        n_unscored += found is None
+        if not found or len(whole) == 1:
+            precise += [found] * len(whole)
             continue
-        recalled += found
-        if found and len(whole) == 1:
-            precise += 1
-            continue
-        for doc in whole if found else ():
-            rest = tuple(other for other in whole if other != doc)
-            alone, others = verdicts.get((doc,)), verdicts.get(rest)
-            if alone == 1 or others == 0:
-                precise += 1
-            elif alone is None or others is None:
-                open_citations += 1
-                not_asked += (doc,) not in verdicts or rest not in verdicts
-            unscored += alone is None
-            unscored += alone != 1 and others is None
-    n = len(sentences)
+        for document in whole:
+            alone, rest = (document,), tuple(other for other in whole if other != document)
+            sufficient, others = verdicts.get(alone), verdicts.get(rest)
+            n_unscored += (sufficient is None) + (sufficient != 1 and others is None)
+            if sufficient == 1 or others == 0:
+                precise.append(1)
+            elif sufficient is None or others is None:
+                precise.append(None)
+                was_asked &= alone in verdicts and rest in verdicts
+            else:
+                precise.append(0)
     row: Row = {
-        "n_sentences": n,
+        "n_sentences": len(sentences),
         "n_uncited": sum(not verdicts and not malformed for verdicts, malformed in sentences),
-        "n_citations": n_citations,
+        "n_citations": len(precise),
         "n_malformed": sum(malformed for _, malformed in sentences),
-        "n_unscored": unscored,
+        "n_unscored": n_unscored,
     }
-    for key, sure, maybe, of in (
-        ("recall", recalled, open_sentences, n),
-        ("precision", precise, open_citations, n_citations),
-    ):
-        row[key] = row[f"{key}_min"] = sure / of if of else 0.0
-        row[f"{key}_max"] = (sure + maybe) / of if of else 0.0
-    if not_asked:
-        row["precision"] = None
-    return row
+    for key, of in (("recall", recalled), ("precision", precise)):
+        n = max(len(of), 1)
+        row[key] = row[f"{key}_min"] = of.count(1) / n
+        row[f"{key}_max"] = (of.count(1) + of.count(None)) / n
+    return row if was_asked else row | {"precision": None}
 
 
-def _collect_judged_citations(
-    judgements: Judgements, evaluator_position: int
-) -> Iterator[tuple[tuple[Any, Any, Any], list[tuple[dict[CitedDocuments, int | None], int]]]]:
-    """(dataset, system, response_id) and its sentences, as `compute_response_citation_scores` takes them."""
-    claims = judgements.claims
-    cites = claims["cited"].notna().to_numpy()
+def _collect_sentences(
+    judgements: Judgements, evaluator: int
+) -> Iterator[tuple[Any, Any, list[tuple[dict[CitedDocuments, int | None], int]]]]:
+    """The dataset and the system of each response, and its sentences, as `score_citations` takes them."""
+    columns = ["dataset", "system", "response_id", "fact_id", "cited", "malformed"]
+    table = judgements.claims.reindex(columns=columns).astype(object)
+    table = table.where(table.notna(), None).assign(prediction=judgements.prediction[evaluator])
     # Other data sets in the table hold no sentences with citations.
-    about = set(claims["dataset"][cites] if cites.any() else claims["dataset"])
-    about &= set(claims["dataset"][judgements.status[evaluator_position] >= 0])
-    own = claims["response_id"].notna() & claims["fact_id"].notna() & claims["dataset"].isin(about)
-    inside = np.flatnonzero(own.to_numpy())
-    names = ["dataset", "system", "response_id", "fact_id", "cited"]
-    malformed = claims["malformed"].to_numpy(dtype=object) if "malformed" in claims else np.full(len(claims), None)
-    table = [claims[name].astype(object).where(claims[name].notna(), None).to_numpy()[inside] for name in names]
-    found: dict[tuple[Any, Any, Any], dict[str, tuple[dict[CitedDocuments, int | None], int]]] = {}
-    for row, dataset, system, response, fact, cited in zip(inside.tolist(), *table, strict=True):
-        marks = malformed[row]
-        lost = len(marks.split("; ")) if isinstance(marks, str) and marks else 0
-        sentence = found.setdefault((dataset, system, response), {}).setdefault(fact, ({}, lost))
-        if cited is not None:
-            prediction = int(judgements.prediction[evaluator_position, row])
-            documents = tuple(int(number) for number in str(cited).split(","))
-            sentence[0][documents] = None if prediction == MISSING else prediction
-    for key in sorted(found, key=lambda one: [str(part) for part in one]):
-        yield key, list(found[key].values())
-
-
-def _summarise_citation_scores(response_rows: Sequence[Row], n_empty: int, intervals: ClusterBootstrap | None) -> Row:
-    told: Row = {"n_responses": len(response_rows), "n_empty": n_empty}
-    for key in ("n_sentences", "n_uncited", "n_citations", "n_malformed", "n_unscored"):
-        told[key] = sum(row[key] for row in response_rows)
-    for key in ("recall", "precision"):
-        told |= response_mean_with_interval(key, [row[key] for row in response_rows], intervals)
-        for end in ("min", "max"):
-            told[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in response_rows)
-    lacking = sum(row["precision"] is None for row in response_rows)
-    if lacking:  # a mean of the others would be of those that cite little
-        told |= dict.fromkeys(("precision", "precision_low", "precision_high"))
-    told["recall_all"] = (
-        None if told["recall"] is None else told["recall"] * len(response_rows) / (len(response_rows) + n_empty)
-    )
-    why = [f"single documents were not judged in {lacking} responses: no precision" if lacking else ""]
-    told["reason"] = join_reasons([*why, explain_missing_mean_intervals(told, ("recall", "precision"), intervals)])
-    return told
+    cites = set(table["dataset"][table["cited"].notna()]) or set(table["dataset"])
+    cites &= set(table["dataset"][judgements.status[evaluator] >= 0])
+    table = table[table["response_id"].notna() & table["fact_id"].notna() & table["dataset"].isin(cites)]
+    for _, response in table.groupby(columns[:3], dropna=False):
+        sentences: dict[str, tuple[dict[CitedDocuments, int | None], int]] = {}
+        for fact, cited, malformed, prediction in response[[*columns[3:], "prediction"]].itertuples(index=False):
+            n_malformed = len(malformed.split("; ")) if malformed else 0
+            verdicts, _ = sentences.setdefault(fact, ({}, n_malformed))
+            if cited is not None:
+                documents = tuple(map(int, str(cited).split(",")))
+                verdicts[documents] = None if prediction == MISSING else int(prediction)
+        yield *response[["dataset", "system"]].iloc[0], list(sentences.values())
 
 
 def _find_citation_recall_without_empty_responses(audited_run: AuditedRun) -> Iterator[Finding]:

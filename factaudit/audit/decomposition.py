@@ -1,27 +1,20 @@
-"""Whether atomic facts are those of their responses: what is invented, repeated or left out, and what it does
-to the score.
+"""Are the atomic facts those of their responses? What is invented, repeated or trivial, and what is left out.
 
 FActScore takes the facts for granted. Repeated and trivial facts raise it (Jiang et al. 2024), and it differs by who
-decomposes (Wanner et al. 2024; Hu et al. 2024).
+decomposes (Wanner et al. 2024; Hu et al. 2024). Words alone are compared (`factaudit.text.fact_faults`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.clustered_shares import estimate_clustered_shares
-from factaudit.arrays.decomposition_faults import (
-    FACT_FAULTS,
-    DecompositionFaults,
-    find_decomposition_faults,
-    has_response_texts,
-)
-from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_facts import has_response_facts, score_response_facts
-from factaudit.arrays.response_means import mean_of_defined, response_change_with_interval, response_mean_with_interval
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts, has_response_facts
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
@@ -33,24 +26,24 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
-from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_MEAN, WILSON
+from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.display_text import join_reasons
+from factaudit.text.fact_faults import find_fact_faults
 
+#: What may be wrong with a fact; and what of the text facts cover.
+FACT_FAULTS = ("invented", "leaked", "repeated", "trivial")
+_SHARES = (*FACT_FAULTS, "coverage", "uncovered")
 #: A decomposition is warned of where more than these shares of its facts have a fault, or less of the text is covered.
 MAX_FAULTY_SHARES = {"invented": 0.1, "leaked": 0.02, "repeated": 0.2}
 MIN_COVERAGE = 0.7
 #: With more than this share of facts that are not in the text, a score says nothing of the text.
 MOST_FACTS_SHARE = 0.5
-#: The facts that are left in place of all, and the fault that the others have.
-LEFT_FACTS = {"own": "invented", "distinct": "repeated", "informative": "trivial"}
-_NO_TEXT_REASON = "the text of the responses is not known"
 
 
 def compute_decomposition_faults(
@@ -58,133 +51,65 @@ def compute_decomposition_faults(
 ) -> list[Row]:
     """The shares of faulty facts, a row per dataset and system; first ``__all__`` where there are several.
 
-    Found by words alone (`factaudit.text.fact_faults`). coverage: the share of the content words of responses that are
-    in some fact; uncovered: the share of sentences of which facts leave something out. demonstrations: the file that
-    prompts showed; None: our own.
+    coverage: the share of the content words of responses that are in some fact; uncovered: the share of sentences of
+    which facts leave something out. Clusters are responses; those whose text is not known do not count.
+    demonstrations: the file that prompts showed; None: our own.
     """
     if not has_response_texts(judgements):
         return []
-    found = _cache_decomposition_faults(judgements, demonstrations)
+    facts = collect_response_facts(judgements)
+    shown = read_fact_demonstrations(demonstrations)
+    vocabularies = [WordVocabulary([sentence, *said]) for sentence, said in shown.items()]
+    hits, totals = _count_faults(judgements.claims, facts, vocabularies)
     rows = []
-    for key, inside in found.facts.responses_by_system():
-        rows.append({**key, **_build_decomposition_faults_row(found, inside, intervals)})
+    for key, inside in facts.responses_by_system():
+        own = np.flatnonzero(inside & (totals[:, 0] > 0))
+        counts = totals[own].sum(axis=0).tolist()
+        row: Row = {**key, "n": counts[0], "n_responses": len(own), "n_sentences": counts[-1]}
+        row |= estimate_clustered_shares(_SHARES, hits[own], totals[own], intervals)
+        lacking = [name for name in _SHARES if row[name] is None]
+        has_facts = facts.is_decomposed[inside[facts.response]].any()
+        why = "the text of the responses is not known" if has_facts else "no response has an atomic fact"
+        told = [f"{why}: {', '.join(lacking)}" if lacking else "", explain_missing_row_intervals(row, FEW_CLUSTERS)]
+        rows.append(row | {"reason": join_reasons(told)})
     return rows
 
 
-def _build_decomposition_faults_row(
-    found: DecompositionFaults, in_system: np.ndarray, intervals: ClusterBootstrap | None
-) -> Row:
-    size = len(in_system)
-    owner = found.facts.response
-    n_facts = found.facts.count_facts_of_responses(found.facts.is_decomposed)
-    hits = [np.bincount(owner[found.faults[name]], minlength=size) for name in FACT_FAULTS]
-    hits += [found.counts["n_covered_words"], found.counts["n_uncovered"]]
-    totals = [n_facts] * len(FACT_FAULTS) + [found.counts["n_words"], found.counts["n_sentences"]]
-    places = np.flatnonzero(in_system & found.known & (n_facts > 0))
-    names = (*FACT_FAULTS, "coverage", "uncovered")
-    row: Row = {"n": int(n_facts[places].sum()), "n_responses": len(places)}
-    row["n_sentences"] = int(found.counts["n_sentences"][places].sum())
-    found_of, of = (np.stack(one, axis=1)[places].astype(np.int64) for one in (hits, totals))
-    row |= estimate_clustered_shares(names, found_of, of, intervals)
-    lacking = [name for name in names if row[name] is None]
-    reason = _NO_TEXT_REASON if n_facts[in_system].any() else "no response has an atomic fact"
-    why = [f"{reason}: {', '.join(lacking)}" if lacking else ""]
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
+def _count_faults(
+    claims: pd.DataFrame, facts: ResponseFacts, demonstrations: Sequence[WordVocabulary]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each response and of `_SHARES` how many, and of how many: int64 (R, 6) each, 0 where its text is not known.
 
-
-def compute_decomposition_scores(
-    judgements: Judgements, *, demonstrations: str | None = None, intervals: ClusterBootstrap | None = None
-) -> list[Row]:
-    """What faulty facts do to FActScore: a row per evaluator, dataset and system, as of the audit `factscore`.
-
-    ``init_score``: over all facts, without the length penalty. ``own_score``: over the facts that are not invented,
-    ``distinct_score``: without repeated ones, ``informative_score``: without trivial ones; means over the responses
-    that have such facts (``n_own``, ...). ``_change``: the difference of the two on these responses. A fact without a
-    verdict counts as not supported; the bounds let it be either.
+    The text of a response is its ``response``, else the ``sentence`` of its facts. A sentence that was not decomposed
+    is no fact, and is no part of the text: the decomposer has said nothing of it.
     """
-    if not has_response_texts(judgements):
-        return []
-    found = _cache_decomposition_faults(judgements, demonstrations)
-    rows = []
-    for at, evaluator in enumerate(judgements.evaluators):
-        scores = score_response_facts(found.facts, judgements, at, gamma=0)
-        supported, least, most = _bound_decomposed_fact_support(found, judgements, at)
-        asked = ~np.isnan(scores.figures["init_score"])
-        for key, inside in found.facts.responses_by_system():
-            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
-            some = inside & asked & found.known
-            row["n_scored"] = int(some.sum())
-            row["n_unscored"] = int(scores.n_unscored[some].sum())
-            kept = {name: ~found.faults[fault] for name, fault in LEFT_FACTS.items()}
-            every = np.ones(len(supported), dtype=bool)
-            whole = _average_fact_shares_over_responses(found, supported, every)
-            row |= _build_decomposition_score_figures(
-                "init_score", found, (supported, least, most), every, some, intervals
-            )
-            for name, left in kept.items():
-                mine = _average_fact_shares_over_responses(found, supported, left)
-                both = some & ~np.isnan(mine)
-                row[f"n_{name}"] = int(both.sum())
-                row |= _build_decomposition_score_figures(
-                    f"{name}_score", found, (supported, least, most), left, both, intervals
-                )
-                row |= response_change_with_interval(f"{name}_change", (mine - whole)[both].tolist(), intervals)
-            lacking = [name for name in ("init_score", *(f"{name}_score" for name in kept)) if row[name] is None]
-            why = f"no response has such facts that were judged: {', '.join(lacking)}" if lacking else ""
-            row["reason"] = join_reasons([why, explain_missing_row_intervals(row, FEW_CLUSTERS)])
-            alike = [key.removesuffix("_low") for key, low in row.items() if key.endswith("_low") and low is not None]
-            alike = [key for key in alike if row[f"{key}_low"] == row[f"{key}_high"]]
-            drop_row_intervals([row], "all responses have the same, so that none can be drawn", *alike)
-            rows.append(row)
-    return rows
+    hits, totals = np.zeros((2, len(facts.responses), len(_SHARES)), dtype=np.int64)
+    table = claims.reindex(columns=["claim_id", "claim", "topic", "response", "sentence"]).iloc[facts.first_rows]
+    table = table.astype(object).where(table.notna(), None)
+    table = table.assign(owner=facts.response, is_fact=facts.is_decomposed, length=table["claim_id"].str.len())
+    # In the order of their ids, so that nothing depends on the order of rows.
+    for _, own in table.sort_values(["length", "claim_id"]).groupby("owner"):
+        text = " ".join(own["response"].dropna().unique()) or " ".join(own["sentence"].dropna().unique())
+        if not text or own["claim"].isna().any():
+            continue
+        for sentence in own["claim"][~own["is_fact"]]:
+            text = text.replace(sentence, "", 1)
+        said = own["claim"][own["is_fact"]].tolist()
+        found = find_fact_faults(said, text, own["topic"].iloc[0], demonstrations)
+        owner = own["owner"].iloc[0]
+        faults = [sum(getattr(found, name)) for name in FACT_FAULTS]
+        hits[owner] = [*faults, found.n_covered_words, found.n_uncovered]
+        totals[owner] = [*[len(said)] * len(FACT_FAULTS), found.n_words, found.n_sentences]
+    return hits, totals
 
 
-def _cache_decomposition_faults(judgements: Judgements, demonstrations: str | None) -> DecompositionFaults:
-    """The faults, found once for both tables."""
-
-    def find() -> DecompositionFaults:
-        shown = read_fact_demonstrations(demonstrations)
-        words = [WordVocabulary([sentence, *facts]) for sentence, facts in shown.items()]
-        return find_decomposition_faults(judgements, words)
-
-    return judgements.compute_once(("decomposition_faults", demonstrations), find)
-
-
-def _bound_decomposed_fact_support(
-    found: DecompositionFaults, judgements: Judgements, evaluator: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whether each fact is supported, surely so, and possibly so: bool (F,) each."""
-    inside = found.facts.fact_of_claim >= 0
-    member, n = found.facts.fact_of_claim[inside], len(found.facts.first_rows)
-    stated = judgements.stated_prediction[evaluator][inside]
-
-    def any_of(which: np.ndarray) -> np.ndarray:
-        return np.bincount(member[which], minlength=n) > 0
-
-    supported = any_of(judgements.prediction[evaluator][inside] == 1)
-    return supported, any_of(stated == 1), any_of((stated == 1) | (stated == MISSING))
-
-
-def _average_fact_shares_over_responses(
-    found: DecompositionFaults, supported: np.ndarray, left: np.ndarray
-) -> np.ndarray:
-    """float64 (R,): of the facts that are left the share that is supported; NaN without any."""
-    size, owner = len(found.facts.responses), found.facts.response
-    counts = [np.bincount(owner[which], minlength=size) for which in (supported & left, left)]
-    return divide_or_undefined(counts[0], counts[1])
-
-
-def _build_decomposition_score_figures(
-    key: str,
-    found: DecompositionFaults,
-    support: tuple[np.ndarray, np.ndarray, np.ndarray],
-    left: np.ndarray,
-    in_system: np.ndarray,
-    intervals: ClusterBootstrap | None,
-) -> Row:
-    point, least, most = (_average_fact_shares_over_responses(found, one, left)[in_system] for one in support)
-    bounds = {f"{key}_min": mean_of_defined(least), f"{key}_max": mean_of_defined(most)}
-    return response_mean_with_interval(key, point.tolist(), intervals) | bounds
+def has_response_texts(judgements: Judgements) -> bool:
+    """Whether claims are facts of responses whose texts, or sentences, the table has."""
+    claims = judgements.claims
+    return has_response_facts(judgements) and any(
+        name in claims and bool((claims[name].notna() & claims["response_id"].notna()).any())
+        for name in ("response", "sentence")
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences
@@ -267,11 +192,6 @@ _FAULTS_DESCRIPTION = {
     "repeated": ("repeated", "facts that repeat another fact of the response"),
     "trivial": ("trivial", "facts that are true of almost everybody"),
 }
-_SCORES_DESCRIPTION = {
-    "own": ("facts of the text", "over the facts that their response says"),
-    "distinct": ("distinct facts", "without facts that repeat another fact of the response"),
-    "informative": ("informative facts", "without trivial facts"),
-}
 _DEMONSTRATIONS_OPTION = {
     "demonstrations": ("the file of demonstrations that the prompts showed; by default those that come with factaudit")
 }
@@ -293,8 +213,7 @@ AUDITS = (
         ),
         remedy=(
             "If many facts are invented, do not report the score; decompose with a larger model. If many facts "
-            "are repeated or trivial, also report the score over distinct and informative facts "
-            "(`decomposition_scores`)."
+            "are repeated or trivial, they raise the score."
         ),
         columns={
             **pick_shared_columns("dataset", "system"),
@@ -326,7 +245,7 @@ AUDITS = (
         },
         options=_DEMONSTRATIONS_OPTION,
         compute=compute_decomposition_faults,
-        applies=lambda judged: has_response_facts(judged) and has_response_texts(judged),
+        applies=has_response_texts,
         without_labels=True,
         plot=PlotSpec(
             what="Faulty facts",
@@ -353,50 +272,5 @@ AUDITS = (
                 gravity=lambda evidence: -evidence["coverage"],
             ),
         ),
-    ),
-    Audit(
-        name="decomposition_scores",
-        after="decomposition",
-        title="What faulty facts do to FActScore",
-        question="How much does FActScore change if faulty facts are left out?",
-        source="Jiang et al. 2024 (Core)",
-        text="FActScore without the length penalty, first over all facts, then over the facts that remain.",
-        formula="Supported remaining facts / remaining facts, averaged over the responses in which a fact remains.",
-        remedy="If a change is large, report the score over the remaining facts, and say so.",
-        columns={
-            **pick_shared_columns("dataset", "evaluator", "system"),
-            "n_scored": Column(
-                "responses", "count", ("responses with at least one fact that the evaluator was asked about")
-            ),
-            "n_unscored": Column("unscored", "count", "facts without a verdict", shown="any"),
-            "init_score": Column("all facts", "percent", "over all facts", bounds=True, interval=RESPONSE_MEAN),
-            **{
-                key: column
-                for name, (heading, what) in _SCORES_DESCRIPTION.items()
-                for key, column in (
-                    (
-                        f"n_{name}",
-                        Column(
-                            f"responses with {heading}", "count", "responses with at least one such fact", shown=False
-                        ),
-                    ),
-                    (
-                        f"{name}_score",
-                        Column(heading, "percent", what, bounds=True, interval=RESPONSE_MEAN, counted_in=f"n_{name}"),
-                    ),
-                    (
-                        f"{name}_change",
-                        Column(
-                            f"change by {heading}", "points", what, interval=RESPONSE_CHANGE, counted_in=f"n_{name}"
-                        ),
-                    ),
-                )
-            },
-            **pick_shared_columns("reason"),
-        },
-        options=_DEMONSTRATIONS_OPTION,
-        compute=compute_decomposition_scores,
-        applies=lambda judged: has_response_facts(judged) and has_response_texts(judged),
-        without_labels=True,
     ),
 )

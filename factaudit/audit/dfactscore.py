@@ -1,31 +1,30 @@
 """Is each fact true of the person whom its group is about? D-FActScore (MF §4.1)
 
-From claims with a row per fact and entity: ``fact_id`` (the same for all entities of a fact), ``entity`` (null: the
-fact has no candidate) and ``group`` (the facts of one biography; null: in none). A row that is missing is a page that
-was not asked. Optional columns, of each fact the same in all its rows:
-
-* ``given_entity``: the title that its group is linked to, as somebody said (rule `given`);
-* ``about``: the title that the fact is true of, where the source says so: # ent. is then counted by it;
-* ``invented``: 1 where the fact is none of the response's own (a grouping's reply made it): FActScore leaves it out;
-* ``mean_biographies``: the mean number of biographies of the source's responses, where it tells no more: groups are
-  then the fewest that there can be;
-* ``decoy`` (of a row, not a fact): 1 where the entity is somebody whom the response cannot be about. Such rows are no
-  candidates: they measure how often the verifier errs.
+From claims with a row per fact and person (`factaudit.arrays.biographies`). The scores of the systems, with each
+linking rule (MF App. C.1), how far FActScore and D-FActScore are apart response by response (MF §4.3), and the facts
+that are true of somebody else than the person whom they are told of (MF Fig. 1).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Literal
 
-from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, score_biography, summarise_biography_scores
+import numpy as np
+
+from factaudit.arrays.biographies import collect_biographies, has_fact_entities
+from factaudit.arrays.biography_scores import (
+    BIOGRAPHY_CATEGORIES,
+    estimate_merged_beyond_noise,
+    score_biography,
+    summarise_biography_scores,
+)
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.entity_linking import LINKING_RULES, NARROW_MARGIN
-from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_responses
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_means import DEFAULT_GAMMA
+from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, share_interval
+from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
@@ -48,12 +47,19 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
-from factaudit.audit.dfactscore_grouping import state_shares_merged_by_other_groups
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.text.display_text import join_reasons
 
 LinkRule = Literal["argmax", "hungarian", "given"]
 #: From this difference on, FActScore alone is a wrong account of a system.
 LARGE_GAP = 0.05
+#: "FActScore − D-FActScore is at least": the steps of `compute_dfactscore_gaps`.
+GAP_STEPS = tuple(step / 20 for step in range(1, 21))
+#: The figures that depend on links.
+_LINKED_FIGURES = (
+    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
+    *("n_biographies", "n_narrow", "reason"),
+)
 
 
 def compute_dfactscore_audit(
@@ -68,20 +74,28 @@ def compute_dfactscore_audit(
 ) -> list[Row]:
     """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where there are several.
 
-    link: how a group's entity is found (`factaudit.arrays.entity_linking.link_groups_to_entities`). group: the
-    column that has the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a
-    link whose margin is at most this is counted in ``n_narrow``. false_positives: how often the verifier finds a false
-    cell supported, where it is known from elsewhere. The figures:
+    link: how a group's person is found (`factaudit.arrays.support_matrix.LINKING_RULES`). group: the column that has
+    the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a link whose
+    margin is at most this is counted in ``n_narrow``. false_positives: how often the verifier finds a false cell
+    supported, where it is known from elsewhere. The figures:
     `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
-    for key, members in iterate_audited_dfactscore_systems(judgements, group):
-        told = [score_biography(one, link, gamma=gamma, narrow_margin=narrow)[0] for one in members]
-        rows.append((key, told))
-    return [
-        key | {"link": link} | summarise_biography_scores(told, intervals, false_positives)
-        for key, told in _prepend_dfactscore_rows_over_all_systems(rows)
-    ]
+    for key, systems in _iterate_datasets(judgements, group):
+        scored: dict[str | None, list[Row]] = {
+            name: [score_biography(one, link, gamma=gamma, narrow=narrow)[0] for one in responses]
+            for name, responses in systems.items()
+        }
+        if len(scored) > 1:
+            scored = {ALL_TOGETHER: [row for own in scored.values() for row in own], **scored}
+        for name, own in scored.items():
+            figures = summarise_biography_scores(own, intervals)
+            noise = estimate_merged_beyond_noise(own, intervals, false_positives)
+            if noise["merged_floor"] is None and figures["n_candidates"]:
+                why = "no decoys or labelled errors: false_positive_rate, merged_floor, merged_excess"
+                figures["reason"] = join_reasons([figures["reason"] or "", why])
+            rows.append(key | {"system": name, "link": link} | figures | noise)
+    return rows
 
 
 def compute_dfactscore_audit_by_link_rule(
@@ -99,63 +113,90 @@ def compute_dfactscore_audit_by_link_rule(
     rows = []
     columns = [group] if isinstance(group, str) else [one for one in group if one in judgements.claims]
     for column in columns:
-        for key, members in iterate_audited_dfactscore_systems(judgements, column):
-            for rule in LINKING_RULES:
-                if rule == "given" and not _has_given_entities(members):
-                    continue
-                row = summarise_biography_scores(
-                    [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members],
-                    intervals,
-                    with_noise_floor=False,
-                )
-                rows.append(
-                    {"grouper": column, "link": rule}
-                    | key
-                    | {name: row[name] for name in _list_dfactscore_row_keys(_LINK_DEPENDENT_FIGURES)}
-                )
+        for key, systems in _iterate_datasets(judgements, column):
+            for name, responses in systems.items():
+                for rule in LINKING_RULES[: 3 if _has_given_people(responses) else 2]:
+                    scored = [score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses]
+                    figures = summarise_biography_scores(scored, intervals)
+                    shown = {
+                        k: v for k, v in figures.items() if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES
+                    }
+                    rows.append({"grouper": column, "link": rule, **key, "system": name, **shown})
     return rows
 
 
-# -------------------------------------------------------------------------------------------------------- its parts
+def compute_dfactscore_gaps(
+    judgements: Judgements,
+    *,
+    link: LinkRule = "argmax",
+    group: str = "group",
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """In what share of the responses FActScore − D-FActScore (no penalty) is at least 0.05, 0.1, ... 1.
+
+    n: the responses that have both scores.
+    """
+    rows = []
+    for key, systems in _iterate_datasets(judgements, group):
+        for name, responses in systems.items():
+            gaps = [score_biography(one, link, gamma=0)[0]["gap"] for one in responses]
+            known = np.array([gap for gap in gaps if gap is not None])
+            for step in GAP_STEPS:
+                row: Row = {**key, "system": name, "at_least": step, "n": len(known)}
+                rows.append(row | average_responses("share", known >= step - 1e-9, intervals, share_interval))
+    return rows
 
 
-def has_fact_entities(judgements: Judgements) -> bool:
-    """Whether the claims have a row per fact and entity."""
-    claims = judgements.claims
-    return bool((claims["fact_id"].notna() & claims["entity"].notna() & claims["response_id"].notna()).any())
+def list_facts_of_other_people(
+    judgements: Judgements,
+    *,
+    link: LinkRule = "argmax",
+    group: str = "group",
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The facts that belong to somebody else, a row each, the most merged responses first: what to act on.
+
+    ``linked``: the title that the fact's group is linked to. ``about``: whom the fact is true of.
+    """
+    found: list[tuple[int, str, list[Row]]] = []
+    for key, systems in _iterate_datasets(judgements, group):
+        for name, responses in systems.items():
+            for one in responses:
+                names = {"system": name, "name": one.key["topic"], "response_id": one.key["response_id"]}
+                facts = [{**key, **names, **fact} for fact in _list_facts_of_other_people(one, link)]
+                found.append((-len(facts), str(one.key["response_id"]), facts))
+    return [fact for _, _, facts in sorted(found, key=lambda each: each[:2]) for fact in facts]
 
 
-def iterate_audited_dfactscore_systems(
+def _list_facts_of_other_people(response: SupportMatrix, link: LinkRule) -> Iterator[Row]:
+    person, attributed = response.person_of_facts(response.link(link)), response.attribute_facts()
+    elsewhere = (response.supported_by_any() == 1) & (response.supported_by(person) == 0)
+    for fact in np.flatnonzero(elsewhere & response.own & (response.group >= 0)).tolist():
+        about = response.about[fact] if response.about is not None else None
+        yield {
+            "linked": None if person[fact] < 0 else response.people[person[fact]],
+            "fact": response.texts[fact],
+            "about": about if about is not None else response.people[attributed[fact]],
+        }
+
+
+def _iterate_datasets(
     judgements: Judgements, group_column: str
-) -> Iterator[tuple[Row, list[GroupedResponse]]]:
-    """The responses of each dataset, evaluator and system, where facts have entities and the evaluator a verdict."""
+) -> Iterator[tuple[Row, dict[str | None, list[SupportMatrix]]]]:
+    """By dataset and evaluator the responses of each system, where facts have people and the evaluator a verdict."""
     for at, evaluator in enumerate(judgements.evaluators):
-        every = collect_grouped_responses(judgements, at, group_column)
-        named = {one.key["dataset"] for one in every if one.matrix.entities}
         scored = set(judgements.claims["dataset"][judgements.status[at] >= 0])
-        for dataset in dict.fromkeys(one.key["dataset"] for one in every):
-            if dataset not in named & scored:
-                continue
-            mine = [one for one in every if one.key["dataset"] == dataset]
-            key: Row = {"dataset": dataset, "evaluator": evaluator}
-            for system in dict.fromkeys(one.key["system"] for one in mine):
-                yield key | {"system": system}, [one for one in mine if one.key["system"] == system]
+        datasets: dict[str, dict[str | None, list[SupportMatrix]]] = {}
+        for one in collect_biographies(judgements, at, group_column):
+            datasets.setdefault(one.key["dataset"], {}).setdefault(one.key["system"], []).append(one)
+        for dataset, systems in datasets.items():
+            if dataset in scored and any(one.people for responses in systems.values() for one in responses):
+                yield {"dataset": dataset, "evaluator": evaluator}, systems
 
 
-def _prepend_dfactscore_rows_over_all_systems(
-    system_rows: Sequence[tuple[Row, list[Row]]],
-) -> Iterator[tuple[Row, list[Row]]]:
-    """The rows of each system; before those of a dataset with several systems, all of them together as ``__all__``."""
-    for _, same in groupby(system_rows, key=lambda part: (part[0]["dataset"], part[0]["evaluator"])):
-        systems = list(same)
-        if len(systems) > 1:
-            yield systems[0][0] | {"system": ALL_TOGETHER}, [row for _, rows in systems for row in rows]
-        yield from systems
-
-
-def _has_given_entities(members: Sequence[GroupedResponse]) -> bool:
+def _has_given_people(responses: Sequence[SupportMatrix]) -> bool:
     """Whether the claims say whom groups are linked to (``given_entity``), and always name a candidate."""
-    named = [set(one.given_entities.values()) <= set(one.matrix.entities) for one in members if one.given_entities]
+    named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
     return bool(named) and all(named)
 
 
@@ -183,10 +224,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
         if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
             merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
-        of_others = (
-            f"{merged} responses say about one person what is true of another person with the same name{{others}}"
-        )
-        others = state_shares_merged_by_other_groups(audited_run, row)
+        of_others = f"{merged} responses say about one person what is true of another person with the same name"
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
         if row["merged_floor"] is None:
@@ -213,11 +251,11 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
                 "seem to only because the verifier makes mistakes, so it is not shown that the system merges people."
             )
         evidence = {key: value for key, value in evidence.items() if value is not None or not key.startswith("merged")}
-        said = make_statement(said, name=name, row=row, others=others)
+        said = make_statement(said, name=name, row=row)
         yield Finding(severity, row["evaluator"], row["dataset"], said, evidence)
 
 
-DFACTSCORE_KEY_COLUMNS: dict[str, Column] = pick_shared_columns("dataset", "evaluator", "system") | {
+_KEY_COLUMNS: dict[str, Column] = pick_shared_columns("dataset", "evaluator", "system") | {
     "evaluator": Column("verifier", "text", "the evaluator whose verdicts FActScore and D-FActScore use", key=True)
 }
 _LINK_COLUMNS: dict[str, Column] = {
@@ -305,22 +343,6 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("reason"),
 }
 _FIGURE_COLUMNS = {name: replace(one, bounds=one.bounds and DFACTSCORE_BOUNDS) for name, one in _FIGURE_COLUMNS.items()}
-#: The figures that depend on links.
-_LINK_DEPENDENT_FIGURES = (
-    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
-    *("n_biographies", "n_narrow", "reason"),
-)
-
-
-def _list_dfactscore_row_keys(figure_names: Sequence[str]) -> Iterator[str]:
-    """The keys of rows: each name with its bounds and its interval."""
-    for name in figure_names:
-        column = (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name]
-        yield name
-        yield from (f"{name}{end}" for end in ("_low", "_high") if column.interval)
-        yield from (f"{name}{end}" for end in ("_min", "_max") if column.bounds)
-
-
 _DFACTSCORE_OPTIONS = {
     "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
     "entity twice) or `given` (column `given_entity`)",
@@ -352,9 +374,16 @@ _DFACTSCORE_FORMULA = (
 )
 
 
-def select_dfactscore_options(*names: str) -> dict[str, str]:
+def _pick_options(*names: str) -> dict[str, str]:
     return {name: _DFACTSCORE_OPTIONS[name] for name in names}
 
+
+_CHANGES_DESCRIPTION = "facts that the reply changed, left out, invented or repeated"
+_GIVEN_GROUPS_DESCRIPTION = (
+    "compared with the given groups: responses compared, responses with the same groups, and facts in corresponding"
+    " groups"
+)
+_FIRST_GROUPER_DESCRIPTION = "the same, compared with the first grouper"
 
 AUDITS = (
     Audit(
@@ -373,8 +402,8 @@ AUDITS = (
             "If more responses are merged than the noise floor explains, report D-FActScore beside FActScore. If"
             " the floor is close to the share, first choose a verifier with fewer false positives."
         ),
-        columns={**DFACTSCORE_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
-        options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
+        columns={**_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
+        options=_pick_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
         applies=has_fact_entities,
         plot=PlotSpec(
@@ -412,12 +441,92 @@ AUDITS = (
             "say which rule you report."
         ),
         columns={
-            **DFACTSCORE_KEY_COLUMNS,
+            **_KEY_COLUMNS,
             **_LINK_COLUMNS,
-            **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINK_DEPENDENT_FIGURES},
+            **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINKED_FIGURES},
         },
-        options=select_dfactscore_options("group", "gamma", "narrow"),
+        options=_pick_options("group", "gamma", "narrow"),
         compute=compute_dfactscore_audit_by_link_rule,
         applies=has_fact_entities,
+    ),
+    Audit(
+        name="dfactscore_gap",
+        after="dfactscore",
+        title="How much FActScore leaves unseen, response by response",
+        question="In how many responses is FActScore higher than D-FActScore, and by how much?",
+        source="MF §4.3",
+        formula="Share of responses whose FActScore is at least so much higher than their D-FActScore (no penalty).",
+        remedy="Read the responses with the largest gap (`dfactscore_elsewhere`).",
+        columns=_KEY_COLUMNS
+        | {
+            "at_least": Column("a gap of at least", "points", "the gap", key=True, signed=False),
+            **pick_shared_columns("n"),
+            "share": Column("share of responses", "percent", "responses with such a gap", interval=RESPONSE_WILSON),
+        },
+        options=_pick_options("link", "group"),
+        compute=compute_dfactscore_gaps,
+        applies=has_fact_entities,
+        plot=PlotSpec(
+            what="Responses by their gap, FActScore − D-FActScore",
+            keys=("share",),
+            groups=("system", "at_least"),
+            per_page=28,
+        ),
+    ),
+    Audit(
+        name="dfactscore_elsewhere",
+        after="dfactscore_linking",
+        title="Facts that belong to someone else",
+        question="Which facts are true of another person of the same name?",
+        source="MF Fig. 1",
+        text=(
+            "These facts mislead a reader of the merged paragraphs, according to the verifier and the grouping (labels"
+            " may disagree). The most merged responses come first."
+        ),
+        formula="Linked to: the person to whom the fact's group is linked.",
+        remedy="Read these facts first: they are what misleads a reader.",
+        columns=_KEY_COLUMNS
+        | {
+            "name": Column("name", "text", "the topic of the response", key=True),
+            "response_id": Column("response", "text", "the response", key=True),
+            "linked": Column("linked to", "text", "the person of whom the fact is told"),
+            "fact": Column("fact", "text", "the fact"),
+            "about": Column("true of", "text", "the person of whom the fact is true"),
+        },
+        options=_pick_options("link", "group"),
+        compute=list_facts_of_other_people,
+        applies=has_fact_entities,
+    ),
+    Audit(
+        name="dfactscore_grouping",
+        after="retrieval",
+        title="What the groupers did",
+        question="What did the groupers do with the facts, and do they agree?",
+        source="MF App. C",
+        text="Every fact ends in exactly one group, whatever the reply says.",
+        formula=(
+            "Same: share of responses with exactly the same groups. Agreement: share of facts in corresponding "
+            "groups, averaged over responses."
+        ),
+        columns={
+            "grouper": Column("grouper", "text", "how facts were grouped", key=True),
+            "n_responses": Column("responses", "count", "responses with facts, and responses without usable groups"),
+            "n_failed": Column(
+                "ungrouped", "count", "responses with facts, and responses without usable groups", shown="any"
+            ),
+            "n_single": Column("in one group", "count", "responses whose facts are all in one group", shown=False),
+            "n_changed": Column("changed", "count", _CHANGES_DESCRIPTION, shown="any"),
+            "n_dropped": Column("dropped", "count", _CHANGES_DESCRIPTION, shown="any"),
+            "n_invented": Column("invented", "count", _CHANGES_DESCRIPTION, shown="any"),
+            "n_repeated": Column("repeated", "count", _CHANGES_DESCRIPTION, shown="any"),
+            "n_compared_given": Column("compared with given", "count", _GIVEN_GROUPS_DESCRIPTION, shown="any"),
+            "same_as_given": Column("same as given", "percent", _GIVEN_GROUPS_DESCRIPTION),
+            "agreement_given": Column("agreement with given", "percent", _GIVEN_GROUPS_DESCRIPTION),
+            "n_compared_first": Column("compared with the first", "count", _FIRST_GROUPER_DESCRIPTION, shown=False),
+            "same_as_first": Column("same as the first", "percent", _FIRST_GROUPER_DESCRIPTION),
+            "agreement_first": Column("agreement with the first", "percent", _FIRST_GROUPER_DESCRIPTION),
+            **pick_shared_columns("reason"),
+        },
+        compute=None,
     ),
 )

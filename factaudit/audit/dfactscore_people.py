@@ -1,28 +1,32 @@
-"""Do people and the machine give the same FActScore and D-FActScore? (MF §4.2, §4.3, §5.2)
+"""Do people and the machine give the same FActScore and D-FActScore, and do people agree? (MF §4.2, §4.3, §5.2, App. B)
 
 An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and page, as
-`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says.
+`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. Both tables are written by the D-FActScore
+engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.response_means import (
+    average_changes,
     explain_missing_mean_intervals,
     mean_of_defined,
-    response_change_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_INFLUENCE
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.agreement import correlation_interval, pearson
+from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, pearson
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.rank_correlation import kendall_tau, pearson_r
+from factaudit.stats.rank_correlation import kendall_tau
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
@@ -94,69 +98,106 @@ def compare_human_and_machine_dfactscores(
     ``gap`` = FActScore - D-FActScore by either, paired. ``__all__`` also has Kendall's τ-b between the
     systems' means, and ``n_unmatched``: annotated responses that the machine did not score.
     """
-    annotated = _average_human_dfactscores(human_rows)
-    scored = {
-        (row["system"], row["response_id"]): row for row in machine_rows if row.get("init_dfactscore") is not None
-    }
-    pairs = {
-        key: (row, {name: scored[key].get(theirs) for name, theirs in MACHINE_KEYS.items()})
-        for key, row in annotated.items()
-        if key in scored and row["factscore"] is not None
-    }
-    systems = list(dict.fromkeys(system for system, _ in pairs))
-    rows = [
-        {"system": system}
-        | _compare_human_dfactscore_pairs([two for key, two in pairs.items() if key[0] == system], intervals)
-        for system in systems
-    ]
-    whole: Row = {"system": ALL_TOGETHER, **_compare_human_dfactscore_pairs(list(pairs.values()), intervals)}
-    whole["n_unmatched"] = len(annotated) - len(pairs)
+    key = ["system", "response_id"]
+    human = pd.DataFrame(human_rows, columns=[*key, *MACHINE_KEYS]).groupby(key, sort=False).mean()
+    machine = pd.DataFrame(machine_rows, columns=[*key, *MACHINE_KEYS.values()]).set_index(key)
+    machine = machine.rename(columns={theirs: name for name, theirs in MACHINE_KEYS.items()})
+    pairs = human[human["factscore"].notna()].join(
+        machine[machine["dfactscore"].notna()], how="inner", lsuffix="_human", rsuffix="_machine"
+    )
+    systems = list(dict.fromkeys(pairs.index.get_level_values("system")))
+    rows = [{"system": system, **_compare_pairs(pairs.loc[[system]], intervals)} for system in systems]
+    whole: Row = {"system": ALL_TOGETHER, **_compare_pairs(pairs, intervals), "n_unmatched": len(human) - len(pairs)}
     for name in ("factscore", "dfactscore"):
-        whole[f"{name}_kendall_tau"] = _correlate_score_pairs(
-            kendall_tau, [(row[f"human_{name}"], row[name]) for row in rows]
-        )
+        means = np.array([[row[f"human_{name}"], row[name]] for row in rows], dtype=float).reshape(-1, 2).T
+        whole[f"{name}_kendall_tau"] = none_if_undefined(kendall_tau(*means)) if len(rows) > 1 else None
     return [whole, *rows]
 
 
-def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], intervals: ClusterBootstrap | None) -> Row:
-    row: Row = {"n": len(score_pairs)}
+def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> Row:
+    """The figures of responses with what people (``NAME_human``) and the machine (``NAME_machine``) give them."""
+    row: Row = {"n": len(pairs)}
     for name in MACHINE_KEYS:
-        both = _keep_complete_pairs([(human[name], machine[name]) for human, machine in score_pairs])
+        both = pairs[[f"{name}_human", f"{name}_machine"]].astype(float).dropna().to_numpy()
         row[f"human_{name}"], row[name] = both.mean(axis=0).tolist() if len(both) else (None, None)
-        row[f"{name}_pearson_r"] = _correlate_score_pairs(pearson_r, both)
+        correlation = pearson(both[:, 0], both[:, 1])
+        row[f"{name}_pearson_r"] = none_if_undefined(correlation.point)
         ends = (np.nan, np.nan)
         if intervals is not None:
-            ends = correlation_interval(pearson(*both.T), np.arange(len(both)), intervals.confidence)
+            ends = correlation_interval(correlation, np.arange(len(both)), intervals.confidence)
         row |= name_ends(f"{name}_pearson_r", ends)
-    for prefix, side in (("human_", 0), ("", 1)):
-        gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
-        # People's scores are of the same facts; the machine's may not be.
-        row |= response_change_with_interval(f"{prefix}gap", gaps, intervals, least=-1 if side else 0)
+    # People's scores are of the same facts, so that no gap is below 0; the machine's may not be.
+    for prefix, side, least in (("human_", "human", 0), ("", "machine", -1)):
+        gaps = pairs[f"factscore_{side}"] - pairs[f"dfactscore_{side}"]
+        row |= average_changes(f"{prefix}gap", gaps, intervals, least)
     undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
     why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
     row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
     return row
 
 
-def _keep_complete_pairs(score_pairs: Sequence[tuple[float | None, float | None]]) -> np.ndarray:
-    """float64 (n, 2): the pairs of which both scores are known."""
-    pairs = np.array(score_pairs, dtype=np.float64).reshape(-1, 2)
-    return pairs[~np.isnan(pairs).any(axis=1)]
+def compute_biography_annotator_agreement(annotations: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Agreement on labels of facts, numbers of biographies, and entities of biographies: of all systems, and of each.
+
+    Over what at least two annotators judged: n_units, n_annotators, ``percent`` (the share of pairs of judgements that
+    agree), Cohen's ``kappa`` (two annotators only) and Krippendorff's ``alpha`` (nominal; any number).
+    """
+    systems = list(dict.fromkeys(one["system"] for one in annotations))
+    rows = []
+    for system in [ALL_TOGETHER, *systems] if len(systems) > 1 else systems:
+        own = [one for one in annotations if system in (ALL_TOGETHER, one["system"])]
+        for judgement, units in _list_annotated_units(own).items():
+            rows.append({"system": system, "judgement": judgement, **_measure_agreement(list(units.values()))})
+    return rows
 
 
-def _correlate_score_pairs(statistic: Callable[[np.ndarray, np.ndarray], np.ndarray], score_pairs: Any) -> float | None:
-    human, machine = _keep_complete_pairs(score_pairs).T
-    return none_if_undefined(statistic(human, machine)) if len(human) > 1 else None
-
-
-def _average_human_dfactscores(human_rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Row]:
-    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in human_rows:
-        grouped.setdefault((row["system"], row["response_id"]), []).append(row)
-    return {
-        key: {name: mean_of_defined(row[name] for row in rows) for name in MACHINE_KEYS}
-        for key, rows in grouped.items()
+def _list_annotated_units(
+    annotations: Sequence[Mapping[str, Any]],
+) -> dict[str, dict[Hashable, dict[str, Hashable]]]:
+    """By kind of judgement what each annotator said of each unit: of facts, responses and biographies."""
+    found: dict[str, dict[Hashable, dict[str, Hashable]]] = {
+        "fact label": {},
+        "number of biographies": {},
+        "entity": {},
     }
+    repeated: Counter[Any] = Counter()
+    for one in annotations:
+        name, response = one["annotator"], (one["system"], one["response_id"])
+        # The same words may be a fact twice: told apart by their order.
+        repeated[response, one["fact"], name] += 1
+        unit = (*response, one["fact"], repeated[response, one["fact"], name])
+        found["fact label"].setdefault(unit, {})[name] = one["label"]
+        if one["entity"] is not None:
+            found["entity"].setdefault((*response, one["biography"]), {})[name] = one["entity"]
+    numbers = found["number of biographies"]
+    for row in compute_human_dfactscores(annotations):
+        numbers.setdefault((row["system"], row["response_id"]), {})[row["annotator"]] = row["n_biographies"]
+    return found
+
+
+def _measure_agreement(units: Sequence[Mapping[str, Hashable]]) -> Row:
+    shared = [unit for unit in units if len(unit) > 1]
+    pairs = [one == other for unit in shared for one, other in combinations(unit.values(), 2)]
+    annotators = sorted({name for unit in shared for name in unit})
+    values = np.array([str(value) for unit in shared for value in unit.values()])
+    numbers = np.repeat(np.arange(len(shared)), [len(unit) for unit in shared])
+    row: Row = {
+        "n_units": len(shared),
+        "n_annotators": len(annotators),
+        "percent": mean_of_defined(pairs),
+        "kappa": None,
+        "alpha": none_if_undefined(krippendorff_alpha(values, numbers, len(shared)).point),
+    }
+    if not pairs:
+        return row | {"reason": "nothing was judged by two annotators"}
+    if len(annotators) != 2:
+        return row | {"reason": "Cohen's κ is for two annotators"}
+    first, second = ([str(unit[name]) for unit in shared] for name in annotators)
+    if len({*first, *second}) < 2:
+        return row | {"reason": "only one value was given: κ and α are undefined"}
+    from sklearn.metrics import cohen_kappa_score  # slow to import
+
+    return row | {"kappa": float(cohen_kappa_score(first, second)), "reason": None}
 
 
 _MEANS_DESCRIPTION = "mean over responses, human and computed"
@@ -189,18 +230,43 @@ _PEOPLE_COLUMNS |= {
     **pick_shared_columns("reason"),
 }
 
-AUDIT = Audit(
-    name="dfactscore_people",
-    after="dfactscore_elsewhere",
-    title="People and the machine",
-    question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
-    source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
-    text="The same scores, once from annotators and once computed, over the responses that have both.",
-    formula=(
-        "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
-        "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
-        "responses."
+AUDITS = (
+    Audit(
+        name="dfactscore_people",
+        after="dfactscore_elsewhere",
+        title="People and the machine",
+        question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
+        source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
+        text="The same scores, once from annotators and once computed, over the responses that have both.",
+        formula=(
+            "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
+            "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
+            "responses."
+        ),
+        columns=_PEOPLE_COLUMNS,
+        compute=None,
     ),
-    columns=_PEOPLE_COLUMNS,
-    compute=None,
+    Audit(
+        name="annotator_agreement",
+        after="factscore_agreement",
+        title="How far annotators agree",
+        question="How well do annotators agree on facts, on numbers of biographies, and on whom these are about?",
+        source="MF §4.2, App. B",
+        text="Annotators' agreement is the most that computed scores can reach.",
+        formula=(
+            "Percent: share of pairs of judgements that agree; κ is Cohen's (two annotators), α is Krippendorff's "
+            "(nominal)."
+        ),
+        columns={
+            **pick_shared_columns("system"),
+            "judgement": Column("judgement", "text", "what was judged", key=True),
+            "n_units": Column("judged twice", "count", "units judged by at least two annotators"),
+            "n_annotators": Column("annotators", "count", "number of annotators"),
+            "percent": Column("agree", "percent", "share of pairs of judgements that agree"),
+            "kappa": Column("Cohen's κ", "number", "Cohen's κ of two annotators", digits=2),
+            "alpha": Column("Krippendorff's α", "number", "Krippendorff's α of any number of annotators", digits=2),
+            **pick_shared_columns("reason"),
+        },
+        compute=None,
+    ),
 )

@@ -1,115 +1,176 @@
-"""What share of a response's atomic facts is supported? FActScore (Min et al. 2023, §3; penalty: its code)"""
+"""What share of a response's atomic facts is supported, and how close is that to what people find? FActScore
+
+Score of a response = penalty × supported / facts, penalty = exp(1 − γ/n) where n < γ, and of a system the mean over its
+responses (Min et al. 2023, §3; penalty: its code). People's score is supported / labelled facts: of the columns
+``human_supported``, ``human_not_supported`` and ``human_irrelevant`` where the claims have them (numbers, the same in
+all rows of a response), else of the labels. It knows no length penalty (§4.2).
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import (
-    ResponseFacts,
-    ResponseFactScores,
+    HUMAN_FACT_COUNTS,
     collect_response_facts,
+    has_human_response_facts,
     has_response_facts,
     score_response_facts,
 )
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
+    average_changes,
+    average_responses,
     explain_missing_mean_intervals,
     mean_of_defined,
-    response_mean_with_interval,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import RESPONSE_MEAN
+from factaudit.audit.core.interval_methods import (
+    RESPONSE_CHANGE,
+    RESPONSE_INFLUENCE,
+    RESPONSE_MEAN,
+)
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.influence import MIN_CLUSTERS
+from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
+from factaudit.text.display_text import join_reasons
 
 
 def compute_factscore_audit(
-    judgements: Judgements,
-    *,
-    gamma: float = DEFAULT_GAMMA,
-    k: int | None = None,
-    intervals: ClusterBootstrap | None = None,
+    judgements: Judgements, *, gamma: float = DEFAULT_GAMMA, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where there are several.
 
-    A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where one of them is). The
-    score of a response is penalty × supported / facts, penalty = exp(1 - γ/n) where n < γ = ``gamma``, else 1; a fact
-    without a verdict counts as not supported, so that no failure raises a score. The row: ``score`` and ``init_score``
-    (without the penalty), unweighted means over the n_scored responses that answered and of which at least one fact
+    A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where one of them is). A
+    fact without a verdict counts as not supported, so that no failure raises a score. ``score`` and ``init_score``
+    (without the penalty) are unweighted means over the n_scored responses that answered and of which at least one fact
     was put to the evaluator; ``_min`` and ``_max`` let what is unscored (or guessed) be all unsupported or all
-    supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses); intervals resample
-    responses. ``f1``: F1@K, with ``k`` facts wanted of a response (None: the median of the data set's responses, the
-    upper of two, as VeriScore has it). A sentence that was not decomposed (``n_failed_sentences``) is a fact without a
-    verdict; it counts neither in that median nor in ``num_facts_per_response``. ``respond_ratio``: the share
-    of responses that did not abstain and said at least one fact.
+    supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses). A sentence that was not
+    decomposed (``n_failed_sentences``) is a fact without a verdict; its response does not count in
+    ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and said at least one
+    fact.
     """
     facts = collect_response_facts(judgements)
-    n_decomposed = facts.count_facts_of_responses(facts.is_decomposed)
+    abstained = facts.responses["abstained"].to_numpy()
+    n_failed = facts.count(~facts.is_decomposed)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         scores = score_response_facts(facts, judgements, at, gamma)
         for key, inside in facts.responses_by_system():
-            in_dataset = (facts.responses["dataset"] == key["dataset"]).to_numpy(dtype=bool)
-            wanted = np.sort(n_decomposed[in_dataset & (n_decomposed > 0)])
-            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
-            row["k"] = k if k is not None or not len(wanted) else int(wanted[len(wanted) // 2])
-            rows.append(row | _build_factscore_audit_row(facts, scores, inside, row["k"], intervals))
+            spoke = inside & (scores.n_facts > 0)
+            scored = spoke & ~np.isnan(scores.figures["score"])
+            whole = spoke & (n_failed == 0)
+            row: Row = {
+                "dataset": key["dataset"],
+                "evaluator": evaluator,
+                "system": key["system"],
+                "n_responses": int(inside.sum()),
+                "n_abstained": int((inside & abstained).sum()),
+                "n_without_facts": int((inside & ~abstained & ~spoke).sum()),
+                "n_scored": int(scored.sum()),
+                "n_unscored_responses": int(spoke.sum() - scored.sum()),
+                "respond_ratio": none_if_undefined(divide_or_undefined(spoke.sum(), inside.sum())),
+                "num_facts_per_response": mean_of_defined(scores.n_facts[whole]),
+                "n_failed_sentences": int(n_failed[inside].sum()),
+            }
+            for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
+                row[name] = int(getattr(scores, name)[spoke].sum())
+            for name in ("score", "init_score"):
+                row |= average_responses(name, scores.figures[name][scored], intervals)
+                row |= {
+                    f"{name}{end}": mean_of_defined(scores.figures[f"{name}{end}"][spoke]) for end in ("_min", "_max")
+                }
+            why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
+            row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
+            rows.append(row)
     return rows
 
 
-def compute_response_f1_at_k(supported_share: np.ndarray, n_facts: np.ndarray, k: int) -> np.ndarray:
-    """F1@K of responses: the harmonic mean of the share of facts that are supported, and of how many of K facts that
-    one wants are there and supported. float64 (R,), NaN where the share is. Source: Wei et al. 2024 (SAFE), §3.
+def compute_factscore_agreement(
+    judgements: Judgements,
+    *,
+    irrelevant: Literal["exclude", "unsupported"] = "exclude",
+    gamma: float = DEFAULT_GAMMA,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """Predicted against human scores, a row per evaluator, system (first ``__all__`` where there are several), figure.
 
-    >>> compute_response_f1_at_k(np.array([0.5, 1.0, 0.0]), np.array([8, 2, 4]), 4).round(3).tolist()
-    [0.667, 0.667, 0.0]
+    figure: ``init_score`` and ``score`` are of all facts, people's score of those that they labelled; ``same_facts`` is
+    of the facts that both have judged, on both sides. human_respond_ratio: the share of responses that people
+    annotated. Of those with a human score (n_annotated, mean human_annotated) n have a predicted one, n_missing none.
     """
-    recall = np.minimum(supported_share * n_facts / k, 1)
-    f1 = divide_or_undefined(2 * supported_share * recall, supported_share + recall)
-    return np.where(supported_share == 0, 0.0, f1)
+    facts = collect_response_facts(judgements)
+    human, annotated = facts.human_scores(irrelevant), facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy()
+    rows = []
+    for at, evaluator in enumerate(judgements.evaluators):
+        figures = score_response_facts(facts, judgements, at, gamma).figures
+        for key, inside in facts.responses_by_system():
+            known = inside & ~np.isnan(human)
+            # Of some annotations only the scores are published.
+            labelled = not np.isnan(figures["same_facts"][inside]).all()
+            for figure in ("init_score", "score", "same_facts") if labelled else ("init_score", "score"):
+                pairs = np.column_stack([figures.get(f"{figure}_human", human), figures[figure]])[inside]
+                pairs = pairs[~np.isnan(pairs).any(axis=1)]
+                row: Row = {
+                    "dataset": key["dataset"],
+                    "evaluator": evaluator,
+                    "system": key["system"],
+                    "figure": figure,
+                    "irrelevant": irrelevant,
+                    "n": len(pairs),
+                    "n_missing": int(known.sum()) - len(pairs),
+                    "n_annotated": int(known.sum()),
+                    "human_annotated": mean_of_defined(human[known]),
+                    "n_responses": int(inside.sum()),
+                    "human_respond_ratio": float(annotated[inside].mean()),
+                }
+                rows.append(row | compare_with_human_scores(pairs, intervals))
+    return rows
 
 
-def _build_factscore_audit_row(
-    facts: ResponseFacts,
-    scores: ResponseFactScores,
-    in_system: np.ndarray,
-    k: int | None,
-    intervals: ClusterBootstrap | None,
-) -> Row:
-    abstained = facts.responses["abstained"].to_numpy(dtype=bool)
-    spoke = in_system & (scores.n_facts > 0)
-    scored = spoke & ~np.isnan(scores.figures["score"])
-    n_spoke = int(spoke.sum())
-    row: Row = {
-        "n_responses": int(in_system.sum()),
-        "n_abstained": int((in_system & abstained).sum()),
-        "n_without_facts": int((in_system & ~abstained & ~spoke).sum()),
-        "n_scored": int(scored.sum()),
-        "n_unscored_responses": n_spoke - int(scored.sum()),
-        "respond_ratio": none_if_undefined(divide_or_undefined(n_spoke, in_system.sum())),
-    }
-    for key in ("score", "init_score"):
-        row |= response_mean_with_interval(key, scores.figures[key][scored].tolist(), intervals)
-        for end in ("min", "max"):
-            row[f"{key}_{end}"] = mean_of_defined(scores.figures[f"{key}_{end}"][spoke])
-    f1 = {
-        end: compute_response_f1_at_k(scores.figures[f"init_score{end}"], scores.n_facts, k or 1)
-        for end in ("", "_min", "_max")
-    }
-    row |= response_mean_with_interval("f1", f1[""][scored].tolist(), intervals)
-    row |= {f"f1{end}": mean_of_defined(f1[end][spoke]) for end in ("_min", "_max")}
-    n_failed = facts.count_facts_of_responses(~facts.is_decomposed)
-    whole = spoke & (n_failed == 0)
-    row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[whole].sum(), whole.sum()))
-    row["n_failed_sentences"] = int(n_failed[in_system].sum())
-    for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
-        row[name] = int(getattr(scores, name)[spoke].sum())
-    why = explain_missing_mean_intervals(row, ("score", "init_score", "f1"), intervals)
-    row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
-    return row
+def compare_with_human_scores(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
+    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2).
+
+    human and predicted means, bias (predicted - human), mae, rmse; pearson_r and spearman_r with p-values, None of
+    fewer than three responses, or of a constant.
+    """
+    from scipy import stats  # slow to import
+
+    human, predicted = score_pairs.T
+    error = predicted - human
+    row: Row = {}
+    for name, values in (("human", human), ("predicted", predicted), ("mae", np.abs(error)), ("rmse", error**2)):
+        row |= average_responses(name, values, intervals)
+    row |= average_changes("bias", error, intervals)
+    row |= {name: None if row[name] is None else row[name] ** 0.5 for name in ("rmse", "rmse_low", "rmse_high")}
+    for name in ("pearson", "spearman"):
+        row |= dict.fromkeys((f"{name}_r", f"{name}_r_low", f"{name}_r_high", f"{name}_p"))
+    n = len(score_pairs)
+    if not n:
+        return row | {"reason": "no response has both scores"}
+    why = explain_missing_mean_intervals(row, ("human", "predicted", "bias", "mae", "rmse"), intervals)
+    if n < 3 or not np.ptp(score_pairs, axis=0).all():
+        few = "correlations: fewer than three responses, or one score is constant"
+        return row | {"reason": join_reasons([few, why])}
+    row["pearson_p"] = float(stats.pearsonr(human, predicted).pvalue)
+    row["spearman_p"] = float(stats.spearmanr(human, predicted).pvalue)
+    for name, correlation in (("pearson_r", pearson(human, predicted)), ("spearman_r", spearman(human, predicted))):
+        row[name] = correlation.point
+        if intervals is not None:
+            row |= name_ends(name, correlation_interval(correlation, np.arange(n), intervals.confidence))
+    if intervals is not None and n < MIN_CLUSTERS:
+        few = f"no interval of correlations: fewer than {MIN_CLUSTERS} responses"
+        return row | {"reason": join_reasons([why, few])}
+    return row | {"reason": why or None}
+
+
+# ---------------------------------------------------------------------------------------------------- declarations
 
 
 _SCORE_DESCRIPTION = "means over responses; `init_` means without the length penalty"
@@ -128,17 +189,6 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
     "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "k": Column("K", "count", "facts expected of a response: the median of the data set, unless given"),
-    "f1": Column(
-        "F1@K",
-        "percent",
-        (
-            "mean over responses of the harmonic mean of precision (supported share of the facts) and recall (supported"
-            " facts of K)"
-        ),
-        bounds=True,
-        interval=RESPONSE_MEAN,
-    ),
     "respond_ratio": Column("respond ratio", "percent", "share of all responses that state a fact"),
     "num_facts_per_response": Column(
         "facts per response",
@@ -149,31 +199,89 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("reason"),
 }
 
-AUDIT = Audit(
-    name="factscore",
-    after="estimate_differences",
-    title="FActScore of the systems",
-    question="What share of a response's atomic facts does the knowledge source support?",
-    source="Min et al. 2023, §3; F1@K: Wei et al. 2024; Song et al. 2024",
-    text=(
-        "The unweighted mean over responses, with and without the length penalty. Responses that abstain, and "
-        "responses without a fact, count only in the respond ratio."
+_FIGURE_COLUMN = Column(
+    "figure",
+    "text",
+    (
+        "which predicted score: with or without the length penalty over all facts, or over the facts that people "
+        "labelled"
     ),
-    formula=(
-        "Penalty × supported facts / facts, averaged over responses. Penalty = exp(1 − γ/n) for responses with "
-        "n < γ facts. F1@K = 2PR / (P + R), with P = supported facts / facts and R = min(supported facts / K, "
-        "1). A fact without a verdict counts as not supported; the bounds allow either."
+    key=True,
+    values={"init_score": "without penalty", "score": "with penalty", "same_facts": "on the same facts"},
+)
+_AGREEMENT_OPTIONS = {
+    "irrelevant": "facts that annotators marked as irrelevant: `exclude` them, or count them as `unsupported`",
+    "gamma": "γ of the length penalty; 0 turns it off",
+}
+_ANNOTATED_DESCRIPTION = (
+    "all responses, responses with a human score, their mean score, and the share that people annotated"
+)
+
+AUDITS = (
+    Audit(
+        name="factscore",
+        after="estimate_differences",
+        title="FActScore of the systems",
+        question="What share of a response's atomic facts does the knowledge source support?",
+        source="Min et al. 2023, §3",
+        text=(
+            "The unweighted mean over responses, with and without the length penalty. Responses that abstain, and "
+            "responses without a fact, count only in the respond ratio."
+        ),
+        formula=(
+            "Penalty × supported facts / facts, averaged over responses. Penalty = exp(1 − γ/n) for responses with "
+            "n < γ facts. A fact without a verdict counts as not supported; the bounds allow either."
+        ),
+        remedy=(
+            "A score means little if you do not know its verifier's errors: label some facts and read their `rates`."
+            " If many replies cannot be read, ask with another prompt or model."
+        ),
+        columns=_FACTSCORE_COLUMNS,
+        options={"gamma": "γ of the length penalty; 0 turns it off"},
+        compute=compute_factscore_audit,
+        applies=has_response_facts,
+        plot=PlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
     ),
-    remedy=(
-        "A score means little if you do not know its verifier's errors: label some facts and read their `rates`."
-        " If many replies cannot be read, ask with another prompt or model."
+    Audit(
+        name="factscore_agreement",
+        after="dfactscore_people",
+        title="Predicted FActScore against people's",
+        question="How close are predicted FActScores to human ones?",
+        source="Min et al. 2023, §4.2",
+        text="Only responses with both scores count. Human scores have no length penalty.",
+        formula="Bias = predicted − human score. The p-values test for zero correlation.",
+        remedy=(
+            "If r is low or the bias is large, do not compare systems by this FActScore: use another verifier, "
+            "or labels."
+        ),
+        columns={
+            **pick_shared_columns("dataset", "evaluator", "system"),
+            "figure": _FIGURE_COLUMN,
+            "irrelevant": Column(
+                "irrelevant facts", "text", "how facts marked as irrelevant were treated", shown=False
+            ),
+            **pick_shared_columns("n"),
+            "n_missing": Column("not predicted", "count", "human scores without a predicted one", shown="any"),
+            "human": Column("people's", "percent", "mean scores", interval=RESPONSE_MEAN),
+            "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_MEAN),
+            "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
+            "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
+            "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
+            "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
+            "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
+            "pearson_p": Column("Pearson p", "p", "p-value of zero correlation", shown=False),
+            "spearman_p": Column("Spearman p", "p", "p-value of zero correlation", shown=False),
+            "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
+            "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
+            "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False),
+            "human_respond_ratio": Column("human respond ratio", "percent", _ANNOTATED_DESCRIPTION, shown=False),
+            **pick_shared_columns("reason"),
+        },
+        options=_AGREEMENT_OPTIONS,
+        compute=compute_factscore_agreement,
+        applies=has_human_response_facts,
+        plot=PlotSpec(
+            what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
+        ),
     ),
-    columns=_FACTSCORE_COLUMNS,
-    options={
-        "gamma": "γ of the length penalty; 0 turns it off",
-        "k": "the number of facts expected of a response, for F1@K; by default the median of the data set",
-    },
-    compute=compute_factscore_audit,
-    applies=has_response_facts,
-    plot=PlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
 )

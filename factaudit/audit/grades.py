@@ -1,17 +1,15 @@
-"""Do an evaluator's grades agree with people's, where both are more than right and wrong?"""
+"""Do an evaluator's grades agree with people's, where both are more than right and wrong?
+
+ρ compares the order of the grades, κ and the difference compare the grades themselves, on one scale.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 
-from factaudit.arrays.graded_claims import (
-    GradedClaims,
-    choose_evaluator_grade_fields,
-    collect_graded_claims,
-    has_people_grades,
-)
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import read_decision_limits, unscored_share_for_decision
@@ -25,26 +23,28 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_below_limit, p_beyond_limit, select_significant_rows
 from factaudit.audit.core.statements import make_statement
-from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, spearman, weighted_kappa
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.influence import MIN_CLUSTERS, Scale, Statistic, interval, mean
+from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
+from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.text.display_text import join_reasons
 
 #: An evaluator whose ρ is under this hardly follows people's grades.
 LEAST_RANK_CORRELATION = 0.2
 #: The share of the scale's length by which grades may be off on average.
 MAX_GRADE_SHIFT = 0.05
-_COEFFICIENTS = ("rho", "kappa", "alpha", "alpha_people", "ceiling", "room")
-_NO_COEFFICIENT_INTERVAL = f"fewer than {MIN_CLUSTERS} clusters, or grades agree wholly"
-_NO_MEAN_INTERVAL = f"{FEW_CLUSTERS}, or grades alike in all"
+
+Scale = tuple[float, float]
 
 
 def compute_grade_agreement(
     judgements: Judgements,
     *,
     order: Sequence[str] | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """How an evaluator's grades agree with people's: a row per dataset with grades of people and evaluator.
@@ -53,132 +53,147 @@ def compute_grade_agreement(
     people and evaluators alike; by default that of their grades, where both have the same ends. Raises `UsageError` for
     a word that order lacks, and for grades of people outside of the scale.
 
-    measure: ``grade``, or ``score`` of an evaluator that gives no grade. n: claims with a grade of both; n_unscored:
-    those that people alone graded. rho: Spearman's ρ. kappa (quadratic weights), alpha (Krippendorff's, ordinal), mae
-    (the mean of \\|grade - people's\\|) and difference (the mean of grade - people's) need one scale, of which lowest
-    and highest are the ends. alpha_people: α of the annotators of n_several claims; ceiling: ρ of each one's grade with
-    the lower median of the others'; room: ceiling - the evaluator's ρ with the same medians, paired. With intervals
-    ``_low`` and ``_high``; mae and difference have bounds, whatever the missing grades are.
+    measure: ``grade``, or ``score`` of an evaluator that gives no grade. A grade whose status is not ok is none. n:
+    claims with a grade of both; n_unscored: those that people alone graded. rho: Spearman's ρ. kappa (quadratic
+    weights) and difference (the mean of grade - people's) need one scale, of which lowest and highest are the ends.
     """
-    measures, rows = choose_evaluator_grade_fields(judgements), []
-    for claims in collect_graded_claims(judgements, order):
-        claims.check_people_on_scale(scale)
-        among_people = _compute_annotator_agreement(claims, intervals)
+    people = _collect_people_grades(judgements, order)
+    grades = np.full(judgements.score.shape, np.nan) if judgements.grade is None else judgements.grade
+    is_ok = judgements.status == STATUSES.index("ok")
+    rows = []
+    for place, dataset in enumerate(judgements.dataset_names):
+        inside = (judgements.dataset_codes == place) & ~np.isnan(people)
+        if not inside.any():
+            continue
+        _check_scale(people[inside], scale, dataset)
         for at, evaluator in enumerate(judgements.evaluators):
-            both = ~np.isnan(claims.evaluators[at])
-            row: Row = {"dataset": claims.dataset, "evaluator": evaluator, "measure": measures[at]}
-            row |= {"n": int(both.sum()), "n_unscored": int((~both).sum())}
-            row["n_clusters"] = len(np.unique(claims.cluster[both]))
-            row |= _compute_grade_agreement_figures(claims, at, scale, intervals) | among_people
-            row |= _compute_grade_ceiling_gap(claims, at, intervals)
-            rows.append(row | {"reason": _explain_grade_agreement_row(claims, at, row)})
+            measure = "score" if np.isnan(grades[at]).all() else "grade"
+            given = np.where(is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan)[inside]
+            # Sums of numbers round by their order: that of the rows must not matter.
+            rank = np.lexsort((given, people[inside], judgements.cluster_codes[inside]))
+            figures = _compare_grades(
+                given[rank], people[inside][rank], judgements.cluster_codes[inside][rank], scale, intervals
+            )
+            row: Row = {"dataset": dataset, "evaluator": evaluator, "measure": measure, **figures}
+            rows.append(row | {"reason": _explain_missing_figures(row, given, people[inside])})
     return rows
 
 
-def _compute_grade_agreement_figures(
-    claims: GradedClaims, evaluator: int, scale: tuple[float, float] | None, intervals: ClusterBootstrap | None
+def _compare_grades(
+    given: np.ndarray, people: np.ndarray, cluster: np.ndarray, scale: Scale | None, intervals: ClusterBootstrap | None
 ) -> Row:
-    both = ~np.isnan(claims.evaluators[evaluator])
-    given, people, cluster = (each[both] for each in (claims.evaluators[evaluator], claims.people, claims.cluster))
-    row = _build_grade_correlation_figures("rho", spearman(given, people), cluster, intervals)
-    common = claims.find_common_scale(evaluator, scale)
-    if common is None:
-        given, people, cluster = given[:0], people[:0], cluster[:0]
-    row |= _build_grade_correlation_figures(
-        "kappa", weighted_kappa(given, people), cluster, intervals, telling=given != people
-    )
-    unit = np.tile(np.arange(len(given)), 2)
-    alpha = krippendorff_alpha(np.concatenate([given, people]), unit, len(given), ordinal=True)
-    row |= _build_grade_correlation_figures("alpha", alpha, cluster, intervals)
-    lowest, highest = common or (np.nan, np.nan)
-    apart, alone = given - people, claims.people[~both]
-    farthest = np.maximum(alone - lowest, highest - alone)
-    error, nearest = np.abs(apart), np.zeros(len(alone))
-    row |= _build_grade_mean_figures("mae", error, cluster, nearest, farthest, intervals, "log")
-    row |= _build_grade_mean_figures("difference", apart, cluster, lowest - alone, highest - alone, intervals)
+    """The figures of n claims that people graded; given: float (n,), NaN where the evaluator gave no grade."""
+    both = ~np.isnan(given)
+    alone, ends = people[~both], _find_common_scale(given, people, scale)
+    given, people, cluster = given[both], people[both], cluster[both]
+    row: Row = {"n": int(both.sum()), "n_unscored": len(alone), "n_clusters": len(np.unique(cluster))}
+    rho, every = spearman(given, people), cluster
+    if ends is None:
+        given, people, cluster, alone = given[:0], people[:0], cluster[:0], alone[:0]
+    kappa, apart = weighted_kappa(given, people), given - people
+    difference = mean(apart)
+    row |= {"rho": none_if_undefined(rho.point), "kappa": none_if_undefined(kappa.point)}
+    row["difference"] = none_if_undefined(difference.point)
+    if intervals is not None:
+        row |= name_ends("rho", correlation_interval(rho, every, intervals.confidence))
+        row |= name_ends("kappa", correlation_interval(kappa, cluster, intervals.confidence, telling=apart != 0))
+        row |= name_ends("difference", interval(difference, cluster, confidence=intervals.confidence))
+    lowest, highest = ends or (np.nan, np.nan)
+    for name, end, pick in (("min", lowest, min), ("max", highest, max)):
+        # All the missing grades at one end of the scale.
+        row[f"difference_{name}"] = row["difference"]
+        if row["difference"] is not None and len(alone):
+            total = float((apart.sum() + (end - alone).sum()) / (len(apart) + len(alone)))
+            row[f"difference_{name}"] = pick(total, row["difference"])
     return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
 
 
-def _compute_annotator_agreement(claims: GradedClaims, intervals: ClusterBootstrap | None) -> Row:
-    """What the grades of several annotators say of each other, without any evaluator."""
-    units, unit = np.unique(claims.annotated, return_inverse=True)
-    alpha = krippendorff_alpha(claims.own, unit, len(units), ordinal=True)
-    row: Row = {"n_several": len(units)}
-    row |= _build_grade_correlation_figures("alpha_people", alpha, claims.cluster[units], intervals)
-    ceiling = spearman(claims.own, claims.others)
-    return row | _build_grade_correlation_figures("ceiling", ceiling, claims.cluster[claims.annotated], intervals)
+def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | None) -> Scale | None:
+    """The ends of the scale that people and an evaluator share; None where that is not known.
+
+    scale: what the user says; else both have the same lowest and the same highest grade.
+    """
+    if np.isnan(given).all():
+        return None
+    low, high = float(np.nanmin(given)), float(np.nanmax(given))
+    if scale is not None:
+        return scale if scale[0] <= low and high <= scale[1] else None
+    return (low, high) if low < high and (low, high) == (people.min(), people.max()) else None
 
 
-def _compute_grade_ceiling_gap(claims: GradedClaims, evaluator: int, intervals: ClusterBootstrap | None) -> Row:
-    given = claims.evaluators[evaluator][claims.annotated]
-    known, cluster = ~np.isnan(given), claims.cluster[claims.annotated]
-    ceiling = spearman(claims.own, claims.others)
-    mine = spearman(given[known], claims.others[known])
-    change = ceiling.influence.copy()
-    change[known] -= mine.influence
-    room = Statistic(ceiling.point - mine.point, change)
-    row: Row = {"room": none_if_undefined(room.point)}
-    if intervals is not None:
-        ends = interval(room, cluster, confidence=intervals.confidence, min_clusters=MIN_CLUSTERS)
-        row |= name_ends("room", ends)
-    return row
+def _check_scale(people: np.ndarray, scale: Scale | None, dataset: str) -> None:
+    low, high = people.min(), people.max()
+    if scale is not None and not (scale[0] <= low and high <= scale[1]):
+        found = f"{low:g} to {high:g} on {dataset}"
+        raise UsageError(f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}")
 
 
-def _build_grade_correlation_figures(
-    key: str,
-    statistic: Statistic,
-    cluster: np.ndarray,
-    intervals: ClusterBootstrap | None,
-    telling: np.ndarray | None = None,
-) -> Row:
-    row: Row = {key: none_if_undefined(statistic.point)}
-    if intervals is not None:
-        row |= name_ends(key, correlation_interval(statistic, cluster, intervals.confidence, telling))
-    return row
-
-
-def _build_grade_mean_figures(
-    key: str,
-    values: np.ndarray,
-    cluster: np.ndarray,
-    least: np.ndarray,
-    most: np.ndarray,
-    intervals: ClusterBootstrap | None,
-    scale: Scale = "identity",
-) -> Row:
-    """A mean with its bounds and interval; least, most: what the missing values could be (NaN: not known)."""
-    found = mean(values)
-    n, point = len(values) + len(least), none_if_undefined(found.point)
-    row: Row = {key: point}
-    for end, missing, pick in (("min", least, min), ("max", most, max)):
-        is_open = point is not None and len(missing)
-        row[f"{key}_{end}"] = none_if_undefined(pick((values.sum() + missing.sum()) / n, point)) if is_open else point
-    if intervals is not None:
-        row |= name_ends(key, interval(found, cluster, scale, intervals.confidence))
-    return row
-
-
-def _explain_grade_agreement_row(claims: GradedClaims, evaluator: int, row: Row) -> str | None:
-    given = claims.evaluators[evaluator]
+def _explain_missing_figures(row: Row, given: np.ndarray, people: np.ndarray) -> str | None:
     if not row["n"]:
         return f"the evaluator gives no {row['measure']} of a claim that people graded"
     why = []
     if row["rho"] is None:
-        one = "people" if np.ptp(claims.people[~np.isnan(given)]) == 0 else "the evaluator"
+        one = "people" if np.ptp(people[~np.isnan(given)]) == 0 else "the evaluator"
         why.append(f"rho: of the claims that both graded {one} gave one grade only")
     if row["lowest"] is None:
-        its, theirs = (f"{np.nanmin(one):g} to {np.nanmax(one):g}" for one in (given, claims.people))
-        text = f"kappa, alpha, mae, difference: people's grades run from {theirs}, its {row['measure']}s from {its}"
+        its, theirs = (f"{np.nanmin(one):g} to {np.nanmax(one):g}" for one in (given, people))
+        text = f"kappa, difference: people's grades run from {theirs}, its {row['measure']}s from {its}"
         why.append(f"{text}; where both are on one scale, say it (option scale)")
     elif row["kappa"] is None:
-        why.append("kappa, alpha: all grades are the same")
-    if not row["n_several"]:
-        why.append("alpha_people, ceiling, room: no claim has grades of several annotators")
-    elif row["room"] is None or row["alpha_people"] is None:
-        why.append("alpha_people, ceiling, room: annotators, or the evaluator, gave one grade only where several did")
-    why.append(explain_missing_row_intervals(row, _NO_COEFFICIENT_INTERVAL, _COEFFICIENTS))
-    why.append(explain_missing_row_intervals(row, _NO_MEAN_INTERVAL, ("mae", "difference")))
+        why.append("kappa: all grades are the same")
+    few = f"fewer than {MIN_CLUSTERS} clusters, or grades agree wholly"
+    why.append(explain_missing_row_intervals(row, few, ("rho", "kappa")))
+    why.append(explain_missing_row_intervals(row, f"{FEW_CLUSTERS}, or grades alike in all", ("difference",)))
     return join_reasons(why)
+
+
+# -------------------------------------------------------------------------------------------------- people's grades
+
+
+def has_people_grades(judgements: Judgements) -> bool:
+    """Whether people gave three different numbers or more; words have no order."""
+    tables = [judgements.claims, judgements.annotations]
+    given = [table[GRADE_COLUMN].dropna() for table in tables if table is not None and GRADE_COLUMN in table]
+    numbers = pd.to_numeric(pd.concat([pd.Series(dtype=float), *given]).drop_duplicates(), errors="coerce")
+    return bool(numbers.notna().all()) and numbers.nunique() > 2
+
+
+def _collect_people_grades(judgements: Judgements, order: Sequence[str] | None) -> np.ndarray:
+    """float64 (n,): the claim's grade, else the lower median of its annotators', so that a cut of it is their majority.
+
+    Words count 1, 2, 3, ... in ``order``. Raises `UsageError` for a word that it lacks.
+    """
+    people = np.full(len(judgements.claims), np.nan)
+    annotations = judgements.annotations
+    if annotations is not None and GRADE_COLUMN in annotations:
+        table = annotations.dropna(subset=GRADE_COLUMN)
+        at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
+        by_claim = pd.Series(_parse_grades(table[GRADE_COLUMN], order)).groupby(at)
+        median = by_claim.quantile(0.5, interpolation="lower")
+        people[median.index.to_numpy(dtype=np.int64)] = median
+    if GRADE_COLUMN in judgements.claims:
+        own = _parse_grades(judgements.claims[GRADE_COLUMN], order)
+        people = np.where(np.isnan(own), people, own)
+    return people
+
+
+def _parse_grades(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:
+    """float64 (n,): numbers, or the places of words in ``order``; NaN where there is none."""
+    codes, different = pd.factorize(values)
+    numbers = []
+    for value in different:
+        if order:
+            if str(value) not in order:
+                raise UsageError(f"grades: {str(value)!r} is not in order{suggest_known_name(str(value), list(order))}")
+            numbers.append(list(order).index(str(value)) + 1.0)
+            continue
+        try:
+            numbers.append(float(value))
+        except ValueError:
+            known = f"order: [{', '.join(sorted(map(str, different)))}]"
+            message = f"grades: people's grades are words ({str(value)!r}): name them from the lowest to the highest"
+            raise UsageError(f"{message}, as an option ({known}, in the right order)") from None
+    return np.array([*numbers, np.nan])[codes]
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
@@ -222,102 +237,82 @@ def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]
             where=format_how_many_datasets(mine, rows),
             worst=worst,
         )
-        keys = ("difference", "difference_low", "difference_high", "mae", "n")
+        keys = ("difference", "difference_low", "difference_high", "n")
         yield make_row_finding("warn", worst, statement, *keys)
 
 
-# -------------------------------------------------------------------------------------------------------- declarations
+# --------------------------------------------------------------------------------------------------------- declaration
 
-_MEASURE_COLUMN = Column("of its", "text", "what is compared: the evaluator's `grade`, else its `score`")
-_GRADE_OPTIONS = {
-    "order": "human grades from the lowest to the highest, if they are words",
-    "scale": (
-        "the lowest and the highest grade, the same for people and evaluators; by default it is known if both "
-        "have the same ends"
+AUDIT = Audit(
+    name="grades",
+    after="label_rules",
+    title="How far an evaluator's grades agree with people's",
+    question="Do an evaluator's grades or scores agree with human grades?",
+    source="Spearman 1904; Cohen 1968",
+    formula=(
+        "ρ = Pearson's r of the midranks (Spearman). κ = 1 − mean (grade − human grade)² / its value expected by "
+        "chance. Difference = mean (grade − human grade)."
     ),
-}
-_ENDS_DESCRIPTION = "ends of the scale that both use"
-
-
-def _declare_coefficient(heading: str, what: str, interval: str = FISHER_JACKKNIFE) -> Column:
-    return Column(heading, "number", what, digits=2, interval=interval)
-
-
-def _declare_mean(heading: str, what: str) -> Column:
-    return Column(heading, "number", what, digits=2, bounds=True, interval=JACKKNIFE)
-
-
-AUDITS = (
-    Audit(
-        name="grades",
-        after="label_rules",
-        title="How far an evaluator's grades agree with people's",
-        question="Do an evaluator's grades or scores agree with human grades?",
-        source="Spearman 1904; Cohen 1968; Krippendorff 2011 (α)",
-        formula=(
-            "ρ = Pearson's r of the midranks (Spearman). κ = 1 − mean (grade − human grade)² / its value "
-            "expected by chance. α = Krippendorff's, ordinal. MAE = mean |grade − human grade|; difference = "
-            "mean (grade − human grade). Ceiling = ρ of one annotator's grade with the lower median of the "
-            "others'. Room = ceiling − the evaluator's ρ with the same medians."
+    text=(
+        "ρ compares the order only; κ and difference compare the grades themselves, on one scale. If several annotators"
+        " graded a claim, its grade is their lower median, so that a cut of it is their majority."
+    ),
+    remedy=(
+        "If ρ is near 0, choose another evaluator. If ρ is high but κ is low, the order is right and the grades are "
+        "shifted: map them with labels of your own."
+    ),
+    columns={
+        **pick_shared_columns("dataset", "evaluator"),
+        "measure": Column("of its", "text", "what is compared: the evaluator's `grade`, else its `score`"),
+        **pick_shared_columns("n", "n_unscored", "reason"),
+        "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
+        "rho": Column("Spearman's ρ", "number", "ρ with human grades", digits=2, interval=FISHER_JACKKNIFE),
+        "kappa": Column("weighted κ", "number", "Cohen's κ, quadratic weights", digits=2, interval=FISHER_JACKKNIFE),
+        "difference": Column(
+            "difference",
+            "number",
+            "mean of the evaluator's grade − the human grade",
+            digits=2,
+            bounds=True,
+            interval=JACKKNIFE,
         ),
-        text=(
-            "ρ compares the order only; κ, α, MAE and difference compare the grades themselves, on one scale. If "
-            "several annotators graded a claim, its grade is their lower median, so that a cut of it is their "
-            "majority. An evaluator cannot be shown to agree with people more than people agree with each other. A"
-            " grade whose status is not ok counts as missing."
+        "lowest": Column("lowest", "number", "ends of the scale that both use", shown=False),
+        "highest": Column("highest", "number", "ends of the scale that both use", shown=False),
+    },
+    options={
+        "order": "human grades from the lowest to the highest, if they are words",
+        "scale": (
+            "the lowest and the highest grade, the same for people and evaluators; by default it is known if both have "
+            "the same ends"
         ),
-        remedy=(
-            "If ρ is near 0, choose another evaluator. If ρ is near the ceiling but κ is low, the order is right"
-            " and the grades are shifted: map them with labels of your own. If the ceiling is low, improve the "
-            "guideline."
+    },
+    compute=compute_grade_agreement,
+    applies=has_people_grades,
+    without_labels=True,
+    plot=PlotSpec(
+        what="How far the order of an evaluator's grades, and its grades, are people's",
+        keys=("rho", "kappa"),
+        guides={"rho": 0, "kappa": 0},
+    ),
+    checks=(
+        Check(
+            "grade_order",
+            "Grades that do not follow human grades",
+            "Spearman's ρ between an evaluator's grades and human grades is below 0.2",
+            _find_low_grade_agreement,
+            null="ρ is 0.2 or more, on every data set",
+            controls="Holm over all evaluators[ on all data sets]",
+            figure="rho",
+            gravity=lambda evidence: -evidence["rho"],
         ),
-        columns={
-            **pick_shared_columns("dataset", "evaluator"),
-            "measure": _MEASURE_COLUMN,
-            **pick_shared_columns("n", "n_unscored", "reason"),
-            "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
-            "rho": _declare_coefficient("Spearman's ρ", "Spearman's ρ of the evaluator's grades with human grades"),
-            "kappa": _declare_coefficient("weighted κ", "Cohen's κ with quadratic weights"),
-            "alpha": _declare_coefficient("α", "Krippendorff's α (ordinal) of human grades and the evaluator's"),
-            "mae": _declare_mean("MAE", "mean absolute error, in grades"),
-            "difference": _declare_mean("difference", "mean of the evaluator's grade − the human grade"),
-            "lowest": Column("lowest", "number", _ENDS_DESCRIPTION, shown=False),
-            "highest": Column("highest", "number", _ENDS_DESCRIPTION, shown=False),
-            "n_several": Column("by several", "count", "claims with grades from several annotators", shown="any"),
-            "alpha_people": _declare_coefficient("α of people", "Krippendorff's α (ordinal) of the annotators"),
-            "ceiling": _declare_coefficient("ceiling", "ρ of one annotator with the others"),
-            "room": _declare_coefficient("room", "ceiling − ρ of the evaluator with the same others", JACKKNIFE),
-        },
-        options=_GRADE_OPTIONS,
-        compute=compute_grade_agreement,
-        applies=has_people_grades,
-        without_labels=True,
-        plot=PlotSpec(
-            what="How far the order of an evaluator's grades, and its grades, are people's",
-            keys=("rho", "kappa"),
-            guides={"rho": 0, "kappa": 0},
-            reference="ceiling",
-        ),
-        checks=(
-            Check(
-                "grade_order",
-                "Grades that do not follow human grades",
-                "Spearman's ρ between an evaluator's grades and human grades is below 0.2",
-                _find_low_grade_agreement,
-                null="ρ is 0.2 or more, on every data set",
-                controls="Holm over all evaluators[ on all data sets]",
-                figure="rho",
-                gravity=lambda evidence: -evidence["rho"],
-            ),
-            Check(
-                "grade_shift",
-                "Grades that are higher or lower than human grades",
-                "an evaluator's mean grade differs from the human mean by more than 5 % of the scale",
-                _find_shifted_evaluator_grades,
-                null="mean grades differ by at most 5 % of the scale, on every data set",
-                controls="Holm over all evaluators[ on all data sets]",
-                figure="difference",
-            ),
+        Check(
+            "grade_shift",
+            "Grades that are higher or lower than human grades",
+            "an evaluator's mean grade differs from the human mean by more than 5 % of the scale",
+            _find_shifted_evaluator_grades,
+            null="mean grades differ by at most 5 % of the scale, on every data set",
+            controls="Holm over all evaluators[ on all data sets]",
+            figure="difference",
         ),
     ),
 )

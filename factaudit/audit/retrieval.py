@@ -7,9 +7,8 @@ retrieval under its name in the column ``variant``, and the whole page under one
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from factaudit.arrays.clustered_shares import estimate_clustered_shares
+from factaudit.arrays.clustered_shares import estimate_share_of_rows
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_facts import has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
@@ -21,8 +20,8 @@ from factaudit.text.display_text import join_reasons
 
 #: The variant that reads whole pages, as `factaudit score --vary retrieval=all` calls it.
 PAGE_VARIANT = "retrieval=all"
-_FACT_KEYS = ["dataset", "system", "response_id", "claim"]
-_SHARES = ("recall", "not_in_passages", "not_in_page")
+_FACT = ["dataset", "system", "response_id", "claim"]
+_SHARES = ("recall", "not_in_passages")
 
 
 def compute_retrieval_recall(
@@ -30,55 +29,43 @@ def compute_retrieval_recall(
 ) -> list[Row]:
     """A row per dataset, evaluator and variant but ``page``, over the facts that both variants have a verdict on.
 
-    recall: of the facts that the whole page supports, the share that the passages support. Of the facts that the
-    passages do not support: not_in_passages, the share that the page supports; not_in_page, the share that it does not
-    (contradicted or not told there: verdicts do not say which). n_only_passages: facts that passages support and the
-    page does not, where the evaluator is at odds with itself. Facts are told by their words; clusters are responses.
+    recall: of the facts that the whole page supports, the share that the passages support. not_in_passages: of the
+    facts that the passages do not support, the share that the page supports; the others are contradicted or not told
+    there: verdicts do not say which. n_only_passages: facts that passages support and the page does not, where the
+    evaluator is at odds with itself. Facts are told apart by their words; clusters are responses.
     """
     if "variant" not in judgements.claims or not has_response_facts(judgements):
         return []
-    claims = judgements.claims[[*_FACT_KEYS, "variant"]].astype(object)
-    told = claims.where(claims.notna(), None).assign(row=np.arange(len(claims)))
-    told = told[told["variant"].notna() & told["response_id"].notna()].drop_duplicates([*_FACT_KEYS, "variant"])
-    whole = told[told["variant"] == page].drop(columns="variant")
-    pairs = told[told["variant"] != page].merge(whole, on=_FACT_KEYS, suffixes=("", "_page"))
+    claims = judgements.claims[[*_FACT, "variant"]].astype(object)
+    facts = claims.where(claims.notna(), None).assign(row=np.arange(len(claims)))
+    facts = facts[facts["variant"].notna() & facts["response_id"].notna()].drop_duplicates([*_FACT, "variant"])
+    whole = facts[facts["variant"] == page].drop(columns="variant")
+    pairs = facts[facts["variant"] != page].merge(whole, on=_FACT, suffixes=("", "_page"))
     rows = []
     for (dataset, variant), of in pairs.groupby(["dataset", "variant"], sort=True):
-        responses = of["system"].map(repr) + " " + of["response_id"].astype(str)
-        cluster = pd.factorize(responses, sort=True)[0]
+        cluster = of.groupby(["system", "response_id"], dropna=False).ngroup().to_numpy()
         for at, evaluator in enumerate(judgements.evaluators):
-            said, by_page = (judgements.prediction[at][of[key].to_numpy()] for key in ("row", "row_page"))
-            row: Row = {"dataset": str(dataset), "evaluator": evaluator, "variant": str(variant)}
-            rows.append(row | _build_retrieval_row(said, by_page, cluster, intervals))
+            prediction = judgements.prediction[at]
+            both = (prediction[of["row"]] != MISSING) & (prediction[of["row_page"]] != MISSING)
+            passages, whole_page = (prediction[of[key]][both] == 1 for key in ("row", "row_page"))
+            row: Row = {
+                "dataset": dataset,
+                "evaluator": evaluator,
+                "variant": variant,
+                "n": len(passages),
+                "n_unscored": int((~both).sum()),
+                "n_in_page": int(whole_page.sum()),
+                "n_not_supported": int((~passages).sum()),
+                "n_only_passages": int((passages & ~whole_page).sum()),
+            }
+            for name, among, is_hit in zip(_SHARES, (whole_page, ~passages), (passages, whole_page), strict=True):
+                row |= estimate_share_of_rows(name, is_hit[among], cluster[both][among], intervals)
+            lacking = [name for name in _SHARES if row[name] is None]
+            why = [f"no such fact: {', '.join(lacking)}" if lacking else ""]
+            rows.append(row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])})
     return sorted(rows, key=lambda row: (row["dataset"], row["evaluator"], row["variant"]))
 
 
-def _build_retrieval_row(
-    passages: np.ndarray, page: np.ndarray, cluster: np.ndarray, intervals: ClusterBootstrap | None
-) -> Row:
-    both = (passages != MISSING) & (page != MISSING)
-    passages, page = passages[both], page[both]
-    row: Row = {"n": int(both.sum()), "n_unscored": int((~both).sum()), "n_in_page": int((page == 1).sum())}
-    row |= {
-        "n_not_supported": int((passages == 0).sum()),
-        "n_only_passages": int(((passages == 1) & (page == 0)).sum()),
-    }
-    hits = np.stack(
-        [(passages == 1) & (page == 1), (passages == 0) & (page == 1), (passages == 0) & (page == 0)], axis=1
-    )
-    totals = np.stack([page == 1, passages == 0, passages == 0], axis=1)
-    counts = np.zeros((int(cluster.max(initial=-1)) + 1, 6), dtype=np.int64)
-    np.add.at(counts, cluster[both], np.concatenate([hits, totals], axis=1))
-    counts = counts[counts.any(1)]
-    row |= estimate_clustered_shares(_SHARES, counts[:, :3], counts[:, 3:], intervals)
-    lacking = [name for name in _SHARES if row[name] is None]
-    why = [f"no such fact: {', '.join(lacking)}" if lacking else "", explain_missing_row_intervals(row, FEW_CLUSTERS)]
-    return row | {"reason": join_reasons(why)}
-
-
-_NOT_SUPPORTED_DESCRIPTION = (
-    "of the facts that the passages do not support, the share that the whole page does, or does not, support"
-)
 AUDIT = Audit(
     name="retrieval",
     after="sensitivity",
@@ -115,10 +102,11 @@ AUDIT = Audit(
             counted_in="n_in_page",
         ),
         "not_in_passages": Column(
-            "not in the passages", "percent", _NOT_SUPPORTED_DESCRIPTION, interval=WILSON, counted_in="n_not_supported"
-        ),
-        "not_in_page": Column(
-            "not in the page", "percent", _NOT_SUPPORTED_DESCRIPTION, interval=WILSON, counted_in="n_not_supported"
+            "not in the passages",
+            "percent",
+            "of the facts that the passages do not support, the share that the whole page does",
+            interval=WILSON,
+            counted_in="n_not_supported",
         ),
         **pick_shared_columns("reason"),
     },
@@ -128,5 +116,5 @@ AUDIT = Audit(
         "variant" in judged.claims and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
     ),
     without_labels=True,
-    plot=PlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),
+    plot=PlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_passages"), groups=("variant",)),
 )

@@ -7,14 +7,14 @@ A FActScore is of a decomposer, demonstrations, a retriever and a verifier as mu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-import numpy as np
+import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_facts import has_response_facts
-from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, response_mean_with_interval
-from factaudit.arrays.variant_scores import SCORE_KEYS, VariantScores, collect_variant_scores
+from factaudit.arrays.response_facts import collect_response_facts, has_response_facts, score_response_facts
+from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, make_row_finding
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
@@ -33,6 +33,8 @@ from factaudit.text.display_text import join_reasons
 BASE_VARIANT = "base"
 #: A score that one setting moves by more is a score of the setting, too.
 MAX_CHANGE = 0.05
+_RESPONSE = ["system", "response_id"]
+_SCORES = ["score", "score_min", "score_max"]
 
 
 def compute_score_sensitivity(
@@ -49,44 +51,70 @@ def compute_score_sensitivity(
     base have scored of the difference of their scores; clusters are topics, else responses. The bounds let what is
     unscored, or guessed, be either. gammas: γ of the variants that have their own.
     """
-    rows = []
-    for scores in collect_variant_scores(judgements, gamma, gammas):
-        for variant in scores.list_variants(base):
-            for system, inside in scores.responses_by_system(variant):
-                row: Row = {"dataset": scores.dataset, "evaluator": scores.evaluator, "variant": variant}
-                row |= {"system": system}
-                row |= _build_sensitivity_row(scores, variant, base, inside, intervals)
-                rows.append(row)
+    rows: list[Row] = []
+    if "variant" not in judgements.claims:
+        return rows
+    scores = _score_responses_by_variant(judgements, gamma, gammas or {})
+    for (dataset, evaluator), of in scores.groupby(["dataset", "evaluator"], sort=True):
+        first = of[of["variant"] == base].set_index(_RESPONSE)[_SCORES].add_prefix("base_")
+        for variant in sorted(of["variant"].unique(), key=lambda name: (name != base, name)):
+            own = of[of["variant"] == variant].join(first, on=_RESPONSE)
+            systems = list(own["system"].unique())
+            for system in ([ALL_TOGETHER] if len(systems) > 1 else []) + systems:
+                mine = own if system == ALL_TOGETHER else own[own["system"] == system]
+                row: Row = {"dataset": dataset, "evaluator": evaluator, "variant": variant}
+                row |= {"system": None if system == "" else system}
+                rows.append(row | _compare_with_base(mine, variant == base, intervals))
     return rows
 
 
-def _build_sensitivity_row(
-    scores: VariantScores, variant: str, base: str, inside: np.ndarray, intervals: ClusterBootstrap | None
-) -> Row:
-    score, least, most = (scores.figures[key][variant] for key in SCORE_KEYS)
-    scored, is_open = inside & ~np.isnan(score), most - least > 1e-12
-    row: Row = {"n_scored": int(scored.sum()), "n": 0, "n_unscored": int((inside & is_open).sum()), "n_clusters": 0}
-    row |= response_mean_with_interval("score", score[scored].tolist(), intervals)
-    row |= {"score_min": mean_of_defined(least[inside]), "score_max": mean_of_defined(most[inside])}
-    row |= dict.fromkeys(("change", "change_min", "change_max"))
-    row |= {} if intervals is None else {"change_low": None, "change_high": None}
+def _score_responses_by_variant(judgements: Judgements, gamma: float, gammas: Mapping[str, float]) -> pd.DataFrame:
+    """The responses with facts as each variant and evaluator scored them, and ``cluster``: texts on one topic are not
+    independent, whichever system wrote them."""
+    parts = [pd.DataFrame(columns=["dataset", "evaluator", "variant"])]
+    for name in sorted(judgements.claims["variant"].dropna().unique()):
+        inside = (judgements.claims["variant"] == name).fillna(False).to_numpy(dtype=bool)
+        alone = replace(
+            judgements,
+            claims=judgements.claims[inside].reset_index(drop=True),
+            label=judgements.label[inside],
+            **{key: getattr(judgements, key)[:, inside] for key in ("prediction", "score", "status")},
+            grade=None,
+            repeat_predictions=None,
+            annotations=None,
+            empty_responses=judgements.empty_responses.iloc[:0],
+        )
+        facts = collect_response_facts(alone)
+        responses = facts.responses.assign(variant=name, system=facts.responses["system"].fillna(""))
+        responses["cluster"] = responses["topic"].fillna(responses["system"] + "\x1f" + responses["response_id"])
+        for at, evaluator in enumerate(alone.evaluators):
+            if (alone.status[at] >= 0).any():
+                figures = score_response_facts(facts, alone, at, gammas.get(name, gamma)).figures
+                parts.append(responses.assign(evaluator=evaluator, **{key: figures[key] for key in _SCORES}))
+    scores = pd.concat(parts, ignore_index=True)
+    return scores[scores["score_max"].notna()] if len(parts) > 1 else scores
+
+
+def _compare_with_base(responses: pd.DataFrame, is_base: bool, intervals: ClusterBootstrap | None) -> Row:
+    """The figures of responses with their scores by a variant, and by the base (``base_score``, ...)."""
+    is_open = responses["score_max"] - responses["score_min"] > 1e-12
+    row: Row = {"n_scored": int(responses["score"].notna().sum()), "n": 0, "n_clusters": 0}
+    row |= {"n_unscored": int(is_open.sum()), **average_responses("score", responses["score"], intervals)}
+    row |= {key: mean_of_defined(responses[key]) for key in ("score_min", "score_max")}
+    row |= dict.fromkeys(f"change{end}" for end in ("", "_low", "_high", "_min", "_max"))
     why = [] if row["score"] is not None else ["no response has a scored fact"]
-    if variant == base or base not in scores.figures["score"]:
-        return row | {"reason": join_reasons([*why, "nothing to compare with: change"])}
-    first, first_least, first_most = (scores.figures[key][base] for key in SCORE_KEYS)
-    both = scored & ~np.isnan(first)
-    row["n"] = int(both.sum())
-    row["n_unscored"] += int((both & ~is_open & (first_most - first_least > 1e-12)).sum())
-    if row["n"]:
-        change = mean((score - first)[both])
-        row |= {"n_clusters": len(np.unique(scores.cluster[both])), "change": change.point}
-        row["change_min"] = min(change.point, float((least - first_most)[both].mean()))
-        row["change_max"] = max(change.point, float((most - first_least)[both].mean()))
-        if intervals is not None:
-            ends = interval(change, scores.cluster[both], confidence=intervals.confidence)
-            row |= name_ends("change", ends)
-    else:
-        why.append("no response is scored by both: change")
+    both = responses[responses["score"].notna() & responses["base_score"].notna()]
+    if is_base or not len(both):
+        return row | {"reason": join_reasons([*why, "no response is scored by both a variant and the base: change"])}
+    change = mean((both["score"] - both["base_score"]).to_numpy(dtype=float))
+    cluster = pd.factorize(both["cluster"], sort=True)[0]
+    base_is_open = both["base_score_max"] - both["base_score_min"] > 1e-12
+    row["n_unscored"] += int((base_is_open & ~is_open[both.index]).sum())
+    row |= {"n": len(both), "n_clusters": len(set(cluster)), "change": change.point}
+    row["change_min"] = min(change.point, float((both["score_min"] - both["base_score_max"]).mean()))
+    row["change_max"] = max(change.point, float((both["score_max"] - both["base_score_min"]).mean()))
+    if intervals is not None:
+        row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
     why.append(explain_missing_row_intervals(row, "its responses are fewer than two, or all alike"))
     return row | {"reason": join_reasons(why)}
 
@@ -125,7 +153,7 @@ _OPTIONS = {
 AUDITS = (
     Audit(
         name="sensitivity",
-        after="decomposition_scores",
+        after="decomposition",
         title="How far settings of the pipeline move the score",
         question="How much does FActScore depend on the decomposer, the retriever and the verifier?",
         source="Wanner et al. 2024; Hu et al. 2024; Min et al. 2023, §4.2",

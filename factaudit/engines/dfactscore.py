@@ -10,7 +10,7 @@ and FActScore is high, but what the reader is told is not. `DFactScorer.score_re
 4. *Verification.* Each fact is put to the page of each candidate, by the verifiers of FActScore.
 5. *Linking and score.* A group is linked to the entity whose page supports most of its facts, and D-FActScore is the
    share of facts that the entity of their group supports; where any entity may support a fact it is FActScore. Both are
-   arithmetic on the table of verdicts (`factaudit.arrays.entity_linking`, `factaudit.arrays.biography_scores`).
+   arithmetic on the table of verdicts (`factaudit.arrays.support_matrix`, `factaudit.arrays.biography_scores`).
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import score_biography
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.entity_linking import EntityLink, linked_entity_columns
-from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_responses
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import mean_of_defined
+from factaudit.arrays.support_matrix import GroupLinks, SupportMatrix
 from factaudit.audit.core.figure_formatting import format_percent
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
@@ -31,6 +31,7 @@ from factaudit.engines.factscore_report import (
 from factaudit.engines.grouping import GROUPING_COUNTS, compare_fact_groupings, number_fact_groups
 from factaudit.engines.options import DFactScoreOptions
 from factaudit.engines.passages import FactRecord, convert_human_label
+from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.display_text import join_reasons
 
@@ -125,20 +126,20 @@ _NOTHING: Row = {
 class _LinkedBiography:
     """One biography as one verifier sees it: its matrix, its links, its figures (`score_biography`).
 
-    columns: of each fact the column of its group's entity, -1 for none. statuses: of each fact those of its verdicts,
-    by entity.
+    person: of each fact the column of its group's person, -1 for nobody. statuses: of each fact those of its verdicts,
+    by title.
     """
 
     record: FactRecord
-    matrix: GroupedResponse
-    links: Sequence[EntityLink]
+    matrix: SupportMatrix
+    links: GroupLinks
     figures: Row
-    columns: np.ndarray
+    person: np.ndarray
     statuses: list[dict[str | None, str]]
 
     def get_title(self, column: int | None) -> str | None:
         """The title of a column of the matrix."""
-        return None if column is None or column < 0 else self.matrix.matrix.entities[column]
+        return None if column is None or column < 0 else self.matrix.people[column]
 
 
 def _link_biographies(
@@ -149,19 +150,17 @@ def _link_biographies(
         return []
     own = verdicts[verdicts["evaluator"] == verifier]
     said = dict(zip(own["claim_id"], own["status"], strict=True))
-    matrices = {
-        one.key["response_id"]: one for one in collect_grouped_responses(judged, judged.evaluators.index(verifier))
-    }
+    matrices = {one.key["response_id"]: one for one in collect_biographies(judged, judged.evaluators.index(verifier))}
     options, found = scorer.options, []
     for record in records:
         if record.decomposition.facts:
             matrix = matrices[record.response.response_id]
-            figures, links = score_biography(matrix, options.rule, gamma=options.gamma, narrow_margin=options.narrow)
+            figures, links = score_biography(matrix, options.rule, gamma=options.gamma, narrow=options.narrow)
             statuses: list[dict[str | None, str]] = [{} for _ in record.decomposition.facts]
             for claim_id, fact, candidate in record.iterate_claims():
                 statuses[fact][record.candidates[candidate].title] = said[claim_id]
-            columns = linked_entity_columns(links, matrix.groups)
-            found.append(_LinkedBiography(record, matrix, links, figures, columns, statuses))
+            person = matrix.person_of_facts(links)
+            found.append(_LinkedBiography(record, matrix, links, figures, person, statuses))
     return found
 
 
@@ -191,33 +190,33 @@ def _build_response_row(record: FactRecord, linked: _LinkedBiography | None, sco
         return row
     del row["categories"]
     row["n_unparsed"] = sum(list(one.values()).count("unparsed") for one in linked.statuses)
-    if not linked.matrix.matrix.entities:
+    if not linked.matrix.people:
         row["reason"] = record.candidates[0].reason
-    for number, link in enumerate(linked.links):
+    matrix, links = linked.matrix, linked.links
+    for number, (person, second) in enumerate(zip(links.person.tolist(), links.second.tolist(), strict=True)):
         row["groups"].append(
             {
-                "entity": linked.get_title(link.entity),
-                "share": link.share,
-                "second": linked.get_title(link.second),
-                "margin": link.margin,
-                "narrow": link.is_narrow(scorer.options.narrow),
-                "n_facts": int((linked.matrix.groups == number).sum()),
+                "entity": linked.get_title(person),
+                "share": none_if_undefined(links.share[number]),
+                "second": linked.get_title(second),
+                "margin": none_if_undefined(links.margin[number]),
+                "narrow": bool(links.narrow(scorer.options.narrow)[number]),
+                "n_facts": int((matrix.group == number).sum()),
             }
         )
-    matrix, groups = linked.matrix.matrix, linked.matrix.groups
-    by_any, about = matrix.verdict_of_any_entity(), matrix.attribute_facts()
-    by_link = matrix.verdict_of_linked_entity(linked.columns)
+    by_any, about = matrix.supported_by_any(), matrix.attribute_facts()
+    by_link = matrix.supported_by(linked.person)
     for number, fact in enumerate(made.facts):
         row["facts"].append(
             {
                 "text": fact.text,
                 "sentence": fact.sentence,
-                "group": _none_if_negative(groups[number]),
-                "entity": linked.get_title(linked.columns[number]),
+                "group": _none_if_negative(matrix.group[number]),
+                "entity": linked.get_title(linked.person[number]),
                 "about": linked.get_title(about[number]),
-                "supported_by": [matrix.entities[at] for at in np.flatnonzero(matrix.prediction[number] == 1)],
+                "supported_by": [matrix.people[at] for at in np.flatnonzero(matrix.prediction[number] == 1)],
                 "factscore": _none_if_negative(by_any[number]),
-                "dfactscore": None if groups[number] < 0 else _none_if_negative(by_link[number]),
+                "dfactscore": None if matrix.group[number] < 0 else _none_if_negative(by_link[number]),
                 "label": convert_human_label(fact, scorer.options.irrelevant),
                 "given_group": fact.group,
                 "given_entity": fact.entity,
@@ -307,7 +306,7 @@ def _build_fact_tables(
 def _list_fact_claims(linked: _LinkedBiography, scorer: DFactScorer) -> Iterator[Row]:
     response = linked.record.response
     for number, fact in enumerate(linked.record.decomposition.facts):
-        group, title = linked.matrix.groups[number], linked.get_title(linked.columns[number])
+        group, title = linked.matrix.group[number], linked.get_title(linked.person[number])
         contexts = zip(linked.record.candidates, linked.record.contexts[number], strict=True)
         passages = next((own.passages for who, own in contexts if own and who.title == title), None)
         yield {
@@ -332,16 +331,16 @@ def _judge_facts(linked: _LinkedBiography, is_linked: bool) -> Iterator[Row]:
     A verdict that stands on a guessed reply is ``unparsed`` as that is: one clear reply is enough to be supported, not
     to be supported takes them all.
     """
-    matrix, grouping = linked.matrix.matrix, next(iter(linked.record.groupings.values()))
-    by_any, by_link = matrix.verdict_of_any_entity(), matrix.verdict_of_linked_entity(linked.columns)
+    matrix, grouping = linked.matrix, next(iter(linked.record.groupings.values()))
+    by_any, by_link = matrix.supported_by_any(), matrix.supported_by(linked.person)
     for number, statuses in enumerate(linked.statuses):
-        column = linked.columns[number]
+        column = linked.person[number]
         prediction = by_link[number] if is_linked else by_any[number]
-        cells = [column] if is_linked and column >= 0 else list(range(len(matrix.entities)))
+        cells = [column] if is_linked and column >= 0 else list(range(len(matrix.people)))
         guesses = [bool(matrix.unsure[number, at]) for at in cells if matrix.prediction[number, at] == prediction]
         scores = [matrix.score[number, at] for at in cells if not np.isnan(matrix.score[number, at])]
         status = "unparsed" if guesses and (all if prediction == 1 else any)(guesses) else "ok"
-        if is_linked and linked.matrix.groups[number] < 0:
+        if is_linked and linked.matrix.group[number] < 0:
             prediction, status, scores = -1, grouping.status, []
         elif prediction < 0:
             missing = [statuses[linked.get_title(at)] for at in cells if matrix.prediction[number, at] < 0]

@@ -96,9 +96,9 @@ def report_factscore(
 
 
 def list_decomposition_audits(scorer: FactScorer) -> dict[str, Row]:
-    """The audits of how facts were obtained."""
+    """The audit of how facts were obtained."""
     shown = {} if scorer.options.demos is None else {"demonstrations": str(scorer.options.demos)}
-    return {"decomposition": shown, "decomposition_scores": dict(shown)}
+    return {"decomposition": shown}
 
 
 def count_decomposition(made: Decomposition) -> Row:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from factaudit.arrays.entity_linking import NARROW_MARGIN
 from factaudit.arrays.response_means import DEFAULT_GAMMA
+from factaudit.arrays.support_matrix import NARROW_MARGIN
 from factaudit.engines.candidates import MAX_CANDIDATES
 from factaudit.engines.decompose import MAX_FACTS
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
@@ -52,7 +52,7 @@ class DFactScoreOptions(FactScoreOptions):
     others are compared with it, at no further call but their own. group_demos: a file of demonstrations for grouping,
     in place of our own. max_candidates: how many pages of a name are put to the verifiers, at a call a fact each, where
     the biography brings no candidates. rule: how groups are linked to entities
-    (`factaudit.arrays.entity_linking.link_groups_to_entities`); the other rules stand beside it. narrow: a link whose
+    (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand beside it. narrow: a link whose
     margin is at most this is flagged.
     """
 

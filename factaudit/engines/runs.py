@@ -10,11 +10,14 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Tag
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
+from factaudit.audit.dfactscore_people import (
+    compare_human_and_machine_dfactscores,
+    compute_biography_annotator_agreement,
+    compute_human_dfactscores,
+)
 from factaudit.datasets import convert
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
 from factaudit.datasets.source_files import expand_dataset_source_folders

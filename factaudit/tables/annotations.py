@@ -24,7 +24,7 @@ from factaudit.tables.validation import find_claim_positions_in_table
 
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")
 #: How the labels of several annotators become one. A name of an annotator is a rule too.
-LABEL_RULES = ("majority", "any_unattributable", "all_attributable", "mean")
+LABEL_RULES = ("majority", "any_unattributable", "all_attributable")
 #: A label that says that the annotator could not decide.
 UNDECIDED_MARK = "?"
 #: The reason why a claim is undecided that has as many labels 1 as 0.
@@ -142,7 +142,7 @@ def list_annotator_judgements(
 
 
 def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Series:
-    """The label of each claim by a rule: a Series by claim_id, Int8 with nulls (``mean``: float64 in [0, 1]).
+    """The label of each claim by a rule: a Series by claim_id, Int8 with nulls.
 
     judgements: from `list_annotator_judgements`. ``majority``: what more annotators say, null where as many say 1 as 0.
     ``any_unattributable``: 0 as soon as one says 0. ``all_attributable``: 1 only where all say 1, and none is
@@ -158,9 +158,6 @@ def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Serie
     label = judgements["label"].fillna(-1).to_numpy(dtype=np.int64)
     ones, zeros, none = (np.bincount(ids[label == value], minlength=len(claims)) for value in (1, 0, -1))
     index = pd.Index(claims, name="claim_id")
-    if rule == "mean":
-        total = ones + zeros
-        return pd.Series(np.where(total > 0, ones / np.maximum(total, 1), np.nan), index=index, name="label")
     if rule == "majority":
         found = np.where(ones > zeros, 1, np.where(zeros > ones, 0, -1))
     else:
@@ -225,9 +222,7 @@ def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None
 
 
 def relabel_claims_by_annotations(claims: pd.DataFrame, judgements: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """The claims with labels by a rule; those that nobody annotated keep theirs. Raises `UsageError` for ``mean``."""
-    if rule == "mean":
-        raise UsageError("label rule 'mean' makes soft labels, and rates need 1 or 0: name another rule first")
+    """The claims with labels by a rule; those that nobody annotated keep theirs."""
     made = claims["claim_id"].map(label_claims_by_annotations(rule, judgements)).astype("Int8")
     annotated = claims["claim_id"].isin(judgements["claim_id"])
     return claims.assign(label=claims["label"].where(~annotated, made))

@@ -14,9 +14,12 @@ import pandas as pd
 from scipy.optimize import brentq
 
 import factaudit as fa
-from factaudit.arrays.biography_scores import score_biography, summarise_biography_scores
-from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
-from factaudit.arrays.grouped_responses import GroupedResponse
+from factaudit.arrays.biography_scores import (
+    estimate_merged_beyond_noise,
+    score_biography,
+    summarise_biography_scores,
+)
+from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, DecisionLimits
 from factaudit.audit.pairs import MIN_TOLD_APART
 from factaudit.audit.sensitivity import MAX_CHANGE
@@ -349,14 +352,9 @@ def draw_biography_rows(world: World, random: np.random.Generator) -> list[Row]:
             owner[:3] = int(random.random() < world.size)
             cells[np.arange(10), owner] = random.random(10) < 0.95
             hits = int((random.random(10) < errs).sum())
-            one = GroupedResponse(
-                {},
-                np.arange(10),
-                FactEntityMatrix.of("ABCD", cells),
-                np.zeros(10, dtype=np.int64),
-                false_cells={"decoys": (10, hits), "labels": (0, 0)},
-            )
+            one = SupportMatrix.of(cells, [0] * 10, false_cells={"decoys": (10, hits)})
             responses.append(score_biography(one, gamma=0)[0])
         key: Row = {"dataset": "d", "evaluator": "e", "system": f"s{system:02}"}
-        rows.append(key | summarise_biography_scores(responses, intervals))
+        noise = estimate_merged_beyond_noise(responses, intervals)
+        rows.append(key | summarise_biography_scores(responses, intervals) | noise)
     return rows

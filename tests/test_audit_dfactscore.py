@@ -1,0 +1,489 @@
+"""D-FActScore as an audit: links, scores and bounds by hand, by enumeration, and from tables of claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import as_declared, find
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factaudit.arrays.biographies import collect_biographies
+from factaudit.arrays.biography_scores import (
+    BIOGRAPHY_CATEGORIES,
+    estimate_merged_beyond_noise,
+    score_biography,
+    summarise_biography_scores,
+)
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.support_matrix import SupportMatrix
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.dfactscore import (
+    AUDITS,
+    compute_dfactscore_audit,
+    compute_dfactscore_audit_by_link_rule,
+    compute_dfactscore_gaps,
+    list_facts_of_other_people,
+)
+from factaudit.errors import FactauditError, UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import validate_claims, validate_verdicts
+
+Row = dict[str, Any]
+ONE_BIO, MERGED, N_BIOS, SAME = BIOGRAPHY_CATEGORIES
+
+
+def figures(one: SupportMatrix, rule: str = "argmax", gamma: float = 0) -> Row:
+    return score_biography(one, rule, gamma=gamma)[0]
+
+
+def respond(cells: Any, group: Sequence[int], **more: Any) -> Row:
+    return figures(SupportMatrix.of(cells, group, **more))
+
+
+# ------------------------------------------------------------------------------------------------- hand-made cases
+
+
+@pytest.mark.parametrize(
+    ("cells", "group", "expected"),
+    [
+        (  # a merged paragraph
+            [[1, 0], [1, 0], [1, 0], [0, 1]],
+            [0, 0, 0, 0],
+            {"factscore": 1, "dfactscore": 0.75, "gap": 0.25, "category": MERGED, "merged": True, "n_elsewhere": 1}
+            | {"margin": 0.5, "n_open": 1},
+        ),
+        (  # the same facts in two groups lose nothing
+            [[1, 0], [1, 0], [1, 0], [0, 1]],
+            [0, 0, 0, 1],
+            {"factscore": 1, "dfactscore": 1, "category": N_BIOS, "merged": False, "n_biographies": 2},
+        ),
+        (  # people are counted by the one who supports most: facts 0 and 1 are A's, who supports three
+            [[1, 1], [1, 1], [1, 0], [0, 1], [0, 0]],
+            [0] * 5,
+            {"n_entities": 2},
+        ),
+        (  # as many facts for both
+            [[1, 1], [1, 1], [1, 0], [0, 1], [1, 1]],
+            [0] * 5,
+            {"margin": 0, "n_narrow": 1},
+        ),
+        (  # FActScore: yes, unscored, yes, yes; D-FActScore, by A: yes, unscored, yes, unscored
+            [[1, 0], [-1, 0], [1, -1], [-1, 1]],
+            [0] * 4,
+            {"n_facts": 4, "n_unscored": 1, "n_unscored_linked": 2}
+            | {"factscore": 0.75, "factscore_min": 0.75, "factscore_max": 1}
+            | {"dfactscore": 0.5, "dfactscore_min": 0.5, "dfactscore_max": 1},
+        ),
+        (  # nobody whom the response may be about
+            np.zeros((1, 0)),
+            [0],
+            {"factscore": None, "dfactscore": None, "factscore_min": 0, "factscore_max": 1, "n_entities_max": None}
+            | {"n_unscored": 1, "n_unscored_linked": 1, "reason": "no candidate"},
+        ),
+        (  # no groups: one for both facts, or one for each
+            [[1, 0], [0, 1]],
+            [-1, -1],
+            {"factscore": 1, "dfactscore": None, "dfactscore_min": 0.5, "dfactscore_max": 1, "merged": None}
+            | {"category": None, "categories": (MERGED, N_BIOS)},
+        ),
+        ([[1, 0], [1, 0]], [-1, -1], {"merged": False}),  # in whatever groups
+        ([[0]], [0], {"category": ONE_BIO, "n_entities": 0}),
+        ([[1, 0], [1, 0]], [0, 1], {"category": SAME}),
+    ],
+)
+def test_by_hand(cells: Any, group: Sequence[int], expected: Row) -> None:
+    row = respond(cells, group)
+    for key, value in expected.items():
+        assert row[key] == (pytest.approx(value) if isinstance(value, int | float) else value), key
+
+
+def test_the_length_penalty_is_of_the_number_of_facts_and_not_of_groups() -> None:
+    for group in ([0, 0, 0, 0], [0, 0, 1, 1]):
+        row = figures(SupportMatrix.of([[1], [1], [1], [0]], group), gamma=10)
+        assert (row["init_dfactscore"], row["dfactscore"]) == pytest.approx((0.75, math.exp(1 - 10 / 4) * 0.75))
+
+
+@pytest.mark.parametrize(
+    ("cells", "group", "rule", "more", "person"),
+    [
+        ([[1, 1], [1, 0], [1, 0], [1, 0]], [0, 1, 1, 1], "argmax", {}, [0, 0]),
+        ([[1, 1], [1, 0], [1, 0], [1, 0]], [0, 1, 1, 1], "hungarian", {}, [1, 0]),
+        ([[1], [1], [1]], [0, 1, 1], "hungarian", {}, [-1, 0]),  # nobody is left
+        ([[1, 1], [0, 0]], [0, 0], "argmax", {}, [0]),  # a tie: the alphabet
+        ([[1, 1], [0, 0]], [0, 0], "argmax", {"score": [[0.8, 0.9], [0.1, 0.1]]}, [1]),  # first the score
+        ([[1, 0], [0, 1]], [0, 1], "given", {"given": {0: "B", 1: "B"}}, [1, 1]),
+        ([[1, 0], [0, 1]], [0, 1], "given", {"given": {1: "B"}}, [-1, 1]),
+    ],
+)
+def test_links(cells: Any, group: Sequence[int], rule: str, more: Row, person: list[int]) -> None:
+    links = SupportMatrix.of(cells, group, **more).link(rule)
+    assert links.person.tolist() == person
+    if rule == "given" and person[0] == 1:
+        assert links.margin[0] == -1  # not the best
+
+
+def test_links_that_cannot_be() -> None:
+    one = SupportMatrix.of([[1, 0]], [0], given={0: "Z"})
+    with pytest.raises(FactauditError, match="'Z' is not a candidate"):
+        one.link("given")
+    with pytest.raises(UsageError, match="did you mean 'hungarian'"):
+        one.link("hungarain")
+
+
+# ------------------------------------------------------------------------------------------------------ properties
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_facts: int = 8) -> SupportMatrix:
+    n, m = draw(st.integers(1, most_facts)), draw(st.integers(1, 4))
+    cells = draw(st.lists(st.lists(st.sampled_from((1, 1, 0, 0, -1)), min_size=m, max_size=m), min_size=n, max_size=n))
+    scores = draw(st.lists(st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=m, max_size=m), min_size=n, max_size=n))
+    groups = pd.factorize(np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))))[0]
+    return SupportMatrix.of(cells, groups, scores, given={0: "A", 1: "ABCD"[m - 1]})
+
+
+RULES = st.sampled_from(("argmax", "hungarian", "given"))
+#: Their bounds are reached by some filling, those of the others hold them all.
+REACHED = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
+BOUNDED = (*REACHED, "gap", "n_entities", "n_elsewhere")
+
+
+def fill(one: SupportMatrix) -> Iterator[SupportMatrix]:
+    """All ways to fill in what is missing."""
+    places = tuple(np.argwhere(one.unsure).T)
+    for values in product((0, 1), repeat=int(one.unsure.sum())):
+        prediction = one.prediction.copy()
+        prediction[places] = values
+        yield replace(one, prediction=prediction, unsure=np.zeros_like(one.unsure))
+
+
+@given(cases(most_facts=5), RULES, st.integers(0, 31))
+@settings(max_examples=150)
+def test_bounds_hold_all_ways_to_fill_the_matrix(one: SupportMatrix, rule: str, invented: int) -> None:
+    if one.unsure.sum() > 8:
+        return
+    one = replace(one, own=np.array([not invented >> fact & 1 for fact in range(len(one.group))]))
+    row, reached = figures(one, rule), [figures(each, rule) for each in fill(one)]
+    for name in BOUNDED if row["n_facts"] else ():
+        values = [each[name] for each in reached]
+        low, high = row[f"{name}_min"], row[f"{name}_max"]
+        assert low - 1e-12 <= min(values) <= max(values) <= high + 1e-12
+        assert low - 1e-12 <= row[name] <= high + 1e-12
+        if (name in REACHED or len(reached) == 1) and one.own.all():
+            assert (low, high) == (pytest.approx(min(values)), pytest.approx(max(values)))
+    if row["n_facts"]:
+        assert {each["category"] for each in reached} <= set(row["categories"])
+        assert {each["merged"] for each in reached} == {row["merged"]} or row["merged"] is None
+
+
+@given(cases(), RULES, st.randoms(use_true_random=False))
+@settings(max_examples=150)
+def test_what_holds_of_any_matrix(one: SupportMatrix, rule: str, random: Random) -> None:
+    row = figures(one, rule, gamma=10)
+    for name, end in product(("", "init_"), ("", "_min", "_max")):
+        assert row[f"{name}dfactscore{end}"] <= row[f"{name}factscore{end}"] + 1e-12
+    # A lost verdict never raises a score.
+    lost = one.prediction.copy()
+    lost[random.randrange(len(lost)), random.randrange(lost.shape[1])] = -1
+    fewer = figures(replace(one, prediction=lost, unsure=lost < 0), rule, gamma=10)
+    assert all(fewer[name] <= row[name] + 1e-12 for name in ("factscore", "dfactscore"))
+    # With one candidate the two scores are one.
+    alone = figures(SupportMatrix.of(one.prediction[:, :1], one.group))
+    assert (alone["dfactscore"], alone["n_elsewhere"]) == (alone["factscore"], 0)
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_the_order_of_facts_does_not_matter(one: SupportMatrix, random: Random) -> None:
+    order = list(range(len(one.group)))
+    random.shuffle(order)
+    group = pd.factorize(one.group[order])[0]
+    shuffled = SupportMatrix.of(one.prediction[order], group, one.score[order], given=one.given)
+    before, after = figures(one), figures(shuffled)
+    assert {key: pytest.approx(value) if isinstance(value, float) else value for key, value in before.items()} == after
+
+
+@given(cases())
+def test_the_best_assignment_is_found(one: SupportMatrix) -> None:
+    supported = np.zeros((one.n_groups, len(one.people)))
+    np.add.at(supported, one.group, one.prediction == 1)
+    slots = [*range(len(one.people)), *([None] * one.n_groups)]
+    best = max(
+        sum(supported[group, person] for group, person in enumerate(choice) if person is not None)
+        for choice in permutations(slots, one.n_groups)
+    )
+    assert figures(one, "hungarian")["n_supported_linked"] == best <= figures(one)["n_supported_linked"]
+
+
+# -------------------------------------------------------------------------------------------------- over responses
+
+
+def test_a_summary_keeps_the_undefined_in_its_bounds_and_tells_of_names_without_candidates() -> None:
+    rows = [respond([[1, 0], [1, 0]], group) for group in ([0, 0], [-1, -1])]
+    rows += [respond(np.zeros((2, 0)), [0, 0]), respond(np.zeros((0, 0)), [])]
+    found = summarise_biography_scores(rows, ClusterBootstrap(replicates=200))
+    expected = {"n_responses": 4, "n_answered": 3, "n_without_candidates": 1, "respond_ratio": 3 / 4}
+    expected |= {"dfactscore": 1, "dfactscore_min": 2 / 3, "dfactscore_max": 1, "n_entities": 1, "n_entities_max": 1}
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+    assert "2 of 3 responses have no D-FActScore: init_dfactscore, dfactscore" in found["reason"]
+    assert summarise_biography_scores([])["factscore"] is None
+
+
+def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None:
+    rows = [respond([[1, 0], cells], [0, 0]) for cells in ([1, 0], [1, 1], [0, 1], [0, -1])]
+    assert [row["merged"] for row in rows] == [False, False, True, None]
+    # Of a quarter it is open, mostly of those that may be merged: a share of the others would be too low.
+    expected = {"share_merged": None, "n_undecided": 1, "share_merged_min": 1 / 4, "share_merged_max": 2 / 4}
+    # 1 alone would be said of facts of others, where a linked cell without a verdict leaves one more or none.
+    expected |= {"n_elsewhere": 1, "n_elsewhere_min": 1, "n_elsewhere_max": 2}
+    assert summarise_biography_scores(rows).items() >= expected.items()
+    few = summarise_biography_scores(rows + 6 * rows[:1])
+    assert (few["share_merged"], few["n_undecided"]) == (pytest.approx(1 / 9), 1)
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_whatever_share_of_calls_is_refused_the_bounds_hold_the_truth(share: float) -> None:
+    rng = np.random.default_rng(int(10 * share))
+    whole, fewer = [], []
+    for _ in range(40):
+        n, m = rng.integers(2, 9), rng.integers(1, 4)
+        cells = (rng.random((n, m)) < rng.choice([0.2, 0.9], size=m)).astype(np.int8)
+        group = pd.factorize(rng.integers(0, 2, n))[0]
+        whole.append(respond(cells, group))
+        fewer.append(respond(np.where(rng.random((n, m)) < share, -1, cells), group))
+    truth, found = summarise_biography_scores(whole), summarise_biography_scores(fewer)
+    for name in (*BOUNDED[:-1], "n_biographies", "share_merged", *BIOGRAPHY_CATEGORIES):
+        assert found[f"{name}_min"] - 1e-12 <= truth[name] <= found[f"{name}_max"] + 1e-12, name
+        if found[name] is not None:
+            assert found[f"{name}_min"] - 1e-12 <= found[name] <= found[f"{name}_max"] + 1e-12, name
+    assert found["factscore"] <= truth["factscore"]
+    assert found["n_undecided"] > 0, "what is not verified is not 'not merged'"
+
+
+def test_no_gap_is_below_zero_where_both_scores_are_of_the_same_facts() -> None:
+    """One of ten responses has two facts of somebody else: Student's t alone would reach below 0."""
+    one, merged = np.zeros((10, 2)), np.zeros((10, 2))
+    one[:, 0] = merged[:8, 0] = merged[8:, 1] = 1
+    rows = [respond(merged, [0] * 10), *[respond(one, [0] * 10)] * 9]
+    found = summarise_biography_scores(rows, ClusterBootstrap(replicates=100))
+    assert found["gap"] == pytest.approx(0.02)
+    assert 0 <= found["gap_low"] < 0.02
+    rows[0] = respond(merged, [0] * 9 + [-1])  # a fact without a group is in FActScore alone
+    assert summarise_biography_scores(rows, ClusterBootstrap(replicates=100))["gap_low"] < 0
+
+
+# ---------------------------------------------------------------------------------------------- merged beyond noise
+
+
+def simulate(seed: int, *, n: int = 500, merged: float = 0.0, errs: float = 0.05, decoys: int = 2) -> list[Row]:
+    """Responses of 20 facts with 5 candidates; a share of them really has two facts of the second candidate."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        cells = (rng.random((20, 5)) < errs).astype(np.int8)
+        owner = np.zeros(20, dtype=int)
+        owner[:2] = rng.random() < merged
+        cells[np.arange(20), owner] = rng.random(20) < 0.95  # a true fact is found supported in 95 of 100
+        false = {"decoys": (20 * decoys, int((rng.random(20 * decoys) < errs).sum()))}
+        rows.append(respond(cells, [0] * 20, false_cells=false))
+    return rows
+
+
+def summarise(rows: Sequence[Row]) -> Row:
+    intervals = ClusterBootstrap(replicates=300)
+    return summarise_biography_scores(rows, intervals) | estimate_merged_beyond_noise(rows, intervals)
+
+
+@pytest.mark.parametrize(
+    ("merged", "measured", "severity", "says"),
+    [
+        (0.0, True, "ok", "is not shown"),  # 5 errors in 100 make a sixth of one-person responses look merged
+        (0.15, True, "warn", "would seem to only because the verifier makes mistakes"),
+        (0.5, False, "warn", "It is not known how often the verifier is wrong"),
+    ],
+)
+def test_what_exceeds_the_noise_is_a_finding(merged: float, measured: bool, severity: str, says: str) -> None:
+    found = summarise([row if measured else row | {"false_cells": {}} for row in simulate(1, merged=merged)])
+    if measured:
+        assert found["false_positive_rate"] == pytest.approx(0.05, abs=0.005)
+        assert (found["n_false"], found["false_positives_from"]) == (500 * 40, "decoys")
+        assert found["merged_excess"] == pytest.approx(0.8 * merged, abs=0.04)
+        assert (found["merged_excess_low"] > 0) == (merged > 0)
+    row = as_declared("dfactscore", {"dataset": "d", "evaluator": "e", "system": "s"} | found)
+    (finding,) = AUDITS[0].checks[0].run(AuditedRun({"dfactscore": [row]}))
+    assert finding.severity == severity
+    assert says in finding.statement
+
+
+def test_the_excess_covers_nothing_where_there_is_nothing() -> None:
+    """One-person responses: at most 1 in 20 simulations may find an excess, and 40 of them at most 5."""
+    intervals = ClusterBootstrap(replicates=200)
+    found = [estimate_merged_beyond_noise(simulate(seed, n=100, decoys=1), intervals) for seed in range(40)]
+    assert sum(row["merged_excess_low"] > 0 for row in found) <= 5
+    assert abs(np.mean([row["merged_excess"] for row in found])) < 0.02
+
+
+def test_the_floor_by_hand() -> None:
+    row = respond([[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0])  # one fact unsupported, with three other candidates
+    found = estimate_merged_beyond_noise([row], None, false_positive_rate=0.1)
+    assert (found["merged_floor"], found["merged_excess"]) == pytest.approx((1 - 0.9**3, 0.9**3))
+    assert (found["false_positives_from"], found["n_false"]) == ("given", 0)
+    assert set(estimate_merged_beyond_noise([row]).values()) == {None, 0}
+
+
+def test_the_excess_of_few_responses_may_be_as_large_as_their_share() -> None:
+    """Where the verifier never errs on known cells the excess is the share, and not less sure than it."""
+    for merged in (0, 1, 7, 10):
+        rows = [respond([[1, 0], [1 - at, at]], [0, 0]) for at in [1] * merged + [0] * (10 - merged)]
+        found = summarise([row | {"false_cells": {"decoys": (3, 0)}} for row in rows])
+        assert found["merged_excess_low"] <= found["share_merged_low"]
+        assert found["merged_excess_high"] >= found["share_merged_high"]
+
+
+# ------------------------------------------------------------------------------------------------------ from tables
+
+
+def judged(rows: Sequence[Row], *evaluators: str) -> Judgements:
+    """Rows of {response_id, fact_id, entity, group, ...}, with a prediction (or a status) for each evaluator."""
+    claims, verdicts = [], []
+    for number, row in enumerate(rows):
+        fixed = {"claim_id": str(number), "dataset": "d", "system": "s", "claim": row.get("fact_id"), "group": "1"}
+        claims.append(fixed | {key: value for key, value in row.items() if key not in evaluators})
+        for name in evaluators:
+            if name in row:
+                lost = isinstance(row[name], str)
+                verdict = {"prediction": None if lost else row[name], "status": row[name] if lost else "ok"}
+                verdicts.append({"claim_id": str(number), "evaluator": name} | verdict)
+    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+
+
+def cells(response_id: str, fact_id: str, a: Any, b: Any, **more: Any) -> list[Row]:
+    fixed = {"response_id": response_id, "fact_id": fact_id}
+    return [fixed | {"entity": title, "e": value} | more for title, value in (("A", a), ("B", b))]
+
+
+TABLE = [
+    *(row for fact in "123" for row in cells("r", fact, 1, 0)),
+    *cells("r", "4", 0, 1),
+    *cells("q", "1", 1, 0, system="t"),
+    {"response_id": "none", "fact_id": "1", "entity": None, "e": "skipped", "system": "t"},
+    {"response_id": "silent", "abstained": 1, "claim": None, "system": "t", "group": None},
+]
+
+
+def test_rows_are_of_systems_and_first_of_all_together() -> None:
+    rows = compute_dfactscore_audit(judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
+    assert [(row["dataset"], row["evaluator"], row["link"], row["system"]) for row in rows] == [
+        ("d", "e", "argmax", "__all__"),
+        ("d", "e", "argmax", "s"),
+        ("d", "e", "argmax", "t"),
+    ]
+    whole, s, t = rows
+    assert (s["factscore"], s["dfactscore"], s["share_merged"]) == (1.0, 0.75, 1.0)
+    assert (t["n_responses"], t["n_answered"], t["n_without_candidates"], t["factscore"]) == (3, 2, 1, 1.0)
+    assert (whole["n_responses"], whole["dfactscore"], whole["share_merged"]) == (4, 0.875, 0.5)
+
+
+def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:
+    table = [row | {"f": 1 - row["e"], "given_entity": "B"} for row in TABLE[:8]]
+    rows = compute_dfactscore_audit(judged(table, "e", "f"))
+    assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [("e", 0.75), ("f", 0.75)]
+    found = compute_dfactscore_audit_by_link_rule(judged(table, "e"))
+    assert {row["link"]: row["init_dfactscore"] for row in found} == {"argmax": 0.75, "hungarian": 0.75, "given": 0.25}
+    assert "init_dfactscore_max" in found[0]
+    assert "init_factscore" not in found[0]
+    regrouped = [row | {"other": str(row["fact_id"] == "4")} for row in table]
+    (row,) = compute_dfactscore_audit(judged(regrouped, "e"), group="other")
+    assert (row["n_biographies"], row["init_dfactscore"]) == (2, 1.0)
+    with pytest.raises(UsageError, match="no column 'gruop'"):
+        compute_dfactscore_audit(judged(table, "e"), group="gruop")
+
+
+def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
+    (fact,) = list_facts_of_other_people(judged(TABLE, "e"))
+    assert fact.items() >= {"system": "s", "response_id": "r", "linked": "A", "fact": "4", "about": "B"}.items()
+    again = [row | {"response_id": f"{row['response_id']}{at}"} for row in TABLE for at in range(5)]
+    rows = compute_dfactscore_gaps(judged(again, "e"), intervals=ClusterBootstrap(replicates=20))
+    mine = [row for row in rows if row["system"] == "s"]
+    assert [row["share"] for row in mine] == [1.0] * 5 + [0.0] * 15
+    assert all(0.3 < row["share_low"] < 0.9 for row in mine[:5]), "five of five responses are no certainty"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ([], (1 / 3, 1 / 3, 1)),
+        (cells("q", "1", "error", "error"), (1 / 6, 1 / 6, 1)),  # a failed call counts against the score
+        (cells("q", "1", "skipped", "skipped"), (1 / 3, 1 / 6, 1)),  # of a skipped response there is none
+    ],
+)
+def test_failed_calls(more: list[Row], expected: tuple[float, float, float]) -> None:
+    failed = [*cells("r", "1", 1, 0), *(row for fact in "23" for row in cells("r", fact, "error", "refused"))]
+    (row,) = compute_dfactscore_audit(judged([*failed, *more], "e"), gamma=0)
+    assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == pytest.approx(expected)
+
+
+def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
+    table = judged(cells("r", "1", 1, 0), "e")
+    table.status[:] = 1  # unparsed, with a prediction all the same
+    (row,) = compute_dfactscore_audit(table, gamma=0)
+    assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*cells("r", "1", 1, 0), *cells("r", "1", 1, 0)], "put to the same entity twice"),
+        ([*cells("r", "1", 1, 0)[:1], *cells("r", "1", 1, 0, group="2")[1:]], "in different groups"),
+    ],
+)
+def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> None:
+    with pytest.raises(UsageError, match=f"response 'r'.*{message}"):
+        collect_biographies(judged(rows, "e"), 0)
+
+
+def test_they_apply_where_facts_have_people() -> None:
+    plain = judged([{"response_id": "r", "e": 1, "claim": "c"}], "e")
+    for audit in AUDITS:
+        if audit.compute is not None:
+            assert audit.applies is not None
+            assert (audit.applies(judged(TABLE, "e")), audit.applies(plain)) == (True, False)
+            assert audit.compute(plain) == []
+
+
+@pytest.mark.parametrize("other", ["other", "group"])
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        # Z is a decoy: no candidate, and what the verifier finds supported there is an error.
+        ({"1": {"A": 1, "B": 0, "Z": 1}, "2": {"A": 0, "B": 1, "Z": 0}}, (0.5, 2, "decoys")),
+        # Labels of whom the group is about.
+        (
+            {"1": {"A": (1, 1), "B": (0, 1)}, "2": {"A": (1, 0), "B": (1, 0)}, "3": {"A": (0, 0), "B": (1, 0)}},
+            (0.5, 2, "labels"),
+        ),
+        # Labels of A alone, where B's page is right and another grouper gives B a group of their own.
+        (
+            {"1": {"A": (1, 1), "B": 0}, "3": {"A": (0, 0), "B": 1}, "4": {"A": (0, 0), "B": 1}},
+            (0.0, 2, "labels"),
+        ),
+    ],
+)
+def test_what_measures_the_verifiers_errors(facts: Row, expected: tuple[float, int, str], other: str) -> None:
+    rows = []
+    for fact, people in facts.items():
+        for title, cell in people.items():
+            value, label = cell if isinstance(cell, tuple) else (cell, None)
+            rows.append({"response_id": "r", "fact_id": fact, "entity": title, "e": value, "label": label})
+            rows[-1] |= {"decoy": int(title == "Z"), "given_entity": "A", "other": str(int(fact) > 2)}
+    row = find(compute_dfactscore_audit(judged(rows, "e"), group=other), system="s")
+    assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == expected
+    assert row["n_candidates"] == 2
