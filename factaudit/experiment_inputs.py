@@ -15,8 +15,8 @@ from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
+from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.judging import make_named_evaluator
-from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables

@@ -347,8 +347,8 @@ def count_run_llm_calls(
             kept["callers"][key] = cached_calls
             row = paid.get(key, EMPTY_CALLER_ROW)
             served = sorted({*row["served"], *caller.usage.served})
-            told = {"cached_calls": cached_calls, "served": ", ".join(served) or None, **caller.usage.cached_row()}
-            rows.append({"evaluator": name, **row, **told})
+            told = {"cached_calls": cached_calls, "served": ", ".join(served) or None}
+            rows.append({"evaluator": name, **caller.usage.row(), **row, **told})
         for caller, before, usage_name in earlier:
             caller.usage.caller = usage_name
             if hasattr(caller, "budget"):

@@ -272,9 +272,9 @@ def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_node_whose_evaluator_is_another_is_refused() -> None:
     worker = ray_cluster.RayWorker(FromFunction(len), signature="another|version:2")
-    rows = worker(ray_cluster._make_ray_claim_blocks(list(iterate_table_claims(CLAIMS))[:2])[0])["row"].to_pylist()
-    assert len(rows) == 1
-    assert "not as another|version:2" in json.loads(rows[0])["failure"]
+    verdicts, failure = worker.judge(list(iterate_table_claims(CLAIMS)))
+    assert verdicts == []
+    assert "not as another|version:2" in str(failure)
 
 
 # ------------------------------------------------------------------------------------------------------------ shards

@@ -267,7 +267,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         statuses = Counter(reply.status for reply in replies.values())
         assert statuses == {"ok": 10, "skipped": 10}
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
-        assert client.usage.cost == pytest.approx(10 * 0.5 * 3)
+        assert budget.summarise_callers()[""]["cost"] == pytest.approx(10 * 0.5 * 3)
         assert budget.spent == pytest.approx(15.0)
         assert client.store.begin(Send(b"x", budget.run, most_cost=65.0), 80.0) == "send", (
             "what was reserved and not spent is given back"

@@ -23,7 +23,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import MALFORMED_RETRIES, LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
-from factaudit.llm.prompt_cuts import count_least_prompt_tokens, fail_cut_prompt
+from factaudit.llm.reply import count_least_prompt_tokens, fail_cut_prompt
 from factaudit.llm.server_errors import ServerAttemptFailure
 
 KEY = "sk-secret-0123456789"
@@ -306,13 +306,7 @@ def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: p
     assert cached.cached
     assert not bought.cached
     assert (cached.text, cached.tokens, cached.finish_reason) == (bought.text, bought.tokens, bought.finish_reason)
-    assert client.usage.row() == {
-        "calls": 0,
-        "cached_calls": 1,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "cost": 0.0,
-    }
+    assert (client.usage.calls, client.usage.cached_calls) == (0, 1)
     with pytest.raises(FactauditError, match="OPENAI_API_KEY"):
         asyncio.run(LLMClient("m").ask(request()))
 
@@ -393,7 +387,7 @@ def test_a_403_after_other_replies_is_that_requests_own() -> None:
     client = LLMClient("m", base_url="http://x/v1")
     with pytest.raises(FactauditError, match="403"):
         client.parse_http_answer(403, {}, "Forbidden")
-    client.usage.count_paid_call(1, 1, None)
+    client.usage.count_paid_call()
     blocked = client.parse_http_answer(403, {}, "Forbidden")
     assert isinstance(blocked, ChatReply)
     assert blocked.status == "error"
@@ -465,9 +459,9 @@ def test_usage_is_counted_and_a_reply_without_counts_is_estimated() -> None:
                 await client.ask(request("12345678"))
                 return client
 
-        usage = asyncio.run(run()).usage
-    assert (usage.calls, usage.prompt_tokens) == (1, 3 + 3 + 2)
-    assert usage.cost == pytest.approx(8.0 + 2.0)  # and one of the reply
+        used = asyncio.run(run()).budget.summarise_callers()[""]
+    assert (used["calls"], used["prompt_tokens"]) == (1, 3 + 3 + 2)
+    assert used["cost"] == pytest.approx(8.0 + 2.0)  # and one of the reply
 
 
 @pytest.mark.parametrize(

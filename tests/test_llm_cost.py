@@ -14,7 +14,6 @@ from factaudit.evaluators.base import Claim
 from factaudit.evaluators.lexical_baselines import AlwaysYesEvaluator
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.cost import (
-    LLMCallUsage,
     LLMCostBudget,
     LLMModelPrice,
     estimate_llm_judging_cost,
@@ -72,12 +71,14 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
         assert row["cost"] == pytest.approx((2.0 * row["prompt_tokens"] + 8.0 * 80) / 1e6)
         assert (row["price_date"], row["reason"]) == ("2026-01-01", None)
 
+        judge.budget = LLMCostBudget()
         list(judge.judge(CLAIMS[:4]))
-        assert judge.usage.calls == 4
+        used = judge.budget.summarise_callers()[""]
+        assert judge.usage.calls == used["calls"] == 4
         (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
         assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (6, 4, 0)
         # The double counts a token per four characters too, without what wraps a message.
-        assert judge.usage.prompt_tokens == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
+        assert used["prompt_tokens"] == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
 
 
 def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
@@ -101,21 +102,6 @@ def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options:
     assert row["cost"] is None
     assert reason in row["reason"]
     assert row["prompt_tokens"] > 0
-
-
-def test_usage_whose_price_is_not_known_has_no_cost() -> None:
-    usage = LLMCallUsage()
-    assert usage.row()["cost"] == 0.0
-    usage.count_paid_call(10, 1, 0.5)
-    usage.count_paid_call(10, 1, None)
-    usage.count_paid_call(10, 1, 0.5)
-    assert usage.row() == {
-        "calls": 3,
-        "cached_calls": 0,
-        "prompt_tokens": 30,
-        "completion_tokens": 3,
-        "cost": None,
-    }
 
 
 def test_a_limit_that_is_reached_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import estimate_llm_judging_cost
+from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost
 from factaudit.llm.local_server import LocalModelServer
 
 CLAIMS = [
@@ -28,6 +28,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     cache = tmp_path / "cache.sqlite"
     judge = LLMJudge(base_url="local", template="short", cache=str(cache), concurrency=2)
+    judge.budget = LLMCostBudget()
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge(CLAIMS)}
     assert set(verdicts) == {"a", "b", "c", "d"}
     assert verdicts["d"].status == "skipped"
@@ -38,8 +39,9 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
         if verdicts[key].status == "ok":
             assert 0.0 <= (verdicts[key].score or 0.0) <= 1.0
     assert judge.usage.calls == 3
-    assert judge.usage.prompt_tokens > 100
-    assert judge.usage.cost == 0.0
+    used = judge.budget.summarise_callers()[""]
+    assert used["prompt_tokens"] > 100
+    assert used["cost"] == 0.0
     assert "SmolLM2-135M-Instruct" in judge.signature
     assert "sha256:" in judge.signature
     assert os.environ["OMP_WAIT_POLICY"] == "passive"

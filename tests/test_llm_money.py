@@ -219,4 +219,4 @@ def test_who_answered_is_kept_and_another_model_is_said(tmp_path: Path, caplog: 
     assert client.find_cached_replies([request("m")])[0] == ChatReply(
         "ok", "Yes", "stop", None, 7, 1, cached=True, model="m", fingerprint="fp_1"
     )
-    assert client.usage.served == {"m (fp_1)": 1}
+    assert client.usage.served == {"m (fp_1)"}

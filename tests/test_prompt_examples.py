@@ -9,8 +9,8 @@ import pytest
 from conftest import Call
 
 from factaudit.errors import UsageError
+from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.judging import judge, make_named_evaluator
-from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.experiment import Experiment, run
 from factaudit.tables import validate_claims
 

@@ -94,7 +94,7 @@ def judge_command(
     members = [
         part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)
     ]
-    display_cached_calls([part.usage.row() | part.usage.cached_row() for part in members if hasattr(part, "usage")])
+    display_cached_calls([part.usage.row() for part in members if hasattr(part, "usage")])
     failed = int((verdicts["status"] == "error").sum())
     if not failed:
         delete_unheld_folder(journal)
@@ -114,13 +114,13 @@ def _read_claims_for_judge_command(
     mapping: ColumnMapping,
     out: Path | None = None,
 ) -> tuple[pd.DataFrame, list[NamedEvaluator]]:
+    from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
     from factaudit.evaluators.judging import (
         check_unique_evaluator_names,
         list_files_named_by_evaluator_options,
         make_named_evaluator,
         walk_evaluator_members,
     )
-    from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
     from factaudit.experiment_inputs import select_claims_of_split
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_input_claims

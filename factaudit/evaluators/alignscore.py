@@ -11,15 +11,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
-from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
+from factaudit.evaluators.base import (
+    WEIGHTS_NOT_RUN,
+    Claim,
+    PartCounts,
+    Verdict,
+    combine_claim_part_verdicts,
+    evaluator,
+    name_part,
+)
 from factaudit.evaluators.transformers_models import (
     Encoding,
+    TransformersEvaluator,
     TransformersModel,
     choose_torch_device,
     find_transformers_length_problem,
     import_transformers,
-    judge_by_transformers_chunks,
     transformers_signature_settings,
 )
 from factaudit.signature import compute_file_checksum, make_signature
@@ -45,7 +52,7 @@ CHUNK_WORDS = 350
     example="alignscore:model=large",
 )
 @dataclass
-class AlignScoreEvaluator:
+class AlignScoreEvaluator(TransformersEvaluator):
     """AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the mean.
 
     P(aligned) is that of the three-way head, the maximum over chunks.
@@ -68,8 +75,7 @@ class AlignScoreEvaluator:
     batch_size: int = 16
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise UsageError(f"alignscore: expected a batch_size of at least 1, found {self.batch_size}")
+        self._check_counts("batch_size")
         if self.model not in PUBLISHED_CHECKPOINTS:
             if not Path(self.model).is_file():
                 known = ", ".join(PUBLISHED_CHECKPOINTS)
@@ -77,7 +83,6 @@ class AlignScoreEvaluator:
             if not self.backbone:
                 raise UsageError("alignscore: a checkpoint file needs backbone=FOLDER or NAME, its RoBERTa model")
         self._backbone = self.backbone or PUBLISHED_CHECKPOINTS[self.model][1]
-        self._loaded: _AlignScoreModel | None = None
 
     @property
     def signature(self) -> str:
@@ -89,14 +94,9 @@ class AlignScoreEvaluator:
         return make_signature("alignscore", own | {"backbone": backbone["model"]})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim, in any order; claims of one document are best given one after the other."""
-        if self._loaded is None:
-            self._loaded = self._load_model()
+        """One verdict per claim: the mean over its sentences."""
         part_counts: PartCounts = {}
-        sentences = _split_alignscore_sentences(claims, part_counts)
-        verdicts = judge_by_transformers_chunks(
-            sentences, self._loaded.encode, self._loaded.compute_support, self.batch_size
-        )
+        verdicts = super().judge(_split_alignscore_sentences(claims, part_counts))
         yield from combine_claim_part_verdicts(verdicts, part_counts, _average_alignscore_verdicts)
 
     def _load_model(self) -> _AlignScoreModel:

@@ -163,3 +163,28 @@ class FromFunction:
                 f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score from 0 to 1, True, False,"
                 f" None or a Verdict, found {reprlib.repr(value)}"
             ) from None
+
+
+# Parts of claims: sentences, or claims beside chunks of their documents ----------------------------------------------
+
+#: By claim id: how many parts a claim has whose verdicts have not all come.
+PartCounts = dict[str, int]
+
+
+def name_part(claim: Claim, position: int, text: str, doc: str | None) -> Claim:
+    """A part of a claim as a claim of its own, whose id says which part of which claim it is."""
+    return Claim(f"{claim.claim_id}#{position}", text, doc, claim.topic)
+
+
+def combine_claim_part_verdicts(
+    verdicts: Iterable[Verdict], part_counts: PartCounts, combine: Callable[[str, Sequence[Verdict]], Verdict]
+) -> Iterator[Verdict]:
+    """One verdict per claim, as soon as all its parts have theirs; ``combine`` is given them in the parts' order."""
+    judged: dict[str, dict[int, Verdict]] = {}
+    for verdict in verdicts:
+        claim_id, _, position = verdict.claim_id.rpartition("#")
+        parts = judged.setdefault(claim_id, {})
+        parts[int(position)] = verdict
+        if len(parts) == part_counts[claim_id]:
+            del judged[claim_id], part_counts[claim_id]
+            yield combine(claim_id, [parts[position] for position in sorted(parts)])

@@ -8,8 +8,15 @@ from itertools import groupby, islice
 from typing import Annotated, Any, Literal
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
-from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
+from factaudit.evaluators.base import (
+    Claim,
+    Evaluator,
+    PartCounts,
+    Verdict,
+    combine_claim_part_verdicts,
+    evaluator,
+    name_part,
+)
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.transformers_models import import_transformers
 from factaudit.signature import make_signature

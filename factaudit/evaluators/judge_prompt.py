@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import pandas as pd
 import yaml
 from pydantic import BeforeValidator, Field, StrictBool, TypeAdapter, ValidationError
 
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.evaluators.base import Evaluator
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
 from factaudit.signature import hash_texts
+from factaudit.text.display_text import format_count
 from factaudit.text.stated_verdicts import (
     StatedVerdict,
     WordParser,
@@ -27,6 +30,8 @@ from factaudit.text.stated_verdicts import (
 )
 from factaudit.yaml_file import parse_plain_yaml
 
+#: Shorter claims stand in many a text by chance.
+_MIN_CLAIM_WORDS = 4
 _FIELDS = ("system", "user", "positive", "negative", "max_tokens", "json", "last", "of_all")
 _PLACEHOLDER_PATTERN = re.compile(r"\{(claim|doc|mark)\}")
 
@@ -171,3 +176,28 @@ def _make_judge_prompt_end_mark(claim: str, doc: str | None) -> str:
         if mark not in claim and (doc is None or mark not in doc):
             return mark
         attempt += 1
+
+
+def check_prompts_spare_claims(evaluators: Iterable[Evaluator], claims: pd.DataFrame) -> None:
+    """Raise `UsageError` where the prompt of an evaluator has a claim of another split than ``train``.
+
+    claims: a claims table; those without a split, and those of fewer than four words, are not looked for.
+    """
+    prompts = [prompt for one in evaluators if (prompt := getattr(one, "prompt_text", None)) is not None]
+    measured = claims[claims["split"].notna() & (claims["split"] != "train") & claims["claim"].notna()]
+    if not prompts or measured.empty:
+        return
+    texts = measured["claim"].astype(str).map(_normalise_text)
+    measured = measured[texts.str.count(" ") >= _MIN_CLAIM_WORDS - 1]
+    for prompt in map(_normalise_text, prompts):
+        found = measured[[text in prompt for text in texts[measured.index]]]
+        if len(found):
+            first = found.iloc[0]
+            raise UsageError(
+                f"the prompt contains {format_count(len(found), 'claim')} that should be judged: claim "
+                f"{first['claim_id']!r} of the split {first['split']!r}; take examples from the split 'train'"
+            )
+
+
+def _normalise_text(text: str) -> str:
+    return " ".join(text.casefold().split())

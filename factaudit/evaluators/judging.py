@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
-from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
+from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
 from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
 from factaudit.files import JsonLinesJournal, hold_folder_lock

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
+    TransformersEvaluator,
     TransformersModel,
     find_transformers_length_problem,
-    judge_by_transformers_chunks,
     load_transformers_model,
     transformers_signature_settings,
 )
@@ -42,7 +42,7 @@ CLASSIFIER_TOKENS, SEQ2SEQ_WORDS = 400, 500
     example="minicheck:model=flan-t5-large",
 )
 @dataclass
-class MiniCheckEvaluator:
+class MiniCheckEvaluator(TransformersEvaluator):
     """A MiniCheck model: RoBERTa, DeBERTa or Flan-T5, over chunks of the document.
 
     The score is the probability of support, the maximum over chunks.
@@ -69,12 +69,8 @@ class MiniCheckEvaluator:
     max_length: int | None = None
 
     def __post_init__(self) -> None:
-        for option in ("batch_size", "size", "max_length"):
-            value = getattr(self, option)
-            if value is not None and value < 1:
-                raise UsageError(f"minicheck: expected a {option} of at least 1, found {value}")
+        self._check_counts("batch_size", "size", "max_length")
         self._name = PUBLISHED_MODELS.get(self.model, self.model)
-        self._loaded: _MiniCheckModel | None = None
 
     @property
     def signature(self) -> str:
@@ -86,20 +82,8 @@ class MiniCheckEvaluator:
             transformers_signature_settings(self._name, self.revision) | {k: v for k, v in given.items() if v},
         )
 
-    @property
-    def provenance(self) -> dict[str, str | None]:
-        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
-        return {"model": self._name, "commit": self._loaded.model.commit if self._loaded else None}
-
-    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim, in any order; claims of one document are best given one after the other."""
-        if self._loaded is None:
-            self._loaded = _MiniCheckModel.load(
-                self._name, self.revision, self.device, self.size, self.unit, self.max_length
-            )
-        yield from judge_by_transformers_chunks(
-            claims, self._loaded.encode, self._loaded.compute_support, self.batch_size
-        )
+    def _load_model(self) -> _MiniCheckModel:
+        return _MiniCheckModel.load(self._name, self.revision, self.device, self.size, self.unit, self.max_length)
 
 
 @dataclass(frozen=True)

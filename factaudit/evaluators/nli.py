@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
+from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
+    TransformersEvaluator,
     TransformersModel,
     find_transformers_length_problem,
-    judge_by_transformers_chunks,
     load_transformers_model,
     transformers_signature_settings,
 )
@@ -35,7 +35,7 @@ _ROOM_STEP_TOKENS = 32
     example="nli:model=cross-encoder/nli-deberta-v3-base",
 )
 @dataclass
-class NLIEvaluator:
+class NLIEvaluator(TransformersEvaluator):
     """An NLI cross-encoder: the probability that the document entails the claim.
 
     The document is the premise and the claim the hypothesis; the score is the maximum over chunks.
@@ -58,13 +58,9 @@ class NLIEvaluator:
     max_length: int | None = None
 
     def __post_init__(self) -> None:
-        for option in ("batch_size", "size", "max_length"):
-            value = getattr(self, option)
-            if value is not None and value < 1:
-                raise UsageError(f"nli: expected a {option} of at least 1, found {value}")
+        self._check_counts("batch_size", "size", "max_length")
         if self.size is not None and not self.chunks:
             raise UsageError("nli: size is the size of chunks, so it cannot be combined with chunks=false")
-        self._loaded: _NLIModel | None = None
 
     @property
     def signature(self) -> str:
@@ -74,19 +70,6 @@ class NLIEvaluator:
         return make_signature(
             "nli",
             transformers_signature_settings(self.model, self.revision) | own | {k: v for k, v in given.items() if v},
-        )
-
-    @property
-    def provenance(self) -> dict[str, str | None]:
-        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
-        return {"model": self.model, "commit": self._loaded.model.commit if self._loaded else None}
-
-    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim, in any order; claims of one document are best given one after the other."""
-        if self._loaded is None:
-            self._loaded = self._load_model()
-        yield from judge_by_transformers_chunks(
-            claims, self._loaded.encode, self._loaded.compute_support, self.batch_size
         )
 
     def _load_model(self) -> _NLIModel:

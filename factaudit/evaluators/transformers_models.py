@@ -112,6 +112,42 @@ def transformers_signature_settings(model_name: str, revision: str | None) -> di
     return {"model": folder.resolve().name, "files": _checksum_model_files(stats)}
 
 
+class TransformersEvaluator:
+    """What evaluators over a loaded model share: it is loaded once, when they judge.
+
+    `_load_model` gives an object with ``model`` (a `TransformersModel`), and ``encode`` and ``compute_support`` as
+    `judge_by_transformers_chunks` takes them.
+    """
+
+    model: str
+    batch_size: int
+    _loaded: Any = None
+
+    def _load_model(self) -> Any:
+        raise NotImplementedError
+
+    def _check_counts(self, *options: str) -> None:
+        for option in options:
+            value = getattr(self, option)
+            if value is not None and value < 1:
+                name = type(self).entry.name  # type: ignore[attr-defined]
+                raise UsageError(f"{name}: expected a {option} of at least 1, found {value}")
+
+    @property
+    def provenance(self) -> dict[str, str | None]:
+        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
+        name = getattr(self, "_name", self.model)
+        return {"model": name, "commit": self._loaded.model.commit if self._loaded else None}
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """One verdict per claim, in any order; claims of one document are best given one after the other."""
+        if self._loaded is None:
+            self._loaded = self._load_model()
+        yield from judge_by_transformers_chunks(
+            claims, self._loaded.encode, self._loaded.compute_support, self.batch_size
+        )
+
+
 def judge_by_transformers_chunks(
     claims: Iterable[Claim],
     encode: Callable[[Claim], list[Encoding] | str],

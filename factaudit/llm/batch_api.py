@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,7 @@ from factaudit.errors import FactauditError
 from factaudit.files import parse_json_file_text
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.cost import BATCH_DISCOUNT
-from factaudit.llm.prompt_cuts import fail_cut_prompt
+from factaudit.llm.reply import fail_cut_prompt
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.stop_signals import is_stopping
 from factaudit.llm.store import KEPT_STATUSES, NOT_BILLED, Send
@@ -70,7 +70,6 @@ def ask_through_batch_api(
     looks at the batches. Raises `FactauditError` where the server refuses a batch as a whole, and `BatchWaitInterrupt`
     once ``is_stopped`` says so.
     """
-    waiting: dict[bytes, list[_Item]] = {}
     with ExitStack() as stack:
         prompts = stack.enter_context(tempfile.TemporaryFile(prefix="factaudit-batch-"))
         batches = _Batches(client, stack, prompts, max_lines, max_bytes)
@@ -80,98 +79,90 @@ def ask_through_batch_api(
                 yield item, reply_without_request
                 continue
             key = client.request_key(request)
-            if key in waiting:
-                waiting[key].append(item)
+            if key in batches.lines:
+                batches.lines[key].items.append(item)
                 client.usage.count_cached_calls()
-            elif (reply := client.find_cached_replies([request])[0] or batches.add(key, request)) is not None:
+            elif (reply := client.find_cached_replies([request])[0]) is not None:
                 yield item, reply
             else:
-                waiting[key] = [item]
+                batches.add(item, key, request)
         batches.submit()
         # What was in the batch of another run at first was no round of this one.
         rounds_left = MAX_ROUNDS - 1 + batches.began_with_others
         while True:
             batches.wait(poll_seconds, show_progress, is_stopped)
-            missing = batches.list_missing(waiting)
+            missing = batches.list_missing()
             if not missing or not rounds_left:
                 break
             rounds_left -= 1
             _log.warning("%d lines of the last batches failed: submitting them again", len(missing))
-            for key in missing:
-                batches.add_again(key)
+            for line in missing:
+                batches.place(line)
             batches.submit()
-        for key, items in waiting.items():
-            reply = batches.find_reply(key)
-            for item in items:
-                yield item, reply
+        for line in batches.lines.values():
+            failed = ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}")
+            for item in line.items:
+                yield item, line.reply or failed
+
+
+@dataclass(slots=True)
+class _Line:
+    """A request: for which items, where its line stands in the file of prompts, and what came of it."""
+
+    items: list[Any]
+    send: Send
+    start: int
+    size: int
+    reply: ChatReply | None = None
+    failure: str = "no line came back for it"
 
 
 class _Batches:
-    """The batches that hold lines of one run.
-
-    Its lines stand in the file ``prompts``, each at a known place; ``failures`` says of those without a reply why.
-    """
+    """The batches that hold lines of one run."""
 
     def __init__(self, client: LLMClient, stack: ExitStack, prompts: IO[bytes], max_lines: int, max_bytes: int) -> None:
         assert client.cache is not None, "the Batch API needs the cache"
         self.client, self.store = client, client.cache
+        self.lines: dict[bytes, _Line] = {}
         self.began_with_others = False
-        self._stack = stack
-        self._prompts = prompts
+        self._stack, self._prompts = stack, prompts
         self._max_lines, self._max_bytes = max_lines, max_bytes
-        self._places: dict[bytes, tuple[int, int]] = {}
-        self._sends: dict[bytes, Send] = {}
-        self._part: list[bytes] = []  # the keys of the next batch
-        self._part_bytes = 0
-        self._digest = ""
+        self._digest, self._part, self._part_bytes = "", list[_Line](), 0  # the next batch
         self._awaited: set[str] = set()
         self._own: set[str] = set()
-        self._collected: set[bytes] = set()
-        self._answers: dict[bytes, ChatReply] = {}  # answers that are no reply to keep
-        self._failures: dict[bytes, str] = {}
 
     @cached_property
     def api(self) -> OpenAI:
         """The server; where all is kept it needs no key."""
         return self._stack.enter_context(closing(self.client.make_sync_client()))
 
-    def add(self, key: bytes, request: ChatRequest) -> ChatReply | None:
-        """Make a request a line of the next batch, or wait for the batch that has it; else the reply that says why
-        neither can be."""
+    def add(self, item: Any, key: bytes, request: ChatRequest) -> None:
+        """Write a request down and make it a line of the next batch, where no other one has it."""
+        text = _encode_line(key, self.client.request_body(request))
         send = self.client.make_send(key, request, BATCH_DISCOUNT)
-        self._sends[key] = send
-        line = _encode_line(key, self.client.request_body(request))
-        self._places[key] = self._prompts.seek(0, 2), len(line)
-        self._prompts.write(line)
-        if (digest := self.store.find_batch_of(key)) is not None and digest != self._digest:
-            # Submitted already: by a run that was killed, or by another one.
-            self._awaited.add(digest)
-            self.began_with_others = True
-            return None
-        return self._begin(key)
+        line = self.lines[key] = _Line([item], send, self._prompts.seek(0, 2), len(text))
+        self._prompts.write(text)
+        self.began_with_others |= not self.place(line)
 
-    def add_again(self, key: bytes) -> None:
-        """Make a line that has failed one of the next batch."""
-        if (digest := self.store.find_batch_of(key)) is not None and digest != self._digest:
+    def place(self, line: _Line) -> bool:
+        """Make a request a line of the next batch. False where it stands in one already that is not collected: of a run
+        that was killed, or of another one."""
+        if (digest := self.store.find_batch_of(line.send.key)) is not None:
             self._awaited.add(digest)
-        elif (reply := self._begin(key)) is not None:
-            self._answers[key] = reply
-
-    def _begin(self, key: bytes) -> ChatReply | None:
-        size = self._places[key][1]
-        if self._part and (len(self._part) >= self._max_lines or self._part_bytes + size > self._max_bytes):
+            return False
+        is_full = len(self._part) >= self._max_lines or self._part_bytes + line.size > self._max_bytes
+        if self._part and is_full:
             self.submit()
         if not self._part:
             self._digest = uuid.uuid4().hex
-        send = self._sends[key] = replace(self._sends[key], batch=self._digest)
-        state = self.client.budget.begin(self.store, send)
-        if isinstance(state, ChatReply):
-            return state
-        if state != "send":
-            return self.client.make_over_limit_reply()
-        self._part.append(key)
-        self._part_bytes += size
-        return None
+        line.send = replace(line.send, batch=self._digest)
+        state = self.client.budget.begin(self.store, line.send)
+        if state == "send":
+            self._part.append(line)
+            self._part_bytes += line.size
+        else:
+            line.reply = state if isinstance(state, ChatReply) else self.client.make_over_limit_reply()
+        return True
 
     def submit(self) -> None:
         """Send what was added since the last time as one batch."""
@@ -179,16 +170,17 @@ class _Batches:
 
         if not self._part:
             return
-        digest, keys = self._digest, self._part
+        digest, part = self._digest, self._part
         self._digest, self._part, self._part_bytes = "", [], 0
         self._awaited.add(digest)
         self._own.add(digest)
         with tempfile.TemporaryFile(prefix="factaudit-batch-") as lines:
-            for key in keys:
-                line = self._read_line(key)
-                if self.client.refused_params.names:
-                    line = _encode_line(key, self.client.refused_params.adapt_body(json.loads(line)["body"]))
-                lines.write(line)
+            for line in part:
+                text = self._read(line)
+                if self.client.refused_params.names:  # since it was written
+                    body = self.client.refused_params.adapt_body(json.loads(text)["body"])
+                    text = _encode_line(line.send.key, body)
+                lines.write(text)
             lines.seek(0)
             try:
                 uploaded = self.api.files.create(file=("factaudit.jsonl", lines), purpose="batch")
@@ -213,11 +205,9 @@ class _Batches:
                 raise FactauditError(f"{address} refuses the batch: HTTP {answer.status_code}") from error
         self.store.name_batch(digest, batch_id or "")
 
-    def _read_line(self, key: bytes) -> bytes:
-        """A line as it was written; what the model has refused since is left out when it is sent."""
-        place, size = self._places[key]
-        self._prompts.seek(place)
-        return self._prompts.read(size)
+    def _read(self, line: _Line) -> bytes:
+        self._prompts.seek(line.start)
+        return self._prompts.read(line.size)
 
     def wait(self, poll_seconds: float, show_progress: bool, is_stopped: Callable[[], bool]) -> None:
         """Wait until every batch with lines of this run has ended, collecting each as it does."""
@@ -296,57 +286,54 @@ class _Batches:
         least_tokens = self.store.list_batch_lines(digest)
         for name in filter(None, (batch.output_file_id, batch.error_file_id)):
             with self.api.files.with_streaming_response.content(name) as response:
-                for line in _split_lines(response.iter_bytes()):
-                    if line.strip():
-                        self._collect_line(line, digest, least_tokens)
+                for text in _split_lines(response.iter_bytes()):
+                    if text.strip():
+                        self._collect_line(text, digest, least_tokens)
         # Of a line that nothing came back for nobody knows what it cost.
         self._drop(digest, "dropped")
 
-    def _collect_line(self, line: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
+    def _collect_line(self, text: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
         try:
-            record = parse_json_file_text(line)
+            record = parse_json_file_text(text)
             key = bytes.fromhex(record["custom_id"])
             response, error = record.get("response"), record.get("error")
             status = int(response["status_code"]) if response else 0
             body = response["body"] if response else None
         except (ValueError, TypeError, LookupError):
-            _log.warning("a line of the results cannot be read: %.200r", line)
+            _log.warning("a line of the results cannot be read: %.200r", text)
             return
+        line = self.lines.get(key)
+        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
+            str((error or {}).get("message") or "no response")
+        )
         if response:
-            text = body if isinstance(body, str) else json.dumps(body)
-            answer = self.client.parse_http_answer(status, {}, text, sent_params=self._list_sent_params(key))
-        else:
-            answer = ServerAttemptFailure(str((error or {}).get("message") or "no response"))
+            said = body if isinstance(body, str) else json.dumps(body)
+            sent = json.loads(self._read(line))["body"] if line else ()
+            answer = self.client.parse_http_answer(status, {}, said, sent_params=sent)
         if isinstance(answer, ChatReply):
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
         is_kept = isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES
         # An answer that is none was paid for, up to what it can have cost.
         came_to_nothing = "dropped" if status == 200 else NOT_BILLED
-        send = replace(self._sends.get(key, Send(key)), batch=digest)
+        send = replace(line.send if line else Send(key), batch=digest)
         is_ours = self.client.settle(send, answer if is_kept else came_to_nothing, BATCH_DISCOUNT)
-        if is_kept:
-            if key in self._sends and not is_ours and key not in self._collected:
-                self.client.usage.count_cached_calls()  # another run has paid for it
-            self._collected.add(key)
-        elif isinstance(answer, ServerAttemptFailure):
+        if isinstance(answer, ServerAttemptFailure):
             self.client.refused_params.add(answer.refused_params)
-            self._failures[key] = answer.reason
-        else:
-            self._answers[key] = answer
+        if line is None:
+            return
+        if isinstance(answer, ServerAttemptFailure):
+            line.failure = answer.reason
+        elif line.reply is None:
+            line.reply = answer
+            if is_kept and not is_ours:
+                self.client.usage.count_cached_calls()  # another run has paid for it
 
-    def _list_sent_params(self, key: bytes) -> Iterable[str]:
-        return json.loads(self._read_line(key))["body"] if key in self._places else ()
-
-    def list_missing(self, keys: Iterable[bytes]) -> list[bytes]:
-        """Those without an answer; another process may have collected some."""
-        left = [key for key in keys if key not in self._answers and key not in self._collected]
-        return [key for key, reply in zip(left, self.store.get_many(left), strict=True) if reply is None]
-
-    def find_reply(self, key: bytes) -> ChatReply:
-        """What became of a line."""
-        reason = self._failures.get(key, "no line came back for it")
-        failed = ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {reason}")
-        return self._answers.get(key) or self.store.get(key) or failed
+    def list_missing(self) -> list[_Line]:
+        """Those without a reply; another process may have collected some."""
+        missing = [line for line in self.lines.values() if line.reply is None]
+        for line, reply in zip(missing, self.store.get_many([line.send.key for line in missing]), strict=True):
+            line.reply = reply
+        return [line for line in missing if line.reply is None]
 
 
 def _encode_line(key: bytes, body: Mapping[str, Any]) -> bytes:

@@ -22,12 +22,15 @@ from factaudit.llm.cost import (
     count_prompt_tokens,
     find_reply_token_limit,
 )
-from factaudit.llm.prompt_cuts import count_least_prompt_tokens, fail_cut_prompt
 from factaudit.llm.rate_limits import AccountPace, hash_account
-from factaudit.llm.refused_params import RefusedParams
-from factaudit.llm.reply import parse_chat_completion
+from factaudit.llm.reply import count_least_prompt_tokens, fail_cut_prompt, parse_chat_completion
 from factaudit.llm.server import BlockingClientError, Server
-from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
+from factaudit.llm.server_errors import (
+    PermanentServerError,
+    RefusedParams,
+    ServerAttemptFailure,
+    parse_server_error_response,
+)
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
 from factaudit.llm.store import KEPT_STATUSES, NOT_BILLED, POSSIBLY_BILLED, ReplyStore, Send, hash_request
@@ -234,7 +237,7 @@ class LLMClient:
         paid = self.store.finish(send.key, status, tokens, cost, reply=reply, origin=kept_as, batch=send.batch)
         is_ours = paid == (self.budget.run, self.usage.caller)
         if is_ours and status != NOT_BILLED:
-            self.usage.count_paid_call(*tokens, cost)
+            self.usage.count_paid_call()
         if reply is not None:
             self._count_serving_model(reply)
         return is_ours

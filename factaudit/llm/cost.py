@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import csv
 import logging
+import math
 import os
 import re
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -34,12 +34,11 @@ _log = logging.getLogger("factaudit.cost")
 
 @dataclass(frozen=True)
 class LLMModelPrice:
-    """US dollars per million tokens, on a date, as a source gave them."""
+    """US dollars per million tokens, on a date."""
 
     input: float
     output: float
     date: str = ""
-    source: str = ""
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """US dollars for so many tokens. A provider's discount on prompts that it has cached is not counted."""
@@ -50,7 +49,7 @@ def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPr
     """The prices in a CSV: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay as
     they were, so none come with the package.
 
-    Columns: model, input, output (US dollars per million tokens), and optionally date and source.
+    Columns: model, input, output (US dollars per million tokens), and optionally date.
     """
     path = path or os.environ.get("FACTAUDIT_PRICES")
     if not path:
@@ -61,22 +60,16 @@ def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPr
         raise UsageError(f"price table {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
-    return _parse_llm_price_table(lines, str(path))
-
-
-def _parse_llm_price_table(lines: Iterable[str], source: str) -> dict[str, LLMModelPrice]:
     prices = {}
     for number, row in enumerate(csv.DictReader(lines), start=1):
-        for column in ("model", "input", "output"):
-            if not row.get(column):
-                raise InputError(source, [Problem("expected a value, found none", number, column)])
         try:
-            figures = float(row["input"]), float(row["output"])
-        except ValueError:
-            raise InputError(source, [Problem("expected dollars per million tokens", number, "input")]) from None
-        if not all(0 <= figure < float("inf") for figure in figures):
-            raise InputError(source, [Problem("expected a price of 0 or more", number, "input")])
-        prices[row["model"]] = LLMModelPrice(*figures, row.get("date") or "", row.get("source") or "")
+            price = LLMModelPrice(float(row["input"]), float(row["output"]), row.get("date") or "")
+            if not row["model"] or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            expected = "expected model, input and output: a name, and US dollars per million tokens"
+            raise InputError(str(path), [Problem(expected, number)]) from None
+        prices[row["model"]] = price
     return prices
 
 
@@ -88,33 +81,26 @@ def find_model_price(model: str, prices: Mapping[str, LLMModelPrice]) -> LLMMode
 
 @dataclass
 class LLMCallUsage:
-    """What one evaluator has used so far, in this process.
+    """What one evaluator has asked so far, in this process. What it cost stands in the store, under ``caller``.
 
-    ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
-    known for one of them. ``caller``: the name under which the store has the sends. ``served``: how many replies
-    (cached ones too) came from which model, as the server named it. ``started``: when the counting began, and
+    ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the models, as the
+    server named them, that replies came from (cached ones too). ``started``: when the counting began, and
     ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds).
     """
 
     calls: int = 0
     cached_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = 0.0
     started: int = field(default_factory=lambda: int(time.time()), compare=False)
     oldest_cached: int | None = None
     newest_cached: int | None = None
     caller: str = field(default="", compare=False)
-    served: Counter[str] = field(default_factory=Counter, compare=False)
+    served: set[str] = field(default_factory=set, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def count_paid_call(self, prompt_tokens: int, completion_tokens: int, cost: float | None) -> None:
+    def count_paid_call(self) -> None:
         """Count one send that the server was, or may have been, paid for."""
         with self._lock:
             self.calls += 1
-            self.prompt_tokens += prompt_tokens
-            self.completion_tokens += completion_tokens
-            self.cost = None if self.cost is None or cost is None else self.cost + cost
 
     def count_cached_calls(self, count: int = 1, reply: ChatReply | None = None) -> None:
         """Count replies that cost nothing: from the cache (then with the reply), or shared with an equal request."""
@@ -126,28 +112,22 @@ class LLMCallUsage:
                 self.newest_cached = max(created, self.newest_cached or created)
 
     def forget_cached_replies(self) -> None:
-        """Begin anew with what `cached_row` says."""
-        with self._lock:
-            self.started, self.oldest_cached, self.newest_cached = int(time.time()), None, None
+        """Begin anew with what `row` says of cached replies."""
+        self.started, self.oldest_cached, self.newest_cached = int(time.time()), None, None
 
-    def cached_row(self) -> dict[str, Any]:
-        """From when the cached replies are (ISO dates, or None)."""
+    def count_serving_model(self, reply: ChatReply) -> None:
+        """Note which model a reply is from."""
+        if name := name_serving_model(reply):
+            self.served.add(name)
+
+    def row(self) -> dict[str, Any]:
+        """The counts, and from when the cached replies are (ISO dates, or None)."""
         ends = {"cached_from": self.oldest_cached, "cached_until": self.newest_cached}
-        return {
+        dates = {
             name: None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
             for name, seconds in ends.items()
         }
-
-    def count_serving_model(self, reply: ChatReply) -> None:
-        """Count which model a reply is from."""
-        if name := name_serving_model(reply):
-            with self._lock:
-                self.served[name] += 1
-
-    def row(self) -> dict[str, Any]:
-        """The figures as they stand in ``results.json`` under ``calls``."""
-        names = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost")
-        return {name: getattr(self, name) for name in names}
+        return {"calls": self.calls, "cached_calls": self.cached_calls, **dates}
 
 
 class LLMCostBudget:

@@ -114,7 +114,7 @@ def hash_request(model: str, request: ChatRequest, revision: str = "", server: s
     return hashed.digest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Send:
     """A request that is to be sent, for whom, and the most that it can cost (US dollars; None: no price is known).
 
