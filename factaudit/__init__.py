@@ -16,7 +16,7 @@ from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from factaudit.datasets import convert
-    from factaudit.estimate.rate_estimation import estimate_rates
+    from factaudit.estimate.rates import estimate_rates
     from factaudit.evaluators.judging import judge
     from factaudit.experiment import run
     from factaudit.llm.settings import LLM
@@ -48,7 +48,7 @@ _MODULES = {
     "Results": "factaudit.results",
     "compare": "factaudit.results",
     "convert": "factaudit.datasets",
-    "estimate_rates": "factaudit.estimate.rate_estimation",
+    "estimate_rates": "factaudit.estimate.rates",
     "judge": "factaudit.evaluators.judging",
     "read_annotations": "factaudit.tables.annotations",
     "read_claims": "factaudit.python_input",

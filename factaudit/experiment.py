@@ -20,8 +20,8 @@ from factaudit.arrays.duckdb_tables import DuckDBTables, choose_duckdb_tables, l
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
-from factaudit.estimate.estimate_settings import EstimateSettings
-from factaudit.estimate.rate_estimation import EstimationResults
+from factaudit.estimate.rates import EstimationResults
+from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,

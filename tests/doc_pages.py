@@ -28,7 +28,7 @@ from llm_server import FaultServer, Plan
 
 import factaudit
 from factaudit.cli import main
-from factaudit.estimate.label_sample import read_sample
+from factaudit.estimate.sample import read_sample
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Published files, which are part of no checkout (as in tests/conftest.py).

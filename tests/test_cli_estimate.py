@@ -11,7 +11,7 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.estimate.label_sample import read_sample
+from factaudit.estimate.sample import read_sample
 from factaudit.tables import write_table
 
 Run = Callable[..., str]

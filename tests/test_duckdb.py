@@ -15,7 +15,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.cli.app import cli
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.estimate.rates import estimate_rates
 from factaudit.experiment import Experiment, run
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import STATUSES, validate_claims, validate_verdicts

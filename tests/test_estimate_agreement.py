@@ -8,8 +8,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
-from factaudit.stats.clustered_proportions import wilson_interval
-from factaudit.stats.stratified_wilson import wilson_share_interval
 
 
 def judged(columns: dict[str, list[int | None]]) -> pd.DataFrame:
@@ -92,10 +90,3 @@ def test_claims_of_one_document_are_resampled_together() -> None:
     widths = [row["percent_high"] - row["percent_low"] for row in (alone, together)]
     assert widths[1] > 2 * widths[0]
     assert alone["percent"] == together["percent"]
-
-
-def test_one_of_thirty_has_one_interval() -> None:
-    """Of the same labels one place said 0.2 to 17.5 %, another 0.6 to 16.7."""
-    share = np.array(1 / 30)
-    one = wilson_interval(share, np.array(30.0), np.array(1e9), 0.95)
-    assert wilson_share_interval(1 / 30, 30, 0.95) == pytest.approx([float(end) for end in one], abs=1e-6)

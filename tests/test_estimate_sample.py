@@ -16,16 +16,15 @@ from estimate_data import World, annotated, tables, without_labels
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.label_sample import (
+from factaudit.estimate.rates import estimate_rates, join_claims
+from factaudit.estimate.sample import (
     SAMPLE_COLUMNS,
     LabelSample,
-    check_label_sample_matches,
-    draw_label_sample,
-    draw_next_sample_phase,
+    draw_next_phase,
+    draw_sample,
     read_sample,
 )
-from factaudit.estimate.rate_estimation import estimate_rates, join_claims_for_estimation
-from factaudit.stats.allocation import AllocationStrata, allocate_labels_to_strata, stratify_for_allocation
+from factaudit.stats.sampling import Strata, make_strata
 from factaudit.tables.annotations import validate_annotations
 
 EVALUATORS = ("e0", "e1")
@@ -36,29 +35,29 @@ def drawn(
 ) -> tuple[pd.DataFrame, pd.DataFrame, LabelSample]:
     claims, verdicts = tables(world or World())
     judged = Judgements.join(without_labels(claims), verdicts)
-    return claims, verdicts, draw_label_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
+    return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
 
 
 def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own() -> None:
     guess = np.array([0.1, 0.9, 0.5, 0.2, 0.6, 0.8, np.nan, 0.5, 0.5])
     system = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
-    strata = stratify_for_allocation(guess, system, np.ones(9, dtype=bool), 3, 0.03)
+    strata = make_strata(guess, system, np.ones(9, dtype=bool), 3, 0.03)
     assert strata.code.tolist() == [0, 2, 1, 0, 1, 2, 3, 4, 5]
     assert strata.size.tolist() == [2, 2, 2, 1, 1, 1]
-    assert strata.neyman_weight[0] == pytest.approx(2 * np.sqrt(0.15 * 0.85))
-    assert strata.neyman_weight[3] == pytest.approx(0.5), "an unscored claim may be anything"
+    assert strata.need[0] == pytest.approx(2 * np.sqrt(0.15 * 0.85))
+    assert strata.need[3] == pytest.approx(0.5), "an unscored claim may be anything"
 
 
 def test_labels_go_where_they_tell_most() -> None:
-    strata = AllocationStrata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
-    labels = allocate_labels_to_strata(strata, 60, 2)
+    strata = Strata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
+    labels = strata.allocate(60, 2)
     assert labels.sum() == 60
     assert labels[0] > 4 * labels[1]
     assert labels[2] == 2
-    assert allocate_labels_to_strata(strata, 500, 2).tolist() == [100, 100, 3]
-    assert allocate_labels_to_strata(strata, 6, 2).tolist() == [2, 2, 2]
+    assert strata.allocate(500, 2).tolist() == [100, 100, 3]
+    assert strata.allocate(6, 2).tolist() == [2, 2, 2]
     with pytest.raises(UsageError, match="5 labels are too few for 3 strata"):
-        allocate_labels_to_strata(strata, 5, 2)
+        strata.allocate(5, 2)
 
 
 def test_a_sample_is_what_it_says() -> None:
@@ -81,7 +80,7 @@ def test_inclusion_probabilities_are_true() -> None:
     judged = Judgements.join(without_labels(claims), verdicts)
     times, expected = Counter[str](), {}
     for seed in range(400):
-        rows = draw_label_sample(judged, EVALUATORS, 20, seed=seed).rows
+        rows = draw_sample(judged, EVALUATORS, 20, seed=seed).rows
         times.update(rows["claim_id"])
         expected.update(zip(rows["claim_id"], rows["probability"], strict=True))
     assert len(times) == 80
@@ -93,18 +92,18 @@ def test_inclusion_probabilities_are_true() -> None:
 def test_two_phases_and_more() -> None:
     claims, verdicts, sample = drawn(120)
     assert sample.plan.drawn == ({"sim": 60},)
-    judged = join_claims_for_estimation(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
-    second = draw_next_sample_phase(sample, judged, seed=1)
+    judged = join_claims(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
+    second = draw_next_phase(sample, judged, seed=1)
     assert second.plan.drawn == ({"sim": 60}, {"sim": 60})
     pd.testing.assert_frame_equal(second.rows.iloc[:60], sample.rows)
     assert second.rows["claim_id"].is_unique
     later = second.rows[second.rows["phase"] == 1]
     assert later.groupby("system").size().tolist() == [15] * 4
     assert set(later["stratum"]).isdisjoint(sample.rows["stratum"])
-    judged = join_claims_for_estimation(claims, verdicts, annotated(claims, second.rows["claim_id"]))
+    judged = join_claims(claims, verdicts, annotated(claims, second.rows["claim_id"]))
     with pytest.raises(UsageError, match="--more"):
-        draw_next_sample_phase(second, judged)
-    third = draw_next_sample_phase(second, judged, extra_labels=30)
+        draw_next_phase(second, judged)
+    third = draw_next_phase(second, judged, extra_labels=30)
     assert (third.plan.budget, len(third.rows)) == (150, 150)
     assert third.rows["order"].is_unique
 
@@ -112,13 +111,13 @@ def test_two_phases_and_more() -> None:
 def test_further_phases_need_labels() -> None:
     claims, verdicts, sample = drawn(120)
     with pytest.raises(UsageError, match="no label was found: the second phase"):
-        draw_next_sample_phase(sample, Judgements.join(without_labels(claims), verdicts))
+        draw_next_phase(sample, Judgements.join(without_labels(claims), verdicts))
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60, seed=5)
     mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
-    again = draw_label_sample(Judgements.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
+    again = draw_sample(Judgements.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
     assert sorted(sample.rows["claim_id"]) == sorted(again.rows["claim_id"])
     other = drawn(60, seed=6)[2]
     assert sorted(sample.rows["claim_id"]) != sorted(other.rows["claim_id"])
@@ -141,7 +140,7 @@ def test_whole_responses_are_drawn() -> None:
     claims, verdicts = tables(World(size=120, documents=30))
     claims["response_id"] = claims["doc_id"]
     judged = Judgements.join(without_labels(claims), verdicts)
-    sample = draw_label_sample(judged, EVALUATORS, 24, level="response")
+    sample = draw_sample(judged, EVALUATORS, 24, level="response")
     keys = ["system", "doc_id"]
     picked = claims[claims["claim_id"].isin(sample.rows["claim_id"])]
     assert len(picked.drop_duplicates(keys)) == 24
@@ -159,7 +158,7 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
     truth = 1 - claims.groupby("system")["label"].mean()
     found = []
     for seed in range(40):
-        sample = draw_label_sample(judged, EVALUATORS, 30, level="response", seed=seed)
+        sample = draw_sample(judged, EVALUATORS, 30, level="response", seed=seed)
         made = estimate_rates(
             claims,
             verdicts,
@@ -179,7 +178,7 @@ def test_responses_that_happen_to_be_labelled_whole_are_not_called_unlabelled() 
     """Single claims were drawn: of 60 responses of two claims, some have both labels, and none can be used."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=60))
     claims["response_id"] = [f"r{at // 2}" for at in range(len(claims))]
-    sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), EVALUATORS, 60)
+    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), EVALUATORS, 60)
     n_labels = claims["claim_id"].isin(sample.rows["claim_id"]).groupby(claims["response_id"]).sum()
     whole, part = (int((n_labels == n).sum()) for n in (2, 1))
     labels = annotated(claims, sample.rows["claim_id"])
@@ -222,9 +221,9 @@ def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.D
     other = annotated(claims, ids[-2:]).assign(label=None)
     for note, refused in (("?", True), (None, False)):
         said = validate_annotations(pd.concat([annotated(claims, ids[:-2]), other.assign(note=note)]))
-        judged = join_claims_for_estimation(claims, verdicts, said)
+        judged = join_claims(claims, verdicts, said)
         with pytest.raises(InputError, match="2 of 62 labels") if refused else nullcontext():
-            check_label_sample_matches(sample, judged, said)
+            sample.check_matches(judged, said)
     some = annotated(claims, sample.rows["claim_id"][:50])
     made = estimate_rates(claims, verdicts, annotations=some, sample=read_sample(path), levels=["claim"])
     assert made.summary[0]["n_labels"] == 50
@@ -269,10 +268,10 @@ def test_wrong_usage(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60)
     judged = Judgements.join(without_labels(claims), verdicts)
     with pytest.raises(UsageError, match="3 labels are too few for 4 systems"):
-        draw_label_sample(judged, EVALUATORS, 3)
+        draw_sample(judged, EVALUATORS, 3)
     with pytest.raises(UsageError, match="did you mean 'response'"):
-        draw_label_sample(judged, EVALUATORS, 30, level="responses")
+        draw_sample(judged, EVALUATORS, 30, level="responses")
     with pytest.raises(UsageError, match="an overlap from 0 to 1"):
-        draw_label_sample(judged, EVALUATORS, 30, overlap=20)
+        draw_sample(judged, EVALUATORS, 30, overlap=20)
     with pytest.raises(InputError, match=r"ends in \.parquet"):
         sample.write(tmp_path / "sample.csv")

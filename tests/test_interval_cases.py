@@ -21,7 +21,7 @@ from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
-from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.estimate.rates import estimate_rates
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.noise_floor import estimate_noise_floor

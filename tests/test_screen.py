@@ -13,7 +13,7 @@ from factaudit import compare
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
 from factaudit.cli.screen_text import SCREEN_WIDTH, format_terminal_screen
 from factaudit.errors import UsageError
-from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.estimate.rates import estimate_rates
 from factaudit.results import Results, compare_counts
 from factaudit.tables.counts_table import validate_counts
 

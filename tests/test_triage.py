@@ -12,8 +12,8 @@ from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.label_sample import draw_label_sample, read_sample
-from factaudit.estimate.rate_estimation import join_claims_for_estimation
+from factaudit.estimate.rates import join_claims
+from factaudit.estimate.sample import draw_sample, read_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
 from factaudit.evaluators.triage_rule import TriageRule, read_triage_rule
 from factaudit.stats.risk_control import control_passing_errors, error_share_p_values
@@ -125,8 +125,8 @@ def test_an_unscored_claim_never_passes_and_is_reviewed_first():
 
 def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
     claims, verdicts = tables(GOOD)
-    judged = join_claims_for_estimation(without_labels(claims), verdicts)
-    sample = draw_label_sample(judged, ["e0", "e1"], 200, phases=1)
+    judged = join_claims(without_labels(claims), verdicts)
+    sample = draw_sample(judged, ["e0", "e1"], 200, phases=1)
     annotations = annotated(claims, sample.rows["claim_id"]).astype({"label": "Int8"})
     by_plan = triage_claims(without_labels(claims), verdicts, annotations=annotations, sample=sample, max_error=0.1)
     as_random = triage_claims(without_labels(claims), verdicts, annotations=annotations, max_error=0.1)
@@ -139,7 +139,7 @@ def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
     assert abs(rates[0] - truth) < abs(rates[1] - truth)
     assert len(passing) > 0
     # A draw with equal chances loses none of its labels, that for rates some.
-    at_random = draw_label_sample(judged, ["e0", "e1"], 200, is_at_random=True)
+    at_random = draw_sample(judged, ["e0", "e1"], 200, is_at_random=True)
     assert at_random.rows["system"].value_counts().tolist() == [100, 100]
     annotations = annotated(claims, at_random.rows["claim_id"]).astype({"label": "Int8"})
     found = triage_claims(without_labels(claims), verdicts, annotations=annotations, sample=at_random, max_error=0.1)

@@ -90,7 +90,7 @@ def estimate_command(
     regression-ppi (prediction-powered inference), labels (the labels alone) and raw (the predicted rates, which have no
     interval).
     """
-    from factaudit.estimate.estimate_settings import EstimateSettings
+    from factaudit.estimate.settings import EstimateSettings
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
 

@@ -15,7 +15,7 @@ from factaudit.errors import UsageError
 from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
-    from factaudit.estimate.label_sample import LabelSample
+    from factaudit.estimate.sample import LabelSample
     from factaudit.tables.column_mapping import ColumnMapping
 
 
@@ -95,8 +95,8 @@ def sample_command(
     labels per data set and 8 per system, the sample has two phases: label the first one, then draw the second one with
     --then SAMPLE --label-file LABELS. With --one-phase there is only one.
     """
-    from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
-    from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
+    from factaudit.estimate.rates import join_claims, order_evaluators
+    from factaudit.estimate.sample import draw_next_phase, draw_sample, read_sample
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.schema import is_text_placeholder
@@ -115,14 +115,14 @@ def sample_command(
         )
     if then is not None:
         before = read_sample(then)
-        judged = join_claims_for_estimation(table, loaded.verdicts, annotations, rule)
-        drawn = draw_next_sample_phase(before, judged, more, seed, annotations, rule)
+        judged = join_claims(table, loaded.verdicts, annotations, rule)
+        drawn = draw_next_phase(before, judged, more or 0, seed, annotations, rule)
     elif budget is not None:
-        judged = join_claims_for_estimation(table.assign(label=None), loaded.verdicts)
+        judged = join_claims(table.assign(label=None), loaded.verdicts)
         order = list(map(str, loaded.verdicts["evaluator"].unique()))
-        drawn = draw_label_sample(
+        drawn = draw_sample(
             judged,
-            choose_estimation_covariates(judged, order, main, covariates),
+            order_evaluators(judged, order, main, covariates),
             budget,
             seed=seed,
             phases=1 if one_phase else 2,

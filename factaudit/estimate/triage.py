@@ -15,9 +15,9 @@ from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
-from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
-from factaudit.estimate.rate_estimation import ESTIMATION_TARGETS, join_claims_for_estimation
-from factaudit.estimate.scored_corpus import build_scored_corpora
+from factaudit.estimate.corpus import build_corpora
+from factaudit.estimate.rates import ESTIMATION_TARGETS, join_claims
+from factaudit.estimate.sample import LabelSample
 from factaudit.evaluators.triage_rule import TriageRule
 from factaudit.python_input import load_python_input_frames
 from factaudit.stats.risk_control import (
@@ -29,8 +29,8 @@ from factaudit.stats.risk_control import (
     error_share_upper_limits,
     plan_labels_to_pass,
 )
+from factaudit.stats.sampling import label_weights, simple_random_draw
 from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
-from factaudit.stats.stratified_sampling import assume_simple_random_draw, stratified_label_weights
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
 
@@ -143,9 +143,9 @@ def read_labelled_judgements(
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
     annotations = loaded.annotations if annotations is None else annotations
-    judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule)
+    judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule)
     if sample is not None:
-        check_label_sample_matches(sample, judgements, annotations, rule)
+        sample.check_matches(judgements, annotations, rule)
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
         raise UsageError(
@@ -229,12 +229,12 @@ def weigh_triage_labels(
                 "the labels were not drawn at random over systems, and some system has none: draw them with "
                 "`factaudit sample`, or give each system its own promise (by system)"
             )
-        draw = assume_simple_random_draw(labelled, system)
-        weight[draw.rows] = stratified_label_weights(draw, system[draw.rows], np.ones(len(draw.rows), dtype=bool))
+        draw = simple_random_draw(labelled, system)
+        weight[draw.rows] = label_weights(draw, system[draw.rows], np.ones(len(draw.rows), dtype=bool))
         return weight[rows]
-    for corpus in build_scored_corpora(judgements, "claim", evaluators):
-        draw = sample.corpus_draw(corpus, judgements)
-        found = stratified_label_weights(draw, corpus.system[draw.rows], corpus.is_labelled[draw.rows])
+    for corpus in build_corpora(judgements, "claim", evaluators):
+        draw = sample.find_draw(corpus, judgements)
+        found = label_weights(draw, corpus.system[draw.rows], corpus.is_labelled[draw.rows])
         in_corpus = np.flatnonzero(corpus.unit_of_claim >= 0)
         claim_of_unit = np.empty(len(corpus.error), dtype=np.int64)
         claim_of_unit[corpus.unit_of_claim[in_corpus]] = in_corpus

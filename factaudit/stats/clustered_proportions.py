@@ -117,12 +117,6 @@ class GroupClusterPairs:
         inside = (self.pair >= 0) & (codes >= 0)
         pair, codes = (self.pair, codes) if inside.all() else (self.pair[inside], codes[inside])
         sizes = np.bincount(pair, minlength=len(self.group))
-        if len(sizes) and sizes.max() == 1:  # every claim is its own cluster: a kind is a code
-            times = np.bincount(self.group[pair] * n_codes + codes, minlength=self.n_groups * n_codes)
-            kinds = np.flatnonzero(times)
-            return ClusterCounts(
-                kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], self.n_groups
-            )
         first, times = _find_equal_group_cluster_pairs(self.group, pair, codes, n_codes, self.n_groups)
         kind = np.full(len(self.group), -1, dtype=np.int64)
         kind[first] = np.arange(len(first))

@@ -42,21 +42,6 @@ def select_rejectable_tests(least_p_values: np.ndarray, level: float) -> np.ndar
     return can_reject[:, np.argmax(fits)] if len(fits) else np.zeros(0, dtype=bool)
 
 
-def benjamini_hochberg_adjusted_p(p_values: np.ndarray) -> np.ndarray:
-    """Benjamini and Hochberg's adjusted p-values along the last axis (1995), for lists of which a share may be false.
-
-    >>> benjamini_hochberg_adjusted_p(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.04, 0.04]
-    """
-    size = p_values.shape[-1]
-    order = np.argsort(-p_values, axis=-1, kind="stable")
-    factors = size / np.arange(size, 0, -1)
-    adjusted = np.minimum(np.minimum.accumulate(np.take_along_axis(p_values, order, -1) * factors, axis=-1), 1)
-    out = np.empty_like(p_values)
-    np.put_along_axis(out, order, adjusted, -1)
-    return out
-
-
 def p_value_of_interval(
     distance: np.ndarray, half_width: np.ndarray, degrees_of_freedom: np.ndarray, confidence: float
 ) -> np.ndarray:

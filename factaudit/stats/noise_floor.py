@@ -12,7 +12,7 @@ import numpy as np
 
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import wilson_interval
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 
 
 @dataclass(frozen=True)
@@ -61,28 +61,26 @@ def estimate_noise_floor(
     if bootstrap is None or size < 2:
         return NoiseFloor(rate, floor, excess, ((None, None),) * 3)
     random = np.random.default_rng(bootstrap.seed)
-    replicates = np.full((3, bootstrap.replicates), np.nan)
-    for number in range(bootstrap.replicates):
-        weights = random.multinomial(size, np.full(size, 1 / size))
-        if false_positive_rate is None:
-            n, hits = false_cells @ weights
-            rate_drawn = random.beta(hits + 0.5, n - hits + 0.5)
-        else:
-            rate_drawn = false_positive_rate
-        weights = weights * decided
-        if weights.sum():
-            floor_drawn = float(weights @ (1 - (1 - rate_drawn) ** n_open) / weights.sum())
-            replicates[:, number] = rate_drawn, floor_drawn, weights @ merged / weights.sum() - floor_drawn
+    weights = random.multinomial(size, np.full(size, 1 / size), bootstrap.replicates)
+    rates = np.full(len(weights), rate)
+    if false_positive_rate is None:
+        n, hits = false_cells @ weights.T
+        rates = random.beta(hits + 0.5, n - hits + 0.5)
+    weights = weights * decided
+    total = weights.sum(1)
+    floors = divide_or_undefined((weights * (1 - (1 - rates[:, None]) ** n_open)).sum(1), total)
+    excesses = divide_or_undefined(weights @ merged, total) - floors
+    rates[total == 0] = np.nan
     intervals = []
-    for point, drawn in zip((rate, floor, excess), replicates, strict=True):
+    for point, drawn in zip((rate, floor, excess), (rates, floors, excesses), strict=True):
         low, high = map(none_if_undefined, bootstrap.percentile_ends(drawn))
         # Jeffreys' posterior never has f at 0 or 1; its interval is taken to reach a rate that is there.
         if low is not None and high is not None:
             low, high = min(low, point), max(high, point)
         intervals.append((low, high))
-    n = np.array(int(decided.sum()))
-    of_share = [float(end) for end in wilson_interval(np.array(share), n, n - 1, bootstrap.confidence)]
+    n_decided = np.array(int(decided.sum()))
+    ends = [float(end) for end in wilson_interval(np.array(share), n_decided, n_decided - 1, bootstrap.confidence)]
     low, high = intervals[-1]
-    if low is not None and high is not None and n > 1:
-        intervals[-1] = min(low, of_share[0] - floor), max(high, of_share[1] - floor)
+    if low is not None and high is not None and n_decided > 1:
+        intervals[-1] = min(low, ends[0] - floor), max(high, ends[1] - floor)
     return NoiseFloor(rate, floor, excess, tuple(intervals))

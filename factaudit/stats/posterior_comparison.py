@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from factaudit.stats.multiplicity import benjamini_hochberg_adjusted_p
-
 
 def posterior_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, low and high over the first axis of (D, ...) draws: equal tails; the mean is kept inside the interval.
@@ -129,7 +127,7 @@ def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wro
     >>> select_directed_pairs(np.array([0.02, 0.001, 0.3, 0.026]), 0.05, 0.025).tolist()
     [True, True, False, False]
     """
-    called: np.ndarray = (benjamini_hochberg_adjusted_p(p_wrong) <= max_wrong_share) & (p_wrong <= max_p_wrong)
+    called: np.ndarray = (scipy.stats.false_discovery_control(p_wrong) <= max_wrong_share) & (p_wrong <= max_p_wrong)
     return called
 
 

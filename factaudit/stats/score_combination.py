@@ -7,16 +7,16 @@ labels give weights in proportion to how far each evaluator alone agrees with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
+from factaudit.stats.regression import risk_logit
+
 #: The penalty on squared slopes of standardised scores.
 RIDGE = 20.0
 N_FOLDS = 10
-_LOGIT_MARGIN = 0.001
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,8 @@ class ScoreStandardiser:
     @classmethod
     def from_scores(cls, score: np.ndarray) -> ScoreStandardiser:
         """score: float64 (E, N), support for the claim, NaN where missing."""
-        logit = _risk_logits(score)
-        with np.errstate(invalid="ignore"):
-            mean = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else 0.0 for row in logit])
-            spread = np.array([row[~np.isnan(row)].std() if (~np.isnan(row)).any() else 0.0 for row in logit])
+        known = [row[~np.isnan(row)] for row in risk_logit(score)]
+        mean, spread = (np.array([f(row) if len(row) else 0.0 for row in known]) for f in (np.mean, np.std))
         return cls(mean, np.where(spread > 1e-9, spread, np.inf))  # what does not vary has no risk to tell
 
     def standardise(self, score: np.ndarray) -> np.ndarray:
@@ -42,7 +40,7 @@ class ScoreStandardiser:
         >>> ScoreStandardiser.from_scores(score).standardise(score).round(6).tolist()
         [[-1.0, 1.0]]
         """
-        standardised: np.ndarray = (_risk_logits(score) - self.mean[:, None]) / self.spread[:, None]
+        standardised: np.ndarray = (risk_logit(score) - self.mean[:, None]) / self.spread[:, None]
         return standardised
 
 
@@ -56,36 +54,20 @@ def fit_combination_weights(standardised: np.ndarray, error: np.ndarray) -> np.n
     [1.0, 0.0]
     """
     n_evaluators = len(standardised)
-    slopes = fit_error_odds(standardised, error)[1]
-    weights: np.ndarray = slopes / slopes.sum() if slopes.sum() > 1e-9 else np.full(n_evaluators, 1 / n_evaluators)
-    return weights
-
-
-def fit_error_odds(standardised: np.ndarray, error: np.ndarray) -> tuple[float, np.ndarray]:
-    """The log odds of an error as an intercept and slopes, none below 0, on standardised risks of E evaluators.
-
-    standardised: float64 (E, n); error: (n,), from 0 to 1. Slopes are 0 where all or no claims are errors.
-
-    >>> intercept, slopes = fit_error_odds(np.array([[-1.0, -1, 1, 1] * 50]), np.array([0.0, 0.2, 0.7, 0.9] * 50))
-    >>> round(intercept, 1), slopes.round(1).tolist()
-    (-0.3, [1.1])
-    """
-    n_evaluators = len(standardised)
+    equal = np.full(n_evaluators, 1 / n_evaluators)
     if not 0 < error.sum() < len(error):
-        share = (error.sum() + 0.5) / (len(error) + 1)
-        return float(scipy.special.logit(share)), np.zeros(n_evaluators)
+        return equal
     columns = np.vstack([np.ones(len(error)), standardised])
 
     def penalised_loss(slopes: np.ndarray) -> tuple[float, np.ndarray]:
-        odds = slopes @ columns
-        penalty = np.append(0.0, slopes[1:])
+        odds, penalty = slopes @ columns, np.append(0.0, slopes[1:])
         gradient = columns @ (scipy.special.expit(odds) - error) + RIDGE * penalty
         return float(np.logaddexp(0, odds).sum() - error @ odds + RIDGE / 2 * penalty @ penalty), gradient
 
     begin = np.append(scipy.special.logit(error.mean()), np.zeros(n_evaluators))
     bounds = [(None, None)] + [(0, None)] * n_evaluators
-    fitted = scipy.optimize.minimize(penalised_loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return float(fitted[0]), fitted[1:]
+    slopes = scipy.optimize.minimize(penalised_loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x[1:]
+    return slopes / slopes.sum() if slopes.sum() > 1e-9 else equal
 
 
 def cross_fit_combined_risk(
@@ -108,28 +90,12 @@ def cross_fit_combined_risk(
     standardised = ScoreStandardiser.from_scores(score).standardise(score)
     filled = np.where(np.isnan(standardised), 0.0, standardised)
     risk, weights = np.full(score.shape[1], np.nan), []
-    for inside in split_cluster_folds(cluster, random):
+    _, codes = np.unique(cluster, return_inverse=True)
+    fold = (random.permutation(codes.max(initial=-1) + 1) % N_FOLDS)[codes]  # whole clusters
+    for number in np.unique(fold):
+        inside = fold == number
         train = ~inside[labelled_rows]
         weight = fit_combination_weights(filled[:, labelled_rows[train]], error[train])
         risk[inside] = weight @ standardised[:, inside]
         weights.append(weight)
     return risk, np.mean(weights, axis=0)
-
-
-def split_cluster_folds(cluster: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
-    """Masks of whole clusters, bool (N,) each: `N_FOLDS` of them, or as many as there are clusters.
-
-    >>> folds = list(split_cluster_folds(np.array([0, 0, 1, 2]), np.random.default_rng(0)))
-    >>> len(folds), np.sum(folds, axis=0).tolist()
-    (3, [1, 1, 1, 1])
-    """
-    codes = np.unique(cluster, return_inverse=True)[1]
-    fold = random.permutation(codes.max(initial=-1) + 1) % N_FOLDS
-    for number in np.unique(fold):
-        yield fold[codes] == number
-
-
-def _risk_logits(score: np.ndarray) -> np.ndarray:
-    wrong = np.clip(1 - score, _LOGIT_MARGIN, 1 - _LOGIT_MARGIN)
-    logits: np.ndarray = np.log(wrong) - np.log1p(-wrong)
-    return logits

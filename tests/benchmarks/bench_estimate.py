@@ -24,7 +24,7 @@ SECONDS, MEGABYTES = 20, 3000
 def write(folder: Path, size: int) -> None:
     """Claims without text, verdicts, and a third table with labels drawn by a sample."""
     from factaudit.arrays.judgements import Judgements
-    from factaudit.estimate.label_sample import draw_label_sample
+    from factaudit.estimate.sample import draw_sample
 
     random = np.random.default_rng(0)
     system = np.arange(size) % SYSTEMS
@@ -50,7 +50,7 @@ def write(folder: Path, size: int) -> None:
 
     table = read_claims(folder / "claims.parquet")
     judged = Judgements.join(table, read_verdicts(folder / "verdicts.parquet", claims=table))
-    sample = draw_label_sample(judged, [f"evaluator-{at}" for at in range(EVALUATORS)], LABELS, phases=1)
+    sample = draw_sample(judged, [f"evaluator-{at}" for at in range(EVALUATORS)], LABELS, phases=1)
     sample.write(folder / "sample.parquet")
     at = sample.rows["claim_id"].str.removeprefix("claim-").astype(int)
     labels = pd.DataFrame({"claim_id": sample.rows["claim_id"], "annotator": "a", "label": 1 - error[at].astype(int)})
@@ -58,8 +58,8 @@ def write(folder: Path, size: int) -> None:
 
 
 def estimate(folder: Path) -> None:
-    from factaudit.estimate.label_sample import read_sample
-    from factaudit.estimate.rate_estimation import estimate_rates
+    from factaudit.estimate.rates import estimate_rates
+    from factaudit.estimate.sample import read_sample
     from factaudit.tables import read_claims, read_verdicts
     from factaudit.tables.annotations import read_annotations
 

@@ -22,6 +22,7 @@ from factaudit.stats.mover import (
 )
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
 from factaudit.stats.roc import curve_interval, curve_statistics
+from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
 from factaudit.stats.undefined_values import divide_or_undefined
 
 LEVEL = 0.95
@@ -291,11 +292,59 @@ def truths_of_scores(error_rate: float) -> tuple[float, float, dict[int, float]]
     return curves["auc"].point, curves["average_precision"].point, {1: 0.3, 0: -0.4}
 
 
+def cover_slices(regime: Regime, drawn: np.ndarray) -> Covered:
+    """BAcc of evaluator a on the claims of one system less its BAcc on all others, which are on the same documents
+    unless each system has its own; and on every other document, where it is the same."""
+    of_a = regime.truth[..., :2, :].sum(-1)  # (S, label, prediction)
+    both = [of_a[0], of_a[1:].sum(0)]
+    baccs = [(each[1, 1] / each[1].sum() + each[0, 0] / each[0].sum()) / 2 for each in both]
+    document, system, label, a, _ = (each.ravel() for each in np.indices(drawn.shape[1:]))
+    cluster = document * drawn.shape[2] + system if regime.own else document
+    hit = np.where(a == 2, -1, a == label)
+    weights = np.array([0.5, 0.5, -0.5, -0.5])
+    found: dict[str, list[bool]] = {}
+    for counts in drawn:
+        at = np.repeat(np.arange(len(label)), counts.ravel())
+        for name, inside, truth in (
+            ("one system", system == 0, baccs[0] - baccs[1]),
+            ("every other document", cluster % 2 == 0, 0.0),
+        ):
+            slices = np.where(inside, 0, -1)[at]
+            shares = estimate_slice_and_rest_proportions(hit[at], 1 - label[at], 2, slices, 1, cluster[at])
+            low, high = mover_proportion_sum(shares, weights, LEVEL)[1]
+            if not np.isnan(low[0]):
+                found.setdefault(f"BAcc of a slice: {name}", []).append(bool(low[0] <= truth <= high[0]))
+    return {name: np.array(held) for name, held in found.items()}
+
+
+def cover_document_slopes(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
+    """The slope over a number that all claims of a document share, as its length; documents are hard or easy."""
+    n_systems, docs = len(regime.errors), regime.docs * (len(regime.errors) if regime.own else 1)
+    size = (replicates, docs)
+    mean = regime.claims * (1 if regime.own else n_systems)
+    n = random.integers(1, 2 * mean, size) if regime.uneven else np.full(size, mean)
+    document = np.repeat(np.arange(replicates * docs), n.ravel())
+    length = np.clip(random.normal(size=replicates * docs), -3, 3)[document]
+    hard = np.sqrt(regime.icc) / 4 * random.uniform(-1, 1, replicates * docs)[document]
+    tnr = np.clip(regime.a[1], 0.3, 0.7)
+    is_error = random.random(len(document)) < max(regime.errors)
+    found: Covered = {}
+    for name, rate, inside in (("TPR", 0.8, ~is_error), ("TNR", tnr, is_error)):
+        right = (random.random(len(document)) < rate - 0.04 * length + hard).astype(int)
+        lines = []
+        for group in range(replicates):
+            rows = inside & (document // docs == group)
+            line = slope(length[rows], right[rows].astype(float))
+            lines.append(interval(line, document[rows], confidence=LEVEL, min_clusters=MIN_CLUSTERS))
+        found[f"slope of {name} over documents"] = holds(tuple(np.array(lines).T), -0.04)
+    return found
+
+
 def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:
     """Per figure which intervals of the replicates held the truth."""
     random = np.random.default_rng(seed)
     drawn = regime.draw(random, replicates)
     found = of_evaluators(regime, drawn) | of_systems(regime, drawn) | of_tests(regime, drawn, random)
     found |= of_orders(regime, drawn, random) | of_corrections(regime, drawn, random)
-    found |= of_correlation(random, replicates)
-    return found | of_scores(regime, random, replicates)
+    found |= of_correlation(random, replicates) | cover_slices(regime, drawn[:300])
+    return found | of_scores(regime, random, replicates) | cover_document_slopes(regime, random, replicates)

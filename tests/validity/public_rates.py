@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.estimate.estimation_case import RateEstimationCase
-from factaudit.estimate.scored_corpus import ScoredCorpus
-from factaudit.estimate.system_comparison import extreme_system_rates, pairwise_rate_differences
-from factaudit.stats.hierarchical_regression import stable_logistic
-from factaudit.stats.stratified_sampling import assume_simple_random_draw
+from factaudit.estimate.corpus import Corpus
+from factaudit.estimate.methods import Estimation
+from factaudit.estimate.rates import compare_pairs, find_extreme_rates
+from factaudit.stats.regression import logistic
+from factaudit.stats.sampling import simple_random_draw
 
 #: Claims of each system.
 SIZE = 250
@@ -28,15 +28,15 @@ def log_odds(rate: float | np.ndarray) -> np.ndarray:
 
 def draw_corpus(
     rates: np.ndarray, skill: float, n_labels: int, random: np.random.Generator
-) -> tuple[ScoredCorpus, np.ndarray]:
+) -> tuple[Corpus, np.ndarray]:
     """A corpus whose claims are labelled, as many of each system, and which rows those are."""
     n = len(rates) * SIZE
     system = np.repeat(np.arange(len(rates)), SIZE)
     error = (random.random(n) < rates[system]).astype(np.float64)
-    score = stable_logistic(-skill * (error - 0.5) - random.standard_normal((2, n)))
+    score = logistic(-skill * (error - 0.5) - random.standard_normal((2, n)))
     each = np.diff(np.linspace(0, n_labels, len(rates) + 1).astype(int))
     rows = np.concatenate([at * SIZE + random.choice(SIZE, k, replace=False) for at, k in enumerate(each)])
-    corpus = ScoredCorpus(
+    corpus = Corpus(
         dataset="simulated",
         level="claim",
         systems=tuple(f"s{at:02d}" for at in range(len(rates))),
@@ -56,15 +56,13 @@ def draw_corpus(
     return corpus, np.sort(rows)
 
 
-def reveal(corpus: ScoredCorpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> RateEstimationCase:
+def reveal(corpus: Corpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> Estimation:
     """The case in which these rows were labelled; undecided: bool, of all claims, which annotators cannot decide."""
     drawn = np.zeros(len(corpus.error), dtype=bool)
     drawn[rows] = True
     is_open = drawn & undecided if undecided is not None else np.zeros_like(drawn)
     known = np.where(drawn & ~is_open, corpus.error, np.nan)
-    return RateEstimationCase(
-        replace(corpus, error=known, undecided=is_open), assume_simple_random_draw(drawn, corpus.system)
-    )
+    return Estimation(replace(corpus, error=known, undecided=is_open), simple_random_draw(drawn, corpus.system))
 
 
 def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -98,13 +96,13 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
     shares = []
     for replicate in range(replicates):
         random = np.random.default_rng([world.n_systems, world.n_labels, int(100 * world.spread), replicate])
-        rates = stable_logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
+        rates = logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
         if world.far is not None:
             rates[0] = world.far
         corpus, rows = draw_corpus(rates, world.skill, world.n_labels, random)
         case = reveal(corpus, rows)
         truth = np.bincount(corpus.system, corpus.error) / SIZE
-        row = extreme_system_rates(case)
+        row = find_extreme_rates(case)
         best = corpus.systems.index(row["best_system"])
         upper = np.quantile(case.rate_draws, 0.975, axis=0).min()
         for key, true in (("headroom", truth.min()), ("highest", truth.max()), ("best_rate", truth[best])):
@@ -112,7 +110,7 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
         held.setdefault("no wider", []).append(float(row["headroom_high"] <= upper + 1e-9))
         n_wrong = n_called = 0
         by_name = dict(zip(corpus.systems, truth, strict=True))
-        for pair in pairwise_rate_differences(case):
+        for pair in compare_pairs(case):
             pairs += 1
             if pair["order"] != "?":
                 n_called += 1

@@ -6,11 +6,9 @@ Two systems answer about each of 40,000 documents; 500 replicates draw `MOST_RES
 from __future__ import annotations
 
 from dataclasses import dataclass
-from unittest.mock import patch
 
 import numpy as np
 
-from factaudit.stats import cluster_bootstrap
 from factaudit.stats.calibration import adjust_counts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -79,12 +77,10 @@ def compute_figures(sums: np.ndarray) -> np.ndarray:
 def coverage(regime: Regime, tables: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Per figure which intervals of the simulated tables held the truth."""
     random, held = np.random.default_rng(seed), []
-    # Where few documents differ kinds of them would be drawn, one by one: that has its own tests.
-    with patch.object(cluster_bootstrap, "_MULTINOMIAL_PAYS", DOCUMENTS):
-        for table in range(tables):
-            intervals = ClusterBootstrap(REPLICATES, seed=seed * 1_000_000 + table)
-            counts = regime.draw_counts(random).reshape(DOCUMENTS, 8)
-            (sums,) = intervals.resample_sums([counts], "documents")
-            low, high = intervals.percentile_ends(compute_figures(sums.reshape(-1, 2, 4)), DOCUMENTS)
-            held.append((low <= regime.truth) & (regime.truth <= high))
+    for table in range(tables):
+        intervals = ClusterBootstrap(REPLICATES, seed=seed * 1_000_000 + table)
+        counts = regime.draw_counts(random).reshape(DOCUMENTS, 8)
+        (sums,) = intervals.resample_sums([counts], "documents")
+        low, high = intervals.percentile_ends(compute_figures(sums.reshape(-1, 2, 4)), DOCUMENTS)
+        held.append((low <= regime.truth) & (regime.truth <= high))
     return dict(zip(FIGURES, np.array(held).T, strict=True))

@@ -58,8 +58,8 @@ REGIMES = (
 )
 
 
-def coverage(regime: Repeated, replicates: int, seed: int = 11) -> dict[str, float]:
-    """The share of replicates whose interval holds the truth, of the flip rate and of kappa."""
+def coverage(regime: Repeated, replicates: int, seed: int = 11) -> dict[str, np.ndarray]:
+    """Whether the interval holds the truth, of the flip rate and of kappa, in each replicate."""
     random = np.random.default_rng(seed)
     documents = replicates * regime.documents
     n = documents * regime.claims
@@ -78,5 +78,5 @@ def coverage(regime: Repeated, replicates: int, seed: int = 11) -> dict[str, flo
     found = {}
     for key, truth in zip(("flip_rate", "kappa"), regime.truth, strict=True):
         inside = [row[f"{key}_low"] <= truth <= row[f"{key}_high"] for row in rows if row[f"{key}_low"] is not None]
-        found[key] = float(np.mean(inside))
+        found[key] = np.array(inside)
     return found

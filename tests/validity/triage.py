@@ -20,11 +20,10 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.triage import compute_review_shares
-from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
-from factaudit.stats.hierarchical_regression import stable_logistic
+from factaudit.stats.regression import logistic
 from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
+from factaudit.stats.sampling import StratifiedDraw, draw_first_phase, draw_next_phase, label_weights
 from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
-from factaudit.stats.stratified_sampling import StratifiedDraw, stratified_label_weights
 from factaudit.tables import validate_claims, validate_verdicts
 
 CONFIDENCE = 0.9
@@ -75,8 +74,8 @@ def simulate_claims(regime: TriageRegime, n: int, random: np.random.Generator) -
     odds += regime.document_effect * random.standard_normal(document[-1] + 1)[document]
     spread = np.sqrt(sum(one**2 for one in regime.skill) + regime.document_effect**2)
     middle = np.log(regime.rate / (1 - regime.rate)) * np.sqrt(1 + spread**2 * np.pi / 8)
-    error = (random.random(n) < stable_logistic(odds + middle)).astype(np.float64)
-    return SimulatedClaims(stable_logistic(-risk), error, document, system)
+    error = (random.random(n) < logistic(odds + middle)).astype(np.float64)
+    return SimulatedClaims(logistic(-risk), error, document, system)
 
 
 def draw_labels(regime: TriageRegime, world: SimulatedClaims, random: np.random.Generator) -> StratifiedDraw:
@@ -85,8 +84,8 @@ def draw_labels(regime: TriageRegime, world: SimulatedClaims, random: np.random.
     one_stratum = np.zeros(n, dtype=np.int64)
     if regime.draw == "sample":
         guess = 1 - world.score[0]
-        first = allocate_first_phase(guess, world.system, budget // 2, random, has_second_phase=True)
-        return first.append(allocate_further_phase(guess, world.system, first, budget - budget // 2, random))
+        first = draw_first_phase(guess, world.system, budget // 2, random, has_second_phase=True)
+        return first.append(draw_next_phase(guess, world.system, first, budget - budget // 2, random))
     if regime.draw == "documents":
         chosen = random.choice(world.document[-1] + 1, budget // regime.claims_per_document, replace=False)
         rows = np.flatnonzero(np.isin(world.document, chosen))
@@ -102,7 +101,7 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
     draw = draw_labels(regime, world, random)
     rows = draw.rows
     labels = world.error[rows]
-    weight = stratified_label_weights(draw, world.system[rows] * (regime.draw == "sample"), np.ones(len(rows), bool))
+    weight = label_weights(draw, world.system[rows] * (regime.draw == "sample"), np.ones(len(rows), bool))
     is_population = regime.target == "population"
     risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
     is_clustered = is_population or are_labels_clustered(rows, world.document)

@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from factaudit.errors import InputError, Problem
-from factaudit.estimate.label_sample import LabelSample
+from factaudit.estimate.sample import LabelSample
 from factaudit.files import write_text
 from factaudit.signature import hash_texts
 from factaudit.tables import find_claim_positions_in_table

@@ -8,13 +8,13 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
-from factaudit.estimate.label_sample import read_sample
-from factaudit.estimate.rate_estimation import (
+from factaudit.estimate.methods import ESTIMATION_METHODS
+from factaudit.estimate.rates import (
     EstimationResults,
-    check_estimation_names,
+    check_names,
     estimate_rates,
 )
+from factaudit.estimate.sample import read_sample
 from factaudit.signature import hash_texts, make_signature
 from factaudit.tables.annotations import read_annotations
 
@@ -23,7 +23,7 @@ _NO_ARGUMENTS = {"labels", "sample"}
 
 
 class EstimateSettings(BaseModel):
-    """How error rates are estimated; `factaudit.estimate.rate_estimation.estimate_rates` says what each means.
+    """How error rates are estimated; `factaudit.estimate.rates.estimate_rates` says what each means.
 
     labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by.
     """
@@ -43,7 +43,7 @@ class EstimateSettings(BaseModel):
 
     def check(self) -> None:
         """Raise `UsageError` for what is known to be wrong before any file is read."""
-        check_estimation_names(self.methods, self.levels, self.target)
+        check_names(self.methods, self.levels, self.target)
 
     def files(self) -> Sequence[str]:
         """The files that it names."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +10,10 @@ import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
 from factaudit.arrays.judgements import Judgements, check_evaluators
-from factaudit.tables.annotations import (
-    find_undecided_claims,
-    label_claims_by_annotations,
-    list_annotator_judgements,
-)
 
 
 @dataclass(frozen=True)
-class ScoredCorpus:
+class Corpus:
     """N claims or responses of one dataset, sorted by their ids, and S systems that wrote them.
 
     Errors are the positive class: ``error`` (N,) is 1 for unattributable, 0 for attributable, NaN for not labelled.
@@ -54,84 +48,50 @@ class ScoredCorpus:
         """bool (N,)"""
         return ~np.isnan(self.error)
 
+    def count_by_system(self, which: np.ndarray) -> np.ndarray:
+        """int (S,): how many of each system are so; which: bool (N,)."""
+        return np.bincount(self.system[which], minlength=len(self.systems))
+
     @property
     def system_sizes(self) -> np.ndarray:
         """int (S,): the claims or responses of each system."""
         return np.bincount(self.system, minlength=len(self.systems))
 
 
-@dataclass(frozen=True)
-class CorpusAnnotatorLabels:
-    """What annotators said of the n claims of `Judgements`, beyond the labels that a rule made of it.
-
-    reason: (n,) object, why people could not decide on a claim, None where they could or did not look; dataset:
-    (n,) object.
-    """
-
-    reason: np.ndarray
-    dataset: np.ndarray
-
-    @classmethod
-    def join(
-        cls, judgements: Judgements, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
-    ) -> CorpusAnnotatorLabels:
-        by_annotator = list_annotator_judgements(annotations, grades)
-        reasons = find_undecided_claims(rule, annotations, label_claims_by_annotations(rule, by_annotator))
-        ids = judgements.claims["claim_id"]
-        reason = ids.map(reasons).astype(object)
-        return cls(
-            reason.where(reason.notna(), None).to_numpy(),
-            judgements.claims["dataset"].to_numpy(dtype=object),
-        )
-
-    @property
-    def undecided(self) -> np.ndarray:
-        """bool (n,)"""
-        return np.array([reason is not None for reason in self.reason], dtype=bool)
-
-    def count_undecided_reasons(self, dataset: str) -> Counter[str]:
-        """How many claims of a dataset are undecided, by reason."""
-        return Counter(self.reason[self.undecided & (self.dataset == dataset)])
-
-
-def build_scored_corpora(
+def build_corpora(
     judgements: Judgements,
     level: str,
     evaluators: Sequence[str],
     strata: Sequence[str] = (),
-    people: CorpusAnnotatorLabels | None = None,
-) -> Iterator[ScoredCorpus]:
+    undecided: np.ndarray | None = None,
+) -> Iterator[Corpus]:
     """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
 
     Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
-    people: what annotators said, for the claims that they could not decide. A response with an
-    undecided claim is unattributable where another of its claims is, else undecided.
+    undecided: bool (n,), the claims that people looked at and could not decide. A response with an undecided claim is
+    unattributable where another of its claims is, else undecided.
     """
     check_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
     chosen = [judgements.evaluators.index(name) for name in evaluators]
-    codes, datasets = units.dataset_codes, units.dataset_names
-    label = units.label
-    stratum = _number_corpus_strata(judgements, strata)
-    partial = np.zeros(len(label), dtype=bool)
-    open_claims = np.zeros(len(judgements.label), dtype=bool) if people is None else people.undecided
-    is_undecided = open_claims
+    label, stratum = units.label, _number_strata(judgements, strata)
+    is_undecided = np.zeros(len(judgements.label), dtype=bool) if undecided is None else undecided
+    is_partial = np.zeros(len(label), dtype=bool)
     if level == "response":
-        least, most = judgements.response_extremes((judgements.label >= 0) | open_claims)
-        partial = least != most
+        least, most = judgements.response_extremes((judgements.label >= 0) | is_undecided)
+        is_partial = least != most
         has_error = judgements.response_extremes(judgements.label == 0)[1]
-        label = np.where(has_error & ~partial, 0, label).astype(np.int8)
-        is_undecided = judgements.response_extremes(open_claims)[1] & (label < 0) & ~partial
+        label = np.where(has_error & ~is_partial, 0, label).astype(np.int8)
+        is_undecided = judgements.response_extremes(is_undecided)[1] & (label < 0) & ~is_partial
         if stratum is not None:  # a response whose claims differ is a stratum of its own kind
             least, most = judgements.response_extremes(stratum)
             stratum = np.where(least == most, least, -1)
-    for number, dataset in enumerate(datasets):
-        rows = np.flatnonzero(codes == number)
-        names = units.claims["system"].iloc[rows]
-        left_out = 0
-        if names.notna().any():
-            left_out = int(names.isna().sum())
-            rows = rows[names.notna().to_numpy()]
+    for number, dataset in enumerate(units.dataset_names):
+        of_dataset = rows = np.flatnonzero(units.dataset_codes == number)
+        has_system = units.claims["system"].iloc[rows].notna().to_numpy()
+        if has_system.any():
+            rows = rows[has_system]
+        n_left_out = len(of_dataset) - len(rows)
         # Whatever the order of the input's rows, a seed draws the same claims.
         keys = ["system", "response_id"] if level == "response" else ["claim_id"]
         own = units.claims.iloc[rows]
@@ -140,12 +100,12 @@ def build_scored_corpora(
         system, systems = encode_claim_group_column(claims, "system")
         if level == "response":
             inside = judgements.claims["dataset"] == dataset
-            left_out = int((inside & judgements.claims["response_id"].isna()).sum())
+            n_left_out = int((inside & judgements.claims["response_id"].isna()).sum())
         unit_of = np.full(len(label) + 1, -1, dtype=np.int64)
         unit_of[rows] = np.arange(len(rows))
         at = np.ix_(np.array(chosen), rows)
         score, prediction = units.score[at], units.prediction[at]
-        yield ScoredCorpus(
+        yield Corpus(
             dataset=str(dataset),
             level=level,
             systems=tuple(ALL_TOGETHER if name is None else str(name) for name in systems),
@@ -155,24 +115,23 @@ def build_scored_corpora(
             prediction=prediction,
             error=np.where(label[rows] >= 0, 1.0 - label[rows], np.nan),
             document=pd.factorize(units.cluster_codes[rows])[0],
-            response=_assign_corpus_response_numbers(pd.factorize(claims["response_id"])[0], system),
+            response=_number_responses(pd.factorize(claims["response_id"])[0], system),
             unit_of_claim=unit_of[:-1] if level == "claim" else unit_of[judgements.response_index],
             stratum=None if stratum is None else pd.factorize(stratum[rows], sort=True)[0],
-            n_left_out=left_out,
-            n_partial=int(partial[rows].sum()),
+            n_left_out=n_left_out,
+            n_partial=int(is_partial[rows].sum()),
             undecided=is_undecided[rows],
         )
 
 
-def _assign_corpus_response_numbers(response: np.ndarray, system: np.ndarray) -> np.ndarray:
-    """A claim without a response is a response of its own."""
-    response = response.copy()
+def _number_responses(response: np.ndarray, system: np.ndarray) -> np.ndarray:
+    """A claim without a response (-1) is a response of its own."""
     lone = response < 0
-    response[lone] = response.max(initial=-1) + 1 + np.arange(lone.sum())
-    return pd.factorize(system * (response.max(initial=0) + 1) + response)[0]
+    numbers = np.where(lone, response.max(initial=-1) + np.cumsum(lone), response)
+    return pd.factorize(system * (numbers.max(initial=0) + 1) + numbers)[0]
 
 
-def _number_corpus_strata(judgements: Judgements, columns: Sequence[str]) -> np.ndarray | None:
+def _number_strata(judgements: Judgements, columns: Sequence[str]) -> np.ndarray | None:
     """int (n,): one code per claim of its values of all the columns."""
     if not columns:
         return None

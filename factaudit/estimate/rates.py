@@ -1,0 +1,519 @@
+"""What is the error rate of every system, by few labels? Rows for each data set, level, system and method."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from string import ascii_lowercase
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.judgements import LEVELS, MISSING, Judgements, check_evaluators
+from factaudit.audit.core.result_rows import Row
+from factaudit.blas_threads import use_one_blas_thread
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.estimate.corpus import Corpus, build_corpora
+from factaudit.estimate.methods import (
+    ESTIMATION_METHODS,
+    MIN_INTERVAL_LABELS,
+    MIN_LABELS,
+    Estimation,
+    RateEstimate,
+    estimate_by_method,
+    estimate_hierarchical,
+)
+from factaudit.estimate.sample import LabelSample
+from factaudit.python_errors import raise_python_errors
+from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.stats import posterior_comparison as posterior
+from factaudit.stats.regression import MIN_EFFECTIVE_PROPOSALS
+from factaudit.stats.sampling import simple_random_draw
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
+from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables.annotations import (
+    UNDECIDED_MARK,
+    find_undecided_claims,
+    label_claims_by_annotations,
+    list_annotator_judgements,
+)
+from factaudit.text.display_text import format_count, join_reasons
+
+ESTIMATION_TARGETS = ("corpus", "population")
+#: Hierarchical and regression-PPI further apart than so many standard errors are flagged.
+CONTRADICTION_Z = 2.0
+#: Where more than this share of the systems is flagged so, the model is not the one to quote.
+MAX_CONTRADICTING_SHARE = 0.2
+#: Of the pairs of systems that are told apart at most this share is expected in the wrong order.
+MAX_WRONG_PAIR_SHARE = 0.05
+
+#: A method's name to its estimates, one per system; each method is run once.
+EstimatesByMethod = Callable[[str], list[RateEstimate]]
+
+
+@dataclass(frozen=True)
+class EstimationResults:
+    """What `estimate_rates` found, as flat rows.
+
+    rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low, rate_high, rate_min
+    and rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates of the unscored
+    ones), reason; differences, ranks: of the systems by the hierarchical model; summary: per dataset and level
+    headroom, the share of pairs resolved, the worth of a label with the scores, which method to quote and why.
+    """
+
+    rates: list[Row]
+    differences: list[Row]
+    ranks: list[Row]
+    summary: list[Row]
+
+    def audits(self) -> dict[str, list[Row]]:
+        """As ``results.json`` has them."""
+        return {
+            "estimates": self.rates,
+            "estimate_summary": self.summary,
+            "estimate_ranks": self.ranks,
+            "estimate_differences": self.differences,
+        }
+
+    def table(self) -> pd.DataFrame:
+        """``rates`` as a DataFrame."""
+        return pd.DataFrame(self.rates)
+
+
+@use_one_blas_thread()
+@raise_python_errors
+def estimate_rates(
+    claims: TableSource | Sequence[TableSource] | Judgements,
+    verdicts: TableSource | Sequence[TableSource] | None = None,
+    *,
+    annotations: pd.DataFrame | None = None,
+    sample: LabelSample | None = None,
+    rule: str = "majority",
+    grades: Mapping[str, int | None] | None = None,
+    mapping: MappingSource | None = None,
+    main: str | None = None,
+    covariates: Sequence[str] | None = None,
+    methods: Sequence[str] = tuple(ESTIMATION_METHODS),
+    levels: Sequence[str] = LEVELS,
+    strata: Sequence[str] = ("task",),
+    target: str = "corpus",
+    confidence: float = 0.95,
+    seed: int = 0,
+    evaluators: Sequence[str] | None = None,
+    **columns: Unpack[ClaimColumnNames],
+) -> EstimationResults:
+    """Estimate the error rate of every system from a few labels and the scores of evaluators on all claims.
+
+    Args:
+        claims, verdicts: tables, frames or paths of any shape, as `factaudit.results.compare` takes them, read by
+            ``mapping``, ``columns`` and ``evaluators``; the verdicts are of all claims. The
+            claims' labels count where no annotations are given. Or `Judgements`, which are both in one.
+        annotations: a validated third table, made labels by ``rule`` and ``grades`` (`factaudit.tables.annotations`).
+        sample: the file that the labels were drawn by; without it they are taken as drawn at random in each system.
+        main: the evaluator that leads (by default the one that drew the sample, else the first in ``verdicts``).
+        covariates: the other evaluators to use (by default all).
+        methods: of `factaudit.estimate.methods.ESTIMATION_METHODS`.
+        strata: columns of the claims that the model may use.
+        target: ``corpus``, these claims, or ``population``, what their documents were drawn from.
+
+    Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
+    """
+    check_names(methods, levels, target)
+    if not 0 < confidence < 1:
+        raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
+    if isinstance(claims, Judgements):
+        judgements, order = claims, list(claims.evaluators)
+        if main is None and len(order) > 1 and sample is None:
+            raise UsageError(
+                f"estimate: expected main, one of {', '.join(order)}: these tables have no first evaluator"
+            )
+        if annotations is not None:
+            labelled = _relabel(judgements.claims, annotations, rule, grades)
+            label = labelled["label"].fillna(MISSING).to_numpy(dtype=np.int8)
+            judgements = replace(judgements, claims=labelled, label=label)
+    else:
+        loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
+        if loaded.claims is None or loaded.verdicts is None:
+            raise UsageError(
+                f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given"
+            )
+        annotations = loaded.annotations if annotations is None else annotations
+        judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule, grades)
+        order = list(map(str, loaded.verdicts["evaluator"].unique()))
+    if sample is not None:
+        sample.check_matches(judgements, annotations, rule)
+        if main is None and sample.plan.evaluators[0] in judgements.evaluators:
+            main = sample.plan.evaluators[0]
+    names = order_evaluators(judgements, order, main, covariates)
+    present = [column for column in strata if column in judgements.claims]
+    reasons = pd.Series(None, index=judgements.claims.index, dtype=object)
+    if annotations is not None:
+        labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
+        reasons = judgements.claims["claim_id"].map(find_undecided_claims(rule, annotations, labels)).astype(object)
+    undecided = reasons.notna().to_numpy()
+    results = EstimationResults([], [], [], [])
+    n_claims: dict[str, int] = {}
+    for level in dict.fromkeys(levels):
+        for corpus in build_corpora(judgements, level, names, present, undecided):
+            n = len(corpus.error)
+            # Where each response is a single claim, its rates would be those of the claims, drawn again.
+            if n and (level == "claim" or n_claims.get(corpus.dataset) != n):
+                estimation, refused = _make_estimation(corpus, judgements, sample, methods)
+                estimation = replace(estimation, target=target, confidence=confidence, seed=seed)
+                named: Counter[str] = Counter()
+                if level == "claim":  # reasons are those of claims
+                    named.update(reasons[judgements.claims["dataset"] == corpus.dataset].dropna())
+                _append_estimates(results, estimation, refused, methods, named, sample is not None)
+            if level == "claim":
+                n_claims[corpus.dataset] = n
+            del corpus  # else it is held while the next one is made
+    return results
+
+
+def check_names(methods: Sequence[str], levels: Sequence[str], target: str) -> None:
+    """Raise `UsageError` for a name that is none of the methods, levels or targets."""
+    for what, names, known in (
+        ("method", methods, list(ESTIMATION_METHODS)),
+        ("level", levels, LEVELS),
+        ("target", [target], ESTIMATION_TARGETS),
+    ):
+        for name in names:
+            if name not in known:
+                raise UsageError(f"unknown {what} {name!r}{suggest_known_name(name, known)}")
+
+
+def join_claims(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    annotations: pd.DataFrame | None = None,
+    rule: str = "majority",
+    grades: Mapping[str, int | None] | None = None,
+) -> Judgements:
+    """Claims and verdicts joined, with the labels that a rule makes of annotations where there are any."""
+    if annotations is not None:
+        claims = _relabel(claims, annotations, rule, grades)
+    return Judgements.join(claims, verdicts)
+
+
+def _relabel(
+    claims: pd.DataFrame, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
+) -> pd.DataFrame:
+    """The claims with the labels that a rule makes of annotations, and no others."""
+    if rule == "mean":
+        raise UsageError(
+            "the label rule 'mean' gives numbers between 0 and 1, from which no rate can be estimated; choose "
+            "majority or another rule"
+        )
+    labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
+    at = find_claim_positions_in_table(claims, pd.Series(labels.index))
+    if (at < 0).any():
+        raise UsageError(f"{(at < 0).sum()} annotated claims are not in the claims table ({labels.index[at < 0][0]!r})")
+    label = pd.Series(pd.NA, index=claims.index, dtype="Int8")
+    label.iloc[at] = labels.to_numpy()
+    return claims.assign(label=label)
+
+
+def order_evaluators(
+    judgements: Judgements, order: Sequence[str], main: str | None, covariates: Sequence[str] | None
+) -> list[str]:
+    """The main evaluator and its covariates, in the ``order`` of the verdicts."""
+    main = order[0] if main is None else main
+    others = [name for name in order if name != main] if covariates is None else list(covariates)
+    names = list(dict.fromkeys([main, *others]))
+    check_evaluators(names, judgements.evaluators)
+    return names
+
+
+def _make_estimation(
+    corpus: Corpus, judgements: Judgements, sample: LabelSample | None, methods: Sequence[str]
+) -> tuple[Estimation, str]:
+    """The corpus with the draw of its labels; without labels where they cannot be used, and then why."""
+    refused = ""
+    draw = simple_random_draw(corpus.is_labelled | corpus.undecided, corpus.system)
+    if sample is not None:
+        try:
+            draw = sample.find_draw(corpus, judgements)
+        except UsageError as error:
+            refused = str(error)
+    elif corpus.n_partial > 0.1 * max(1, corpus.is_labelled.sum()):
+        partial = format_count(corpus.n_partial, "response")
+        of_all = " of all systems" * (len(corpus.systems) > 1)  # the reason stands in the row of each system
+        refused = f"{partial}{of_all} with labels for some of their claims only: sample with --level response"
+    if refused or set(methods) == {"raw"}:  # predicted rates need no label, and nothing is fitted
+        nothing = np.zeros(len(corpus.error), dtype=bool)
+        n_partial = 0 if refused else corpus.n_partial
+        corpus = replace(corpus, error=np.full(len(nothing), np.nan), undecided=nothing, n_partial=n_partial)
+        draw = simple_random_draw(nothing, corpus.system)
+    return Estimation(corpus, draw), refused
+
+
+def _append_estimates(
+    results: EstimationResults,
+    estimation: Estimation,
+    refused: str,
+    methods: Sequence[str],
+    undecided_reasons: Counter[str],
+    has_sample: bool,
+) -> None:
+    corpus = estimation.corpus
+    about: Row = {"dataset": corpus.dataset, "level": corpus.level}
+    estimated = cache(lambda name: estimate_by_method(name, estimation))
+    contradicting = find_contradictions(estimated, estimation.confidence)
+    n_unpredicted = corpus.count_by_system(corpus.prediction[0] < 0)
+    for at, system in enumerate(corpus.systems):
+        for name in methods:
+            one = estimated(name)[at]
+            flags = [one.reason or ""]
+            if one.low == one.high and not corpus.is_labelled[corpus.system == at].all():
+                # A few labels that are all alike do not make a rate certain.
+                one = replace(one, low=np.nan, high=np.nan)
+                flags.append("no interval: it would be a single point")
+            flags.append(refused if name != "raw" else "")
+            if name in ("hierarchical", "regression-ppi") and at in contradicting:
+                flags.append(
+                    f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of regression-ppi's standard "
+                    "errors apart"
+                )
+            row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
+            row |= {"n_unpredicted": int(n_unpredicted[at]), "n_labels": int(estimation.n_labels[at])}
+            row |= {"n_undecided": int(estimation.n_undecided[at]), "rate": none_if_undefined(one.rate)}
+            row |= name_ends("rate", (one.low, one.high))
+            ends = [one.rate if end is None else end for end in (one.least, one.greatest)]
+            results.rates.append(row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)})
+    pairs = compare_pairs(estimation)
+    results.differences.extend(about | row for row in pairs)
+    results.ranks.extend(about | row for row in rank_systems(estimation, pairs))
+    summary: Row = {
+        "main": corpus.evaluators[0],
+        "covariates": ", ".join(corpus.evaluators[1:]) or None,
+        "target": estimation.target,
+        "n": len(corpus.error),
+        "n_labels": len(estimation.labelled_rows),
+        "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
+        "n_pairs": len(pairs),
+        "resolved": float(np.mean([row["order"] != "?" for row in pairs])) if pairs else None,
+        **find_extreme_rates(estimation),
+        **_compare_widths(estimation, estimated),
+        **_recommend_method(estimation, len(contradicting), refused, methods),
+        "n_undecided": int(estimation.n_undecided.sum()),
+    }
+    caveats = [*_describe_undecided(estimation, undecided_reasons), *_list_caveats(estimation, has_sample)]
+    if summary["width"] is None and len(estimation.labelled_rows):
+        why = "no system has intervals with scores, with shuffled scores and by labels alone"
+        why = "everything is labelled, and no interval has a width" if corpus.is_labelled.all() else why
+        caveats.append(f"no widths are compared: {why}")
+    results.summary.append(about | summary | {"reason": join_reasons([refused, *caveats])})
+
+
+# ------------------------------------------------------------------------------------------------ systems side by side
+
+
+def _list_compared_systems(estimation: Estimation) -> list[int]:
+    """The systems that have a rate of the model: those with labels."""
+    return np.flatnonzero(estimation.n_labels).tolist()
+
+
+def compare_pairs(estimation: Estimation) -> list[Row]:
+    """A row per pair of systems: difference = the error rate of system_a minus that of system_b, with its interval.
+
+    p_wrong: the probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of the pairs that this
+    alone tells apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
+    """
+    pairs = list(combinations(_list_compared_systems(estimation), 2))
+    if not pairs:
+        return []
+    a, b = np.array(pairs).T
+    differences = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
+    means, lows, highs = posterior.posterior_interval(differences, estimation.confidence)
+    p_wrong = posterior.wrong_direction_probabilities(differences)
+    apart = posterior.select_directed_pairs(p_wrong, MAX_WRONG_PAIR_SHARE, (1 - estimation.confidence) / 2)
+    systems = estimation.corpus.systems
+    return [
+        {
+            "system_a": systems[one],
+            "system_b": systems[other],
+            "difference": none_if_undefined(means[at]),
+            **name_ends("difference", (lows[at], highs[at])),
+            "p_wrong": float(p_wrong[at]),
+            "order": ("<" if means[at] < 0 else ">") if apart[at] else "?",
+        }
+        for at, (one, other) in enumerate(pairs)
+    ]
+
+
+def rank_systems(estimation: Estimation, pairs: Sequence[Row]) -> list[Row]:
+    """A row per system: p_best, the probability of the lowest error rate, its rank (1 is best) with an interval, and
+    the letters of its groups: systems with a letter in common are not told apart.
+
+    pairs: from `compare_pairs`.
+    """
+    members = _list_compared_systems(estimation)
+    if len(members) < 2:
+        return []
+    draws, systems = estimation.rate_draws[:, members], estimation.corpus.systems
+    found = posterior.rank_posterior_draws(draws, estimation.confidence)
+    place = {systems[members[at]]: i for i, at in enumerate(draws.mean(0).argsort(kind="stable"))}
+    apart = [(place[row["system_a"]], place[row["system_b"]]) for row in pairs if row["order"] != "?"]
+    groups = posterior.compact_letter_display(len(members), apart)
+    return [
+        {
+            "system": systems[at],
+            "p_best": none_if_undefined(found.p_best[i]),
+            "rank": none_if_undefined(found.rank[i]),
+            **name_ends("rank", (found.low[i], found.high[i])),
+            "letters": "".join(map(_name_group, groups[place[systems[at]]])),
+        }
+        for i, at in enumerate(members)
+    ]
+
+
+def _name_group(number: int) -> str:
+    """a to z, then a2 to z2, and so on."""
+    times, letter = divmod(number, 26)
+    return ascii_lowercase[letter] + (str(times + 1) if times else "")
+
+
+def find_extreme_rates(estimation: Estimation) -> Row:
+    """The lowest error rate among the systems (headroom), the highest, and that of the system that looks best, each
+    with an interval that allows for the choice; null without labels."""
+    members = _list_compared_systems(estimation)
+    ends: dict[str, tuple[float, float, float]] = dict.fromkeys(("headroom", "highest", "best_rate"), (np.nan,) * 3)
+    row: Row = {"best_system": None}
+    if members:
+        draws, confidence = estimation.rate_draws[:, members], estimation.confidence
+        at = int(draws.mean(0).argmin())
+        row["best_system"] = estimation.corpus.systems[members[at]] if len(members) > 1 else None
+        highest, high, low = (-end for end in posterior.lowest_rate_interval(-draws, confidence))
+        ends["headroom"], ends["highest"] = posterior.lowest_rate_interval(draws, confidence), (highest, low, high)
+        ends["best_rate"] = posterior.selected_rate_interval(draws, at, confidence)
+    for key, (point, *interval) in ends.items():
+        row |= {key: none_if_undefined(point), **name_ends(key, interval)}
+    return row
+
+
+# ------------------------------------------------------------------------------------------------ what to make of them
+
+
+def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: float) -> list[int]:
+    """The systems whose hierarchical and regression-PPI rates contradict each other."""
+    z = scipy.special.ndtri((1 + confidence) / 2)
+    found = []
+    both = zip(estimates_by_method("hierarchical"), estimates_by_method("regression-ppi"), strict=True)
+    for at, (model, design) in enumerate(both):
+        # Where an interval is cut off at 0 or 1, the other side has its standard error.
+        error = max(design.high - design.rate, design.rate - design.low) / z
+        if abs(model.rate - design.rate) > CONTRADICTION_Z * error:  # false where one is NaN
+            found.append(at)
+    return found
+
+
+def _compare_widths(estimation: Estimation, estimates_by_method: EstimatesByMethod) -> Row:
+    """Mean widths of the intervals with the scores, with shuffled scores and by labels alone, over the systems that
+    have all.
+
+    worth: the squared ratio of widths, labels alone to with scores; worth_shuffled: the same of scores that tell
+    nothing, which is what the model's pooling of systems and its prior do.
+    """
+    width = without = alone = np.nan
+    if estimation.labelled_rows.size:
+        corpus = estimation.corpus
+        order = estimation.random_generator("shuffled scores").permutation(len(corpus.error))
+        shuffled = replace(estimation, corpus=replace(corpus, score=corpus.score[:, order]))
+        methods = (estimates_by_method("hierarchical"), estimate_hierarchical(shuffled), estimates_by_method("labels"))
+        widths = np.array([[one.high - one.low for one in estimates] for estimates in methods])
+        widths = widths[:, (widths > 0).all(0)]
+        if widths.size:
+            width, without, alone = widths.mean(1)
+    figures: dict[str, Any] = {"width": width, "width_shuffled": without, "width_labels": alone}
+    figures |= {"worth": (alone / width) ** 2, "worth_shuffled": (alone / without) ** 2}
+    return {key: none_if_undefined(value) for key, value in figures.items()}
+
+
+def _recommend_method(estimation: Estimation, n_contradicting: int, refused: str, methods: Sequence[str]) -> Row:
+    """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those asked for."""
+    if set(methods) == {"raw"}:
+        return {"quote": None, "why": "only the predicted rates were asked for (--method)"}
+    method, why = _choose_method(estimation, n_contradicting, refused)
+    if method not in (None, *methods):
+        why = f"the method to quote is {method}, which was not asked for (--method)"
+    return {"quote": method, "why": why}
+
+
+def _choose_method(estimation: Estimation, n_contradicting: int, refused: str) -> tuple[str | None, str]:
+    labelled = estimation.n_labels[estimation.n_labels > 0]
+    if refused:
+        return None, "no rate can be quoted: the labels that there are cannot be used"
+    if not len(labelled):
+        return None, "no rate can be quoted: there is no label to correct the predictions by"
+    if estimation.corpus.is_labelled.all() and estimation.target == "corpus":
+        return "labels", "quote the labels: everything is labelled, so that the rates are counts and no estimates"
+    if n_contradicting > MAX_CONTRADICTING_SHARE * len(labelled):
+        systems = f"{n_contradicting} of {len(labelled)} systems"
+        why = f"quote the labels: for {systems} the model and the design-based estimate contradict each other"
+        return "labels", why
+    if not _scores_tell_errors(estimation) and labelled.min() >= MIN_INTERVAL_LABELS:
+        why = "quote the labels: they do not show that the scores tell errors from correct claims, so that scores add "
+        return "labels", why + "nothing that can be relied on"
+    if np.median(labelled) < MIN_LABELS:
+        why = f"quote hierarchical for its interval, though fewer than {MIN_LABELS} labels a system say little"
+        return "hierarchical", why
+    why = "quote hierarchical: it uses the scores and all systems' labels, and its intervals are calibrated"
+    return "hierarchical", why
+
+
+def _scores_tell_errors(estimation: Estimation) -> bool:
+    """Whether the labels show that scores are higher for correct claims than for errors."""
+    if "shared" not in estimation.covariates.names:
+        return False
+    return bool(np.quantile(estimation.posterior.slopes[:, 0], 0.05) > 0)
+
+
+def _list_caveats(estimation: Estimation, has_sample: bool) -> Iterator[str]:
+    """What a reader of one corpus's estimates should know: about labels, scores, the fit and what was left out."""
+    corpus, main = estimation.corpus, estimation.corpus.evaluators[0]
+    if len(estimation.labelled_rows):
+        error, n_labels = corpus.error[estimation.labelled_rows], estimation.n_labels[estimation.n_labels > 0]
+        if error.min() == error.max():
+            yield f"all labels are {'unattributable' if error[0] else 'attributable'}"
+        if "shared" in estimation.covariates.names and not _scores_tell_errors(estimation):
+            yield "the labels do not show that the scores are higher for correct claims"
+        few = int((n_labels < MIN_LABELS).sum())
+        if few and np.median(n_labels) >= MIN_LABELS:
+            yield f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels"
+        if not has_sample and not corpus.is_labelled.all():
+            yield "no sample file: the labels are taken as drawn at random within each system"
+        if (n := estimation.posterior.n_effective_proposals) < MIN_EFFECTIVE_PROPOSALS:
+            yield (
+                "the posterior is known roughly only: its draws have an effective number of "
+                f"{n:.0f}, below {MIN_EFFECTIVE_PROPOSALS}"
+            )
+    known = corpus.score[0][~np.isnan(corpus.score[0])]
+    if missing := len(corpus.error) - len(known):
+        yield f"{main} did not score {missing:,} of {format_count(len(corpus.error), corpus.level)}"
+    if len(known) and known.min() == known.max():
+        yield f"all scores of {main} are equal: they add nothing"
+    if len(corpus.systems) < 2:
+        yield f"{'no' if corpus.systems == (ALL_TOGETHER,) else 'one'} system: there is nothing to compare"
+    if corpus.n_left_out:
+        what = "without a system" if corpus.level == "claim" else "without a response_id"
+        yield f"{format_count(corpus.n_left_out, 'claim')} {what} left out"
+    if corpus.n_partial:
+        yield f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled"
+
+
+def _describe_undecided(estimation: Estimation, reasons: Counter[str]) -> Iterator[str]:
+    """How many claims people looked at and could not decide, and what that means for the rates."""
+    n = int(estimation.n_undecided.sum())
+    if not n:
+        return
+    common = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    named = ", ".join([f"{reason} {times}" for reason, times in common if reason != UNDECIDED_MARK][:3])
+    seen = format_count(n + len(estimation.labelled_rows), estimation.corpus.level)
+    told = f"people could not decide {n} of {seen} that they looked at" + f" ({named})" * bool(named)
+    yield told + ": they count as unlabelled, and the bounds as right and as wrong"
