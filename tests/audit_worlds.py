@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.estimate.rates import estimate_rates
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts
 
