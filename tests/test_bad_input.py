@@ -92,7 +92,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_bad_input_is_said_and_changes_nothing(folder, tmp_path, monkeypatch, capsys, command, code, said):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "FACTSCORE_DB_PATH"):
+        monkeypatch.delenv(name, raising=False)
     before = contents(folder)
     for short, whole in ABBREVIATIONS.items():
         command = command.replace(short, whole)

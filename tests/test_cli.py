@@ -91,26 +91,6 @@ def test_judge_then_validate_then_audit(call, claims, tmp_path):
     assert call("export", tmp_path / "run", "--to", "report")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["judge", "{claims}", "--out", "v.csv"], 2, "--evaluator"),
-        (["judge", "absent.csv", "--evaluator", "rouge2", "--out", "v.csv"], 1, "absent.csv: no such file"),
-        (["run", "absent.yaml"], 1, "absent.yaml: no such file"),
-        (["export", ".", "--to", "report"], 1, "not a run folder"),
-        (["convert", "wice", "{claims}", "--out", "c.txt"], 1, "c.txt: expected a name that ends in"),
-        (["run", ".", "--out", "o"], 1, ".: cannot be read (Is a directory)"),
-        (["convert", "aggrefct", "{claims}", "--out", "c.csv"], 2, "did you mean 'aggrefact'?"),
-    ],
-)
-def test_wrong_usage_and_failed_work(call, claims, tmp_path, monkeypatch, arguments, code, said):
-    monkeypatch.chdir(tmp_path)
-    found, _, err = call(*(argument.format(claims=claims) for argument in arguments))
-    assert found == code
-    assert said in err
-    assert "Traceback" not in err
-
-
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_what_a_terminal_would_obey_is_shown_and_not_sent(call, claims, tmp_path):
     rows = claims.read_text(encoding="utf-8").replace('"D"', '"D\\u001b]0;owned\\u0007"')

@@ -12,8 +12,6 @@ from llm_server import FaultServer, Plan
 
 from factaudit.tables import read_claims, read_verdicts
 
-DFACTSCORE = ["score", "--dfactscore"]
-
 
 @pytest.fixture(scope="module")
 def people(root: Path) -> Path:
@@ -104,60 +102,3 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
     code, _, err = call("score", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
     assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["score", "{bios}", "--out", "o"], 1, "no knowledge source: none was given"),
-        (["score", "{bios}", "--knowledge", "{bios}.db", "--verifier", "rouge2", "--out", "o"], 1, "no such knowledge"),
-        (["score", "{bios}", "--missing", "skipp", "--out", "o"], 2, "--missing"),
-        (["score", "{bios}", "--set", "gama=1", "--out", "o"], 2, "'factscore.gama' (did you mean 'gamma'?)"),
-        (["score", "{bios}", "--set", "seed=-1", "--out", "o"], 2, "seed: expected greater than or equal to 0"),
-        (["score", "{bios}", "--set", "llm={{modle: x}}", "--out", "o"], 2, "did you mean 'model'?"),
-        (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
-        (["score", "{bios}"], 2, "--out"),
-        (
-            [
-                "score",
-                "--dfactscore",
-                "{bios}",
-                "--verifier",
-                "unigram",
-                "--grouper",
-                "one-group",
-                "--out",
-                "o",
-            ],
-            2,
-            "candidates are",
-        ),
-        ([*DFACTSCORE, "{bios}", "--grouper", "gvien", "--out", "o"], 2, "gvien"),
-        (
-            [*DFACTSCORE, "{bios}", "--set", "gruper=llm", "--out", "o"],
-            2,
-            "did you mean 'groupers'?",
-        ),
-        (
-            ["inspect", "{pages}", "--show", "x"],
-            1,
-            "not an SQLite file; make one of pages with `factaudit knowledge`",
-        ),
-    ],
-)
-def test_wrong_usage_is_said_in_one_message(
-    call: Call,
-    people: Path,
-    responses: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    code: int,
-    said: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
-    found, _, err = call(*(one.format(bios=responses, pages=people / "pages.jsonl") for one in arguments))
-    assert said in err
-    assert found == code
-    assert "bug" not in err

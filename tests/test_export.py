@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.errors import InputError, UsageError
-from factaudit.export import EXPORT_FORMS, export_run
+from factaudit.export import export_run
 from factaudit.export.latex import escape_latex, find_best_evaluator_for_latex
 from factaudit.export.leaderboard import write_leaderboard
 from factaudit.results import Results, compare
@@ -91,14 +90,6 @@ def test_lines_have_all_that_was_said(run_dir, tmp_path):
     assert sum(len(row["verdicts"]) for row in rows) == 721
     assert rows[0]["verdicts"][0]["status"] == "refused"
     assert "prediction" not in rows[0]["verdicts"][0]
-
-
-def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
-    with pytest.raises(UsageError, match="did you mean 'latex'"):
-        export_run(run_dir, "late")
-    with pytest.raises(InputError, match="not a run folder"):
-        export_run(tmp_path, "latex")
-    assert set(EXPORT_FORMS) == {"latex", "jsonl"}
 
 
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):

@@ -98,6 +98,43 @@ def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
     assert llm.most_under_way >= 36
 
 
+TASK = (
+    "List the facts that the sentence states, each as a short sentence of its own. Use the words of the sentence, and "
+    "add nothing."
+)
+
+
+@pytest.mark.parametrize("style", ["short", "json"])
+def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup) -> None:
+    sure = (ChatReplyToken("True", -0.1, {"False": -3.0}),)
+
+    def reply(prompt: str) -> str | ChatReply:
+        if prompt.endswith("\n"):
+            return '{"facts": ["Ada won."]}' if style == "json" else "- Ada won."
+        return ChatReply("ok", '{"answer": "True"}' if style == "json" else "True", tokens=sure)
+
+    llm = ScriptedLLM(reply)
+    shown = scorer(knowledge, llm, prompts=style, retriever=PassageRetriever(k=1), gamma=0)
+    scored = shown.score_responses([make_response("Ada Fenn", "Ada won.")])
+    assert scored.summary["score"] == 1
+    # Tokens that are not those of the reply, as llama.cpp gives them beside a grammar, make no score.
+    assert scored.verdicts["score"].isna().tolist() == [style == "json"]
+    form = ' Reply in JSON, with the key "facts".' if style == "json" else ' Write one fact a line, after "- ".'
+    assert llm.prompts[0] == f"{TASK}{form}\n\nSentence: Ada won.\n"
+    assert llm.prompts[1].endswith("\n\nInput: Ada won. True or False?\nOutput:")
+    schemas = [request.params.get("response_format") for request in llm.requests]
+    if style == "short":
+        assert schemas == [None, None]
+    else:
+        properties = [one["json_schema"]["schema"]["properties"] for one in schemas if one]
+        assert properties == [
+            {"facts": {"type": "array", "items": {"type": "string"}, "maxItems": 24}},
+            {"answer": {"type": "string", "enum": ["True", "False"]}},
+        ]
+    plain = scorer(knowledge, ScriptedLLM(reply))
+    assert plain.signatures != shown.signatures
+
+
 # -------------------------------------------------------------------------------- what comes of it
 
 

@@ -17,8 +17,7 @@ from factaudit.cli import main
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.runs import FactScoreExperiment, score_response_files
 from factaudit.engines.settings import open_knowledge_source
-from factaudit.errors import FactauditError, InputError
-from factaudit.experiment import read_experiment
+from factaudit.errors import FactauditError
 from factaudit.experiment import run as run_experiment
 from factaudit.tables import read_claims, read_verdicts
 
@@ -180,23 +179,6 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
     assert set(told["made_with"]["evaluators"]) == {"rouge2", "unigram@0.7"}
     again = run_experiment(tmp_path / "run/experiment.yaml", tmp_path / "again")
     assert (again.signature, again.audits) == (results.signature, results.audits)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("factscore:\n  responses: bios.jsonl\n  knowlege: pages.jsonl\n", "line 3: unknown key 'factscore.knowlege'"),
-        ("factscore:\n  responses: bio.jsonl\n", "line 2: no such file"),
-        ("factscore:\n  responses: ${data}/bios.jsonl\n", "line 2: .*'data' is not set"),
-        ("factscore:\n  responses: bios.jsonl\n  parser: stric\n", "line 3: factscore.parser"),
-        ("factscore:\n  responses: bios.jsonl\n  k: 0\n", "line 3: factscore.k"),
-        ("factscore:\n  responses: bios.jsonl\n  verifiers: [retrieval, rogue2]\n", "line 3: .*did you mean 'rouge2'"),
-        ("factscore:\n  responses: bios.jsonl\naudits:\n  - rates\n  - rate\n", "line 5: unknown audit 'rate'"),
-    ],
-)
-def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        read_experiment(experiment(tmp_path, text))
 
 
 @pytest.mark.parametrize(

@@ -257,27 +257,6 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ('{"title": "B", "text": "x"', "line 2: the line is cut off"),
-        ('["B"]\n', "line 2: expected a JSON object, found list"),
-        ('{"text": "x"}\n', "line 2, column 'title': expected a title"),
-        ('{"title": "B"}\n', "line 2: expected one of text, passages and redirect, found none"),
-        ('{"title": "B", "text": "x", "passages": ["y"]}\n', "found text, passages"),
-        ('{"title": "B", "passages": "y"}\n', "line 2, column 'passages': expected a list of texts"),
-        ('{"title": "B", "text": "  "}\n', "line 2, column 'text': expected text, found none"),
-        (json.dumps({"title": "B", "text": PASSAGE_SEPARATOR}) + "\n", "holds the separator"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
-    source = tmp_path / "pages.jsonl"
-    source.write_text('{"title": "A", "text": "x"}\n' + line)
-    with pytest.raises(InputError, match=said):
-        build_knowledge_source(source, tmp_path / "wiki.db")
-    assert not (tmp_path / "wiki.db").exists()
-
-
 def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(InputError, match="has no page"):

@@ -8,6 +8,7 @@ from random import Random
 
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,76 +28,9 @@ def edits(kind: str, claim: str, doc: str = "") -> set[str]:
     return set(PERTURBATION_RULES[kind].list_edits(claim, doc or claim, Random(0)))
 
 
-#: Kind, claim, what it becomes (None: anything, but something).
-MADE = [
-    ("number_format", "It sold 1,000 cars.", "It sold 1000 cars."),
-    ("number_format", "It has three doors.", "It has 3 doors."),
-    ("number_format", "It has 3 doors.", "It has three doors."),
-    ("number_format", "It rose by 5 percent.", "It rose by 5%."),
-    ("spelling", "The color faded.", "The colour faded."),
-    ("spelling", "They organised it.", "They organized it."),
-    ("letter_case", "The mill closed in 1911.", "THE MILL CLOSED IN 1911."),
-    ("number_changed", "The trial lasted nine weeks.", None),
-    ("number_changed", "It sold for $1,200 at the fair.", None),
-    ("date_changed", "The mill closed in 1911.", None),
-    ("date_changed", "The fair opens on Monday again.", None),
-    ("negation_added", "Water can freeze in the pipe.", "Water cannot freeze in the pipe."),
-    ("negation_added", "The mill was sold in 1911.", "The mill was not sold in 1911."),
-    ("negation_removed", "The ferry did not sail in fog.", "The ferry did sail in fog."),
-    ("negation_removed", "The ferry cannot sail in fog.", "The ferry can sail in fog."),
-    ("negation_removed", "The ferry isn't open to cars.", "The ferry is open to cars."),
-    ("comparison_turned", "Gold is heavier than lead.", "Gold is lighter than lead."),
-    ("comparison_turned", "It is more expensive than tin.", "It is less expensive than tin."),
-    ("comparison_turned", "It is the largest lake of all.", "It is the smallest lake of all."),
-]
-#: Kind and a claim that it must leave alone, because another text might be true as well, or would not be English.
-LEFT_ALONE = [
-    ("number_format", "In 1998 it was sold."),  # a year
-    ("number_format", "He flew a Boeing 747 planes."),  # a name
-    ("number_format", "It takes two-thirds of it."),
-    ("number_format", "It is 5-7 days."),
-    ("number_format", 'She wrote "Three Sisters" in May.'),  # a title
-    ("spelling", "The World Trade Center stood there."),  # a name
-    ("spelling", 'He wrote "the color of it" there.'),
-    ("spelling", "She is a meter reader."),
-    ("letter_case", "It weighs 5 mg in all."),  # MG is another unit
-    ("letter_case", "They told us about it."),  # US
-    ("number_changed", "It lasted at least nine weeks."),  # a bound
-    ("number_changed", "It lasted up to nine weeks."),
-    ("number_changed", "It lasted nine weeks or more."),
-    ("number_changed", "It lasted about nine weeks."),
-    ("number_changed", "It takes 5 to 7 weeks."),
-    ("number_changed", "It takes five or six weeks."),
-    ("number_changed", "It did not last nine weeks."),  # nor ten
-    ("number_changed", "If it lasts nine weeks, it ends."),
-    ("number_changed", "He flew a Boeing 747 there."),
-    ("number_changed", "The clock of 1768 bears a lion."),
-    ("number_changed", "It is done within nine weeks."),
-    ("number_changed", "You can check it 24 hours after filing."),
-    ("date_changed", "It has stood there since 1911."),  # open dates
-    ("date_changed", "It closed before May 1911."),
-    ("date_changed", "It closed in late 1911."),
-    ("date_changed", "It ran in 1911 and 1912."),
-    ("date_changed", "It did not close in 1911."),
-    ("negation_added", "The bridge is not open yet."),
-    ("negation_added", "It is only open in May."),  # "is not only open" is another claim
-    ("negation_added", "The drug may be a cause."),
-    ("negation_added", "Some boats were late again."),
-    ("negation_added", "Water can boil below 90 degrees under certain conditions."),  # and cannot under others
-    ("negation_added", "If it is open, we go there."),
-    ("negation_added", "Once the water is hot, add the eggs."),  # the clause's verb, not the sentence's
-    ("negation_added", "The boat that was late sank there."),
-    ("negation_added", "Is it open on Mondays?"),
-    ("negation_removed", "It is not only open in May."),
-    ("negation_removed", "It is not necessarily open then."),
-    ("negation_removed", "It does not have any doors."),
-    ("negation_removed", "It is not red, nor is it blue."),
-    ("comparison_turned", "It is no longer than a car."),
-    ("comparison_turned", "It is more than just a car."),
-    ("comparison_turned", "It is one of the largest lakes."),
-    ("comparison_turned", "Words are more apt than others."),
-    ("comparison_turned", "If it is longer than a car, wait."),
-]
+EDITS = yaml.safe_load((Path(__file__).parent / "golden" / "perturbations.yaml").read_text(encoding="utf-8"))
+MADE = [(kind, *row) for kind, rows in EDITS["made"].items() for row in rows]
+LEFT_ALONE = [(kind, claim) for kind, claims in EDITS["left_alone"].items() for claim in claims]
 
 
 @pytest.mark.parametrize(("kind", "claim", "becomes"), MADE)
@@ -257,9 +191,9 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tm
 @pytest.mark.slow
 def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
-    yaml = f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb: {{per_kind: 2}}\n"
+    text = f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb: {{per_kind: 2}}\n"
     path = tmp_path / "e.yaml"
-    path.write_text(yaml)
+    path.write_text(text)
     results = fa.run(path, out=tmp_path / "run")
     alone = fa.run(path, out=tmp_path / "alone", settings={"perturb": None})
     assert results.rows("rates") == alone.rows("rates"), "variants are in no other audit"

@@ -18,7 +18,6 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
 from factaudit.diff.render import escape_markdown
-from factaudit.errors import InputError
 from factaudit.report import document as report_document
 from factaudit.report.document import MAX_REPORT_FIGURES, MAX_SECTION_FINDINGS, build_report_document
 from factaudit.report.rendering import render_report
@@ -333,29 +332,6 @@ def test_ranges_do_not_hide_a_sign() -> None:
     assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
     assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", "an end that is not 0"
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "not a run folder: it has no results.json"),
-        ("{", "not JSON"),
-        ('{"schema": "factaudit.results/2", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
-        ('{"schema": "other/1"}', "expected the schema 'factaudit.results/2', found 'other/1'"),
-        ("[]", "expected the schema 'factaudit.results/2', found None"),
-        ('{"schema": "factaudit.results/2"}', "expected the keys that a run writes"),
-        (
-            '{"schema": "factaudit.results/2", "signature": "s", "audits": {"../x": []}}',
-            "expected audit names of letters, digits and _",
-        ),
-    ],
-)
-def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / "results.json").write_text(content)
-    with pytest.raises(InputError, match=re.escape(message)):
-        render_report(tmp_path)
-    assert not (tmp_path / "report.html").exists()
 
 
 def test_importing_the_report_loads_no_plotting() -> None:
