@@ -13,12 +13,6 @@ import pytest
 import factaudit
 from factaudit.evaluators import registry
 from factaudit.evaluators.base import Evaluator
-from factaudit.experiment import read_experiment
-
-EXPERIMENTS = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.local] if "base_url: local" in path.read_text("utf-8") else [])
-    for path in sorted((Path(__file__).parents[1] / "experiments").glob("*.yaml"))
-]
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +59,6 @@ def test_the_python_lines_run_as_shown(readme, root, tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(root / "data")
     exec(compile(code, "README.md", "exec"), {})
     assert (tmp_path / "runs" / "qa" / "report.html").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize("path", EXPERIMENTS)
-def test_experiments_can_be_loaded(path, request):
-    text = path.read_text(encoding="utf-8")
-    settings = {"data": str(request.getfixturevalue("shared"))} if "${data}" in text else {}
-    if "build/tiny_nli" in text:  # a script makes this model; its head has the setting without
-        settings["evaluators"] = ["rouge2", "unigram", "tfidf"]
-    read_experiment(path, settings)
 
 
 def test_its_first_sentence_is_what_the_demo_finds(readme, root):
