@@ -1,5 +1,5 @@
 """Files that are no files (links to themselves, pipes), and files that unpack to gigabytes: a message, soon, in little
-memory. `test_bad_input.py` has files that are merely wrong, `test_generated_hostility.py` those nobody thought of."""
+memory. `test_bad_input.py` has files that are merely wrong, `test_hostility.py` those nobody thought of."""
 
 from __future__ import annotations
 

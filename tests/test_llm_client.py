@@ -340,6 +340,7 @@ def test_the_key_is_sent_and_stands_nowhere_else(
             ask(server, request("bad"), api_key_env="MY_KEY", cache=path)
         shown = f"{error.value} {reply} {caplog.text}"
     assert KEY not in shown
+    assert "no key was sent" not in shown
     for file in tmp_path.iterdir():
         assert KEY.encode() not in file.read_bytes()
 

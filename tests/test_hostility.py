@@ -1,26 +1,32 @@
-"""Generated hostility: every verb with inputs that were valid until something was changed in them.
+"""Hostility by the hundred: inputs that were valid until something was changed in them, a disk that fails at any write,
+and two processes with one output.
 
 Each example ends in success or in a message of ours: never in a traceback, a hang, or a changed input.
 """
 
 from __future__ import annotations
 
+import builtins
+import errno
 import io
 import os
 import random
 import resource
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import run_command
-from hostile_folder import COMMANDS, read_contents
+from hostile_folder import COMMANDS, WRITING_COMMANDS, read_contents
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kills import Starter, contents, starter
+
+from factaudit.files import TEMPORARY_PREFIX
 
 #: Seconds after which a command counts as hung, on a machine that many share.
 HANG_SECONDS = 120
@@ -189,3 +195,127 @@ def test_any_change_of_an_input_ends_in_success_or_a_message(
 def read_peak_memory() -> int:
     """The most memory that this process has taken so far, in KB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+# A disk that fails at any write -------------------------------------------------------------------------------------
+
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
+
+
+@contextmanager
+def failing_write(number: int, code: int) -> Iterator[list[str]]:
+    """Let one write fail: a file that is opened to be written, a folder made, a file put in another's place.
+
+    Gives all writes that were tried, by their paths.
+    """
+    tried: list[str] = []
+
+    def check(path: Any) -> None:
+        tried.append(str(path))
+        if len(tried) == number + 1:
+            raise OSError(code, os.strerror(code), str(path))
+
+    def wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+        def write(*arguments: Any, **options: Any) -> Any:
+            check(arguments[place])
+            return function(*arguments, **options)
+
+        return write
+
+    def open_file(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if set(mode) & set("wax+") and isinstance(path, str | Path) and str(path) != os.devnull:
+            check(path)
+        return open_before(path, mode, *arguments, **options)
+
+    open_before = io.open
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (builtins, io):
+            patch.setattr(module, "open", open_file)
+        patch.setattr(os, "replace", wrap(os.replace, 1))
+        patch.setattr(os, "mkdir", wrap(os.mkdir, 0))
+        yield tried
+
+
+def outputs_of(folder: Path) -> dict[str, bytes]:
+    """What a command leaves but for its own notes."""
+    return {
+        name: data for name, data in read_contents(folder).items() if ".work" not in name and not name.endswith("lock")
+    }
+
+
+def check_failed_command(command: str, folder: Path, before: dict[str, bytes], code: int, said: str) -> None:
+    """What holds after a write failed."""
+    failed = 2 if command.startswith("diff") else 1  # of diff, 1 says that its gate does not hold
+    assert code in (0, failed), said
+    assert "is a bug in factaudit" not in said, said
+    assert "Traceback" not in said, said
+    assert code == 0 or said.strip(), "a failure that says nothing"
+    after = read_contents(folder)
+    assert not [name for name in after if Path(name).name.startswith(TEMPORARY_PREFIX)]
+    owned = ("runs/", "cache.db", ".judged", "judged.jsonl", "wiki.db", ".cache")
+    assert not [name for name, data in before.items() if after.get(name) != data and not name.startswith(owned)]
+    if code:
+        code, said = call_quietly(*command.split())
+        assert code == 0, f"the same command does not go on: {said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50])
+def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    with copied(inputs, folder, ()), failing_write(-1, 0) as tried:
+        assert call_quietly(*command.split())[0] == 0
+        sound = outputs_of(folder)
+    for number, error in zip(sorted({0, len(tried) // 2, len(tried) - 1} - {-1}), ERRORS, strict=False):
+        with copied(inputs, folder, ()):
+            before = read_contents(folder)
+            with failing_write(number, error):
+                code, said = call_quietly(*command.split())
+            check_failed_command(command, folder, before, code, said)
+            assert outputs_of(folder).keys() == sound.keys(), tried[number]
+
+
+# Two processes with one output --------------------------------------------------------------------------------------
+
+#: What a process may say that came second: each names the place, or what is there by now.
+SECOND = ("another run is writing to this folder", "is there already", "exists already")
+
+
+#: Those that keep more than one file: a run folder, a journal, a database.
+SHARED = [
+    command
+    for command in WRITING_COMMANDS
+    if command.startswith(("run", "judge claims.jsonl --evaluator rouge2", "score responses", "estimate", "knowledge"))
+]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
+    with starter(tmp_path_factory.mktemp("two") / "output.txt") as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", SHARED, ids=lambda command: command.replace(" ", "_")[:50])
+def test_two_processes_with_one_output_leave_what_one_leaves(
+    command: str, inputs: Path, tmp_path: Path, start: Starter
+) -> None:
+    folder = tmp_path / "copy"
+    left = []
+    for n_processes in (1, 2):
+        with copied(inputs, folder, ()):
+            start.output.write_text("")
+            for _ in range(n_processes):
+                start.start(command.split(), folder=folder)
+            codes = [start.wait() for _ in range(n_processes)]
+            said = start.output.read_text()
+            assert 0 in codes, said
+            assert "is a bug in factaudit" not in said, said
+            assert "Traceback" not in said, said
+            assert set(codes) == {0} or any(words in said for words in SECOND), said
+            assert not [path for path in folder.rglob(f"{TEMPORARY_PREFIX}*") if path.is_file()]
+            left.append({name: data for name, data in contents(folder).items() if "/.work/" not in name})
+    assert left[1].keys() == left[0].keys()
+    # A cache's file counts how often it was written to, the ledger of a sealed test says when.
+    ours = ("cache.db", "ledger.jsonl")
+    assert [name for name in left[0] if left[1][name] != left[0][name] and not name.endswith(ours)] == []
