@@ -137,7 +137,7 @@ def test_the_site_has_no_fault_of_accessibility(site: Path, tmp_path: Path) -> N
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
     driver = Page(tmp_path / "profile", tmp_path).driver
     try:
-        for name in ("index", "tutorials/audit-a-judge", "concepts/rankings", "guides/judge-in-ci", "reference/audits"):
+        for name in ("index", "tutorials/audit-a-judge", "reference/audits"):
             page = site / f"{name}.html"
             driver.get(page.as_uri())
             check = axe.Axe(driver)

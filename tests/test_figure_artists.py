@@ -58,7 +58,12 @@ class DrawnFigures:
         return bool({row.get(key) for key in ("evaluator", "evaluator_a", "evaluator_b")} & self.floors)
 
 
-@pytest.fixture(scope="module", params=["whole", "unscored", "a constant", "one system", "nothing labelled", "floors"])
+SLOW_WORLDS = ("a constant", "one system", "nothing labelled", "floors")
+
+
+@pytest.fixture(
+    scope="module", params=["whole", "unscored", *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW_WORLDS)]
+)
 def results(request: pytest.FixtureRequest) -> Results:
     claims, verdicts = make_world("whole" if request.param == "floors" else request.param)
     if request.param == "floors":

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -77,24 +71,3 @@ def test_in_batches_an_engine_says_the_same_at_half_the_price(tmp_path: Path, co
     told = [json.loads((tmp_path / run / "summary.json").read_text()) for run in ("alone", "batched")]
     assert told[1]["cost"] == pytest.approx(told[0]["cost"] / 2)
     assert told[0]["cost"] > 0
-
-
-@pytest.mark.slow
-def test_a_run_that_is_stopped_leaves_its_batches_to_the_next(tmp_path: Path) -> None:
-    code = "from factaudit.llm import batch_api\n"
-    code += "batch_api.ask_through_batch_api.__kwdefaults__['poll_seconds'] = 0.2\n"
-    code += "import sys\nfrom factaudit.cli import main\nmain(sys.argv[1:])"
-    with FaultServer(plan=answer, batch_polls=10**9) as server:
-        model = llm(server, tmp_path / "c.sqlite", batch=True)
-        given = [*files(tmp_path, "score"), "--llm", model, "--out", str(tmp_path / "run")]
-        running = subprocess.Popen([sys.executable, "-c", code, *given], env=os.environ, stderr=subprocess.PIPE)
-        while not any(batch["polls"] for batch in server.batches.values()):
-            assert running.poll() is None
-            time.sleep(0.02)
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(timeout=60) == 143, running.communicate()[1]
-        running.communicate()
-        server.batch_polls = 1
-        assert run_command(*given) == 0
-        assert len(server.batches) == 2
-        assert Counter(server.paid.values()) == {1: len(server.paid)}

@@ -160,6 +160,7 @@ def test_html_holds_the_figures_of_the_results(page: Page, example: dict[str, An
     assert not any(re.search(r"\b(nan|none|null|inf)\b", cell, re.IGNORECASE) for cell in page.cells)
 
 
+@pytest.mark.slow
 def test_no_text_of_the_input_can_act(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_document, "MAX_REPORT_FIGURES", 99)
     monkeypatch.setattr(report_document, "_FEW_AUDITS", 99)

@@ -54,6 +54,8 @@ def draw_with_points(
 FIGURES: dict[str, tuple[str, dict[str, Any]]] = {
     name: (name, {}) for name, audit in list_computable_audits().items() if audit.plot
 }
+#: Those that show what can go wrong, before all others.
+QUICK = ("rates", "quantification", "ranking", "surface_bias", "factscore")
 NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
 
 
@@ -90,7 +92,7 @@ def _draw(figure: Figure) -> FigureCanvasAgg:
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
-        pytest.param(kind, size, marks=[pytest.mark.slow] if size == "greatest" else [])
+        pytest.param(kind, size, marks=[] if kind in QUICK and size != "greatest" else [pytest.mark.slow])
         for kind in FIGURES
         for size in ("least", "greatest", "awkward names")
         # One evaluator, and one system, make no pairs.

@@ -93,6 +93,7 @@ def test_tokens_are_those_of_rouge_score(text: str) -> None:
     assert [token.decode() for token in split_rouge_tokens(text)] == TOKENIZER.tokenize(text)
 
 
+@pytest.mark.slow
 def test_tokens_of_every_character() -> None:
     # Each between two letters, so that it shows whether it separates them.
     text = " ".join(f"a{chr(code)}b" for code in range(sys.maxunicode + 1))
