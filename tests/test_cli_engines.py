@@ -65,9 +65,6 @@ def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses
     shares = own.groupby(claims["response_id"].to_numpy())["prediction"].mean()
     (row,) = [one for one in results["audits"]["factscore"] if one["evaluator"] == "unigram@0.9"]
     assert row["score"] == pytest.approx(shares.mean())
-    # The signature changes with what a figure depends on, and with nothing else.
-    call(*arguments, *more, "--set", "replicates=50", "--out", tmp_path / "again")
-    assert json.loads((tmp_path / "again/results.json").read_text())["signature"] == results["signature"]
     call(*arguments, *more, "--set", "replicates=50", "--set", "gamma=5", "--out", tmp_path / "other")
     assert json.loads((tmp_path / "other/results.json").read_text())["signature"] != results["signature"]
 

@@ -90,19 +90,9 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     # A sentence that nobody decomposed is no fact of the decomposer's: not in its faults, nor in what it left out.
     whole = results.audits["decomposition"][0]
     assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == ("__all__", 8, 2, 4)
-    assert said[1].split(maxsplit=1) == ["facts", "8, 0 of them unscored; 1 sentence not decomposed"]
-    # A line a system, with what the undecomposed sentence's response leaves open.
-    assert said[2:6] == [
-        "one: FActScore 66.7 % by retrieval+scripted (1 of 2 responses scored; 1 abstained)",
-        "two: FActScore 100.0 % by retrieval+scripted (what is unscored or guessed leaves 50.0–100.0; "
-        "1 of 2 responses scored; 1 not asked about)",
-        "no page for the topic 'Nobody' in the knowledge source",
-        "to ask Wikipedia for missing pages, say --missing wikipedia",
-    ]
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
     assert (out / "figures/factscore.svg").is_file()
-    assert said[0].split() == ["responses", "4", "of", "2", "systems"]
 
 
 def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: Path) -> None:

@@ -237,8 +237,6 @@ def test_bespoke_minicheck_sends_the_published_system_message_to_vllm() -> None:
     assert system["content"].endswith('the document by responding with either "Yes" or "No".')
     assert "\n" not in system["content"]
     assert "  " not in system["content"]
-    assert evaluator.verdict_name == "bespoke-minicheck:bespokelabs/Bespoke-MiniCheck-7B"
-    assert evaluator.signature != BespokeMiniCheckJudge(base_url="http://x", model=evaluator.model).signature
     with pytest.raises(UsageError, match="option server"):
         make_evaluator("bespoke-minicheck", {"server": "tgi"})
 
