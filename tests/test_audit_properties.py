@@ -144,6 +144,7 @@ def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
             assert row["labelled_error_rate"] == (pytest.approx((of == 0).mean()) if len(of) else None)
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=25)
 @given(ROWS)
 def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_and_labels_are_all_labels(names, rows):

@@ -116,7 +116,7 @@ def graded(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
 CHANGES = [None, as_numbers, by_text, by_passages, as_facts, without_labels, graded]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [pytest.param(one, marks=[pytest.mark.slow] if one else []) for one in CHANGES])
 def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, change):
     claims, verdicts = messy(len(str(change)) % 7)
     if change is not None:

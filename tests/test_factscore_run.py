@@ -181,6 +181,7 @@ def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
     monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
     monkeypatch.setenv("FACTAUDIT_WIKIPEDIA_API", "http://127.0.0.1:9/")
     monkeypatch.setenv("FACTAUDIT_OFFLINE", offline)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     source = open_knowledge_source(missing="wikipedia", out=tmp_path / "run")
     with pytest.raises(FactauditError, match=message):
         source.check_topics(["Ada Fenn", "Tobin Reyce"])

@@ -56,7 +56,7 @@ def is_offered_rightly(path: Path, shape: dict[str, Any], error: AmbiguousReadin
 
 @pytest.mark.parametrize(
     "shape",
-    [pytest.param(one, marks=[pytest.mark.slow] if at % 4 else [], id=one["file"]) for at, one in enumerate(SHAPES)],
+    [pytest.param(one, marks=[pytest.mark.slow] if at % 8 else [], id=one["file"]) for at, one in enumerate(SHAPES)],
 )
 def test_a_shape_is_read_asked_about_or_refused(shape: dict[str, Any], tmp_path: Path) -> None:
     if shape["file"].endswith(".xlsx"):
