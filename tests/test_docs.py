@@ -25,7 +25,10 @@ from factaudit.cli import cli
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [page for page in sorted((ROOT / "docs/tutorials").glob("*.md")) if "```python" in page.read_text("utf-8")]
 #: Pages that `make docs` writes.
-GENERATED = {"reference/audits.md", "reference/data.md", "reference/commands.md"}
+GENERATED = {
+    f"reference/{name}.md": f"{script}.py"
+    for name, script in {"audits": "audits", "data": "data", "commands": "reference"}.items()
+}
 LINKING_PAGES = sorted(
     path
     for pattern in ("*.md", "docs/**/*.md", "data/**/*.md", "experiments/*.md", "factaudit/**/*.md", "tests/**/*.md")
@@ -44,7 +47,7 @@ def test_a_tutorial_runs_as_it_stands(page, tmp_path, monkeypatch, capsys):
 
 
 def test_every_page_is_in_the_navigation():
-    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | GENERATED
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | {*GENERATED}
     assert set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
 
 
@@ -104,13 +107,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tmp_path = tmp_path_factory.mktemp("site")
     docs = tmp_path / "docs"
     shutil.copytree(ROOT / "docs", docs)
-    for name in sorted(GENERATED):
-        script = (
-            docs
-            / "generate"
-            / {"commands.md": "reference.py"}.get(Path(name).name, Path(name).name.replace(".md", ".py"))
-        )
-        subprocess.run([sys.executable, str(script), str(docs / name)], check=True, cwd=ROOT)
+    for name, script in GENERATED.items():
+        subprocess.run([sys.executable, str(docs / "generate" / script), str(docs / name)], check=True, cwd=ROOT)
     config = (ROOT / "mkdocs.yml").read_text("utf-8").replace("docs_dir: docs", f"docs_dir: {docs}")
     (tmp_path / "mkdocs.yml").write_text(config.replace("hooks: [docs/hooks.py]", f"hooks: [{docs / 'hooks.py'}]"))
     for name in ("experiments", "notebooks", "data", "factaudit", "tests", *(path.name for path in ROOT.glob("*.md"))):
