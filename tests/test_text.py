@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
+from factaudit.datasets import convert
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
@@ -233,38 +233,18 @@ def test_diff_equals_rouge_score_and_is_never_negative(claims: list[str], doc: s
     np.testing.assert_array_equal(np.isnan(found), np.isnan(rouge2_precision(claims, docs)))
 
 
-def wice(shared: Path) -> tuple[list[str], list[str]]:
-    with (shared / "wice" / "dev.jsonl").open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return [row["claim"] for row in rows], [" ".join(row["evidence"]) for row in rows]
-
-
-def lfqa(shared: Path) -> tuple[list[str], list[str]]:
-    """Every answer sentence with the documents of its question that WebGPT found."""
-    read = lambda path: json.loads(path.read_text(encoding="utf-8"))  # noqa: E731
-    documents = {
-        row["question_id"]: " ".join(doc["text"] for doc in row["docs"])
-        for row in read(shared / "lfqa" / "docs" / "docs-webgpt.json")
-    }
-    claims, docs = [], []
-    for path in sorted((shared / "lfqa" / "annotations").glob("*.json")):
-        for row in read(path):
-            claims += row["answers"]
-            docs += [documents[row["question_id"]]] * len(row["answers"])
-    return claims, docs
-
-
-@pytest.mark.parametrize("source", [pytest.param(wice, marks=pytest.mark.slow), lfqa])
-def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None:  # type: ignore[no-untyped-def]
-    claims, docs = source(shared)
-    claims, docs = claims[:: len(claims) // 300], docs[:: len(claims) // 300]
+@pytest.mark.parametrize("source", [pytest.param("wice", marks=pytest.mark.slow), "lfqa"])
+def test_overlap_equals_rouge_score_on_real_text(source: str, shared: Path) -> None:
+    table = convert(source, sorted(shared.glob(f"{source}/**/*.json*"))).claims
+    table = table.iloc[:: len(table) // 300]
+    claims, docs = table["claim"].tolist(), table["doc"].tolist()
     precision = rouge2_precision(claims, docs)
     np.testing.assert_allclose(precision, list(map(expected_precision, claims, docs)), rtol=0, atol=1e-12)
     (difference,) = rouge2_chunk_differences(claims, docs, [500])
     expected = [expected_diff(claim, doc, 500) for claim, doc in zip(claims, docs, strict=True)]
     np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
     assert np.nanmin(difference) >= 0
-    if source is wice:
+    if source == "wice":
         assert np.nanmax(difference) > 0
 
 
