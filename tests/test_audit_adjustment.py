@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
+from factaudit.arrays.calibration import MOST_RESAMPLED_SCORES
 from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
 from factaudit.audit.error_rate_correction import correct_system_error_rates
@@ -16,7 +17,6 @@ from factaudit.stats.calibration import (
     CORRECTION_METHODS,
     adjust_counts,
     list_candidate_thresholds,
-    tune_calibration_threshold,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -310,36 +310,12 @@ def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("n_scores", [5, 64, 65, 200])
-@pytest.mark.parametrize("claims", [3, 30, 20_000])
-def test_thresholds_are_those_of_a_search_through_all(n_scores, claims):
-    """Also where scores tie, claims have no weight, or a weighting has no error."""
-    random = np.random.default_rng([n_scores, claims])
-    chances = random.dirichlet(np.ones(2 * n_scores), 40) * random.choice([0.0, 1.0], (40, 1), p=[0.1, 0.9])
-    weights = np.moveaxis(random.poisson(claims * chances).reshape(40, 2, n_scores), 0, -1)
-    weights[0, :, :3] = 0
-    below = np.zeros((2, n_scores + 1, 40), dtype=np.int32)
-    below[:, 1:] = weights
-    np.cumsum(weights, axis=1, out=below[:, 1:])
-    tried = list_candidate_thresholds(np.sort(random.choice(1001, n_scores, replace=False)) / 1000)
-    errors, others = below[:, -1].astype(int)
-    for method, losses, defined in (
-        ("zero_bias_threshold", abs(below.sum(0) - errors), errors + others > 0),
-        ("bacc_threshold", below[1] * errors - below[0] * others, (errors > 0) & (others > 0)),
-    ):
-        found = tune_calibration_threshold(method, tried, below)
-        for at in range(40):
-            ties = np.flatnonzero(losses[:, at] == losses[:, at].min())
-            nearest = ties[np.abs(tried[ties] - 0.5).argmin()]
-            assert found[at] == (nearest if defined[at] else -1)
-
-
 def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatch):
     rows = [row for seed in range(3) for row in random_rows(seed, unscored=0.1)]
     rows = [row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)]
     table = judged(rows, "e")
     scores = table.score[0]
-    assert len(np.unique(scores[~np.isnan(scores)])) > 256
+    assert len(np.unique(scores[~np.isnan(scores)])) > MOST_RESAMPLED_SCORES
     binned = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(300))
     monkeypatch.setattr("factaudit.arrays.calibration.MOST_RESAMPLED_SCORES", 10**6)
     exact = compute_adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(300))
@@ -349,5 +325,5 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
         assert {k: v for k, v in one.items() if k not in ends} == {k: v for k, v in other.items() if k not in ends}
         for key in ends:
             # The best BAcc may be far from the second best threshold.
-            near = 0.05 if one["method"] == "bacc_threshold" else 4 / 256
+            near = 0.05 if one["method"] == "bacc_threshold" else 4 / MOST_RESAMPLED_SCORES
             assert one[key] == (None if other[key] is None else pytest.approx(other[key], abs=near))

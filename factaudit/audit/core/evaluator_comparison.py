@@ -4,7 +4,7 @@ much review it needs."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -17,10 +17,8 @@ from factaudit.audit.core.decision_limits import (
     widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.result_rows import (
-    CONSTANT_EVALUATOR,
     MACRO_MEAN,
     Row,
-    drop_row_intervals,
     is_constant_evaluator_row,
     is_redundant_macro_row,
     is_total_key,
@@ -48,22 +46,6 @@ def is_constant_evaluator(name: str) -> bool:
     (True, False)
     """
     return re.split(r"[|:@]", name)[0] in ("always-yes", "always-no")
-
-
-def drop_constant_evaluator_intervals(rows: Iterable[Row], *keys: str) -> None:
-    """Take the intervals of these figures out of the rows of evaluators that say the same of any claim."""
-    drop_row_intervals([row for row in rows if is_constant_evaluator(row["evaluator"])], CONSTANT_EVALUATOR, *keys)
-
-
-def settle_constant_evaluator_error_rates(rows: Sequence[Row], predicted: str, labelled: str) -> None:
-    """Of an evaluator that says the same of any claim nothing but the labels can vary: the predicted rate has no
-    interval, and the bias has the labelled rate's.
-    """
-    for row in rows:
-        ends = row.get(f"{labelled}_low"), row.get(f"{labelled}_high")
-        if is_constant_evaluator(row["evaluator"]) and row.get("bias_low") is not None and None not in ends:
-            row |= {"bias_low": row[predicted] - ends[1], "bias_high": row[predicted] - ends[0]}
-    drop_constant_evaluator_intervals(rows, predicted)
 
 
 def find_overall_evaluator_rows(rows: Sequence[Row]) -> dict[str, Row]:
