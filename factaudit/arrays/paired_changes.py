@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs, estimate_clustered_proportions
+from factaudit.stats.clustered_proportions import (
+    ClusterCounts,
+    GroupClusterPairs,
+    IntervalEnds,
+    estimate_clustered_proportions,
+)
 from factaudit.stats.mover import discordant_difference_interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -49,34 +54,48 @@ def compute_paired_changes(
     >>> [round(each.item(), 3) for each in found["tpr"]]
     [1.0, 0.9, -0.1, -0.199, -0.001]
     """
-    unlabelled = np.bincount(groups, label >= 0, n_groups) == 0
-    counted = (label >= 0) | unlabelled[groups]
-    truth = np.where(label >= 0, label, np.nan)
-    is_scored = [~np.isnan(one) for one in (before, after)]
-    runs = [
-        _compute_paired_run_figures(label, one, is_scored[0] & is_scored[1], counted, groups, n_groups)
-        | {"unscored": divide_or_undefined(np.bincount(groups, ~scored, n_groups), np.bincount(groups, None, n_groups))}
-        for one, scored in zip((before, after), is_scored, strict=True)
-    ]
-    step = after - before
-    signs = [np.where(figures["bias"] < 0, -1.0, 1.0)[groups] for figures in runs]
-    size = signs[1] * (truth - after) - signs[0] * (truth - before)
-    lost = np.isnan(after).astype(float) - np.isnan(before)
-    terms: dict[str, _Terms] = {
-        "tpr": [(1.0, label == 1, step)],
-        "tnr": [(1.0, label == 0, -step)],
-        "bacc": [(0.5, label == 1, step), (0.5, label == 0, -step)],
-        "ppr": [(1.0, counted, step)],
-        "bias": [(1.0, label >= 0, -step)],
-        "abs_bias": [(1.0, label >= 0, size)],
-        "unscored": [(1.0, np.ones(len(label), dtype=bool), lost)],
-    }
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
-    found = {}
-    for key, each in terms.items():
-        old, new = (figures[key] for figures in runs)
-        low, high = _sum_paired_discordant_means(each, pairs, confidence)[1]
-        found[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
+    is_unlabelled = np.bincount(groups, label >= 0, n_groups) == 0
+    runs = [
+        _list_paired_terms(label, run, ~np.isnan(before) & ~np.isnan(after), groups, is_unlabelled)
+        for run in (before, after)
+    ]
+    changes = {}
+    for key in runs[0]:
+        old, new = (_sum_means(run[key], groups, n_groups) for run in runs)
+        steps = [
+            (weight, inside, values - earlier)
+            for (weight, inside, values), (*_, earlier) in zip(runs[1][key], runs[0][key], strict=True)
+        ]
+        low, high = _estimate_change_interval(steps, pairs, confidence)
+        changes[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
+    return changes
+
+
+def _list_paired_terms(
+    label: np.ndarray, prediction: np.ndarray, scored: np.ndarray, groups: np.ndarray, is_unlabelled: np.ndarray
+) -> dict[str, _Terms]:
+    """Each figure of one run as a weighted sum of means; scored: by both runs."""
+    correct, errors, labelled = (scored & which for which in (label == 1, label == 0, label >= 0))
+    counted, excess = scored & ((label >= 0) | is_unlabelled[groups]), label - prediction
+    bias = _sum_means([(1.0, labelled, excess)], groups, len(is_unlabelled))
+    sign = np.where(bias < 0, -1.0, 1.0)[groups]
+    return {
+        "tpr": [(1.0, correct, prediction)],
+        "tnr": [(1.0, errors, 1 - prediction)],
+        "bacc": [(0.5, correct, prediction), (0.5, errors, 1 - prediction)],
+        "ppr": [(1.0, counted, prediction)],
+        "bias": [(1.0, labelled, excess)],
+        "abs_bias": [(1.0, labelled, sign * excess)],
+        "unscored": [(1.0, np.ones(len(label), dtype=bool), np.isnan(prediction).astype(float))],
+    }
+
+
+def _sum_means(terms: _Terms, groups: np.ndarray, n_groups: int) -> np.ndarray:
+    found = np.zeros(n_groups)
+    for weight, inside, values in terms:
+        sums = np.bincount(groups[inside], values[inside], n_groups)
+        found += weight * divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
     return found
 
 
@@ -92,54 +111,26 @@ def compute_paired_flip_shares(
 
     before, after: int (n,), -1 where unscored.
     """
-    scored = (before >= 0) & (after >= 0)
-    hits = np.where(scored, before != after, np.nan)
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
-    share = estimate_clustered_proportions(
-        _make_cluster_counts(pairs), *_sum_values_by_group_and_cluster(pairs, scored, hits)
-    )
+    flips = _sum_by_cluster(pairs, (before >= 0) & (after >= 0), (before != after).astype(float))
+    share = estimate_clustered_proportions(_make_cluster_counts(pairs), *flips)
     low, high = share.wilson_intervals(confidence)
     return share.point[:, 0], low[:, 0], high[:, 0]
 
 
-def _compute_paired_run_figures(
-    label: np.ndarray,
-    prediction: np.ndarray,
-    scored: np.ndarray,
-    counted: np.ndarray,
-    groups: np.ndarray,
-    n_groups: int,
-) -> dict[str, np.ndarray]:
-    """The figures of one run over the claims of ``scored``, which have a prediction."""
-
-    def mean(inside: np.ndarray, values: np.ndarray) -> np.ndarray:
-        sums = np.bincount(groups[inside], values[inside], n_groups)
-        return divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
-
-    tpr, tnr = mean(scored & (label == 1), prediction), 1 - mean(scored & (label == 0), prediction)
-    ppr = mean(scored & counted, prediction)
-    bias = 1 - ppr - mean(scored & (label >= 0), 1.0 - label)
-    return {"tpr": tpr, "tnr": tnr, "bacc": (tpr + tnr) / 2, "ppr": ppr, "bias": bias, "abs_bias": abs(bias)}
+def _estimate_change_interval(terms: _Terms, pairs: GroupClusterPairs, confidence: float) -> IntervalEnds:
+    """The interval of a weighted sum of means: a mean is the share of what rose less that of what fell."""
+    parts = [
+        (sign * weight, *_sum_by_cluster(pairs, inside, np.maximum(sign * values, 0)))
+        for weight, inside, values in terms
+        for sign in (1.0, -1.0)
+    ]
+    weights, hits, sizes = zip(*parts, strict=True)
+    shares = estimate_clustered_proportions(_make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes))
+    return discordant_difference_interval(shares, np.array(weights), confidence)[1]
 
 
-def _sum_paired_discordant_means(
-    terms: _Terms, pairs: GroupClusterPairs, confidence: float
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """The weighted sum of the means and its interval: a mean is the share of what rose less that of what fell."""
-    hits, sizes, weights = [], [], []
-    for weight, inside, values in terms:
-        for sign in (1.0, -1.0):
-            part, n = _sum_values_by_group_and_cluster(pairs, inside & ~np.isnan(values), np.maximum(sign * values, 0))
-            hits.append(part)
-            sizes.append(n)
-            weights.append(sign * weight)
-    proportions = estimate_clustered_proportions(_make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes))
-    return discordant_difference_interval(proportions, np.array(weights), confidence)
-
-
-def _sum_values_by_group_and_cluster(
-    pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _sum_by_cluster(pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values, and how many they are, in each pair of a group and a cluster: (k, 1) each."""
     at, length = pairs.pair[inside], len(pairs.group)
     sums = np.bincount(at, values[inside], length)
