@@ -22,7 +22,7 @@ from factaudit.arrays.claim_groups import (
 )
 from factaudit.arrays.figures import Tally, encode_cells
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
+from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs, count_codes_by_cluster
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.column_parsing import make_arrow_text
@@ -269,28 +269,17 @@ class Judgements:
 
         By label and prediction of an evaluator; stated: guessed predictions are missing.
         """
-        units, (rows, member, pairs) = self.at_level(groups.level), self._joint_rows(groups, members)
+        units, place_of = self.at_level(groups.level), np.full(len(groups.keys) + 1, -1)
+        place_of[list(members)] = np.arange(len(members))
+        member = place_of[groups.codes]  # of a claim in no group the last, -1
+        rows = np.flatnonzero(member >= 0)
         said = (units.stated_prediction if stated else units.prediction)[evaluator]
-        cells = encode_cells(units.label[rows], said[rows])
-        return pairs.count_codes(member * 9 + cells, len(members) * 9)
+        codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
+        return count_codes_by_cluster(units.cluster_codes[rows], np.zeros_like(rows), 1, codes, len(members) * 9)
 
     def count_group_clusters(self, groups: ClaimGroups) -> np.ndarray:
         """int (G,): in how many clusters each group has a claim."""
         return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
-
-    def _joint_rows(
-        self, groups: ClaimGroups, group_indices: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
-        """The rows of some groups, of each its group's place among them, and their clusters, all in one group."""
-
-        def find() -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
-            members = [groups.rows(place) for place in group_indices]
-            rows = np.concatenate([np.empty(0, dtype=np.int64), *members])
-            member = np.repeat(np.arange(len(members)), [len(each) for each in members])
-            clusters = self.at_level(groups.level).cluster_codes[rows]
-            return rows, member, GroupClusterPairs.of(np.zeros(len(rows), dtype=np.int64), clusters, 1)
-
-        return self._compute_unless_last(("joint", groups.level), (groups, *group_indices), find)
 
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
         clusters = self.at_level(groups.level).cluster_codes
@@ -303,14 +292,6 @@ class Judgements:
         if key not in self.cache:
             self.cache[key] = compute()
         found: T = self.cache[key]
-        return found
-
-    def _compute_unless_last(self, key: tuple[Any, ...], asked: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """What is asked for again and again, mostly of another evaluator: only the last answer of a key is kept."""
-        last = self.cache.get(key)
-        if last is None or last[0] != asked:
-            last = self.cache[key] = asked, compute()
-        found: T = last[1]
         return found
 
     # ---------------------------------------------------------------------------------------------------------- arrays
