@@ -252,17 +252,6 @@ def clustered(random: np.random.Generator, n_docs: int = 120) -> Judgements:
     return judged(rows, "e")
 
 
-def test_intervals_of_differences_and_correlations_hold_the_estimate():
-    joined = table()
-    for row in compute_evaluator_differences(joined, intervals=ClusterBootstrap(300)):
-        assert row["difference_low"] <= row["difference"] <= row["difference_high"]
-        assert (row["p_permutation"] is None) == (row["dataset"] == "__macro__")
-    for row in compute_ranking_agreement(joined, intervals=ClusterBootstrap(300)):
-        if row["kendall_tau"] is not None:
-            assert -1 <= row["kendall_tau_low"] <= row["kendall_tau_high"] <= 1
-            assert -1 <= row["pearson_r_low"] <= row["pearson_r_high"] <= 1
-
-
 @pytest.mark.parametrize("n", [20, 30, 50, 100])
 def test_rare_shares_are_held_exactly(n: int) -> None:
     """Over all true shares from 0.1 to 30 %: Wilson's own limits hold some in 85 %."""

@@ -93,6 +93,8 @@ def check_rows(audits: dict[str, list[Row]]) -> None:
                     assert row["reason"], (name, key, row)
             for key in figures(row):
                 check_ends(name, key, row)
+            check_biases(row, "labelled_error_rate", "predicted_error_rate")
+            check_biases(row, "labelled", "predicted")
     json.dumps({name: list(rows) for name, rows in audits.items()}, allow_nan=False)
     for finding in collect_findings(audits):
         assert list(finding) == ["id", "severity", "evaluator", "dataset", "statement", "evidence"]
@@ -114,6 +116,16 @@ def check_ends(name: str, key: str, row: Row) -> None:
         # The order of systems is settled or open: tau is made of those that are settled. (Scores of responses are
         # bootstrapped: their intervals are another file's.)
         assert low < high or key == "kendall_tau" or "factscore" in name, (name, key, row)
+
+
+def check_biases(row: Row, labelled: str, predicted: str) -> None:
+    """A bias is no farther off than both rates could be, each at the end of its own interval."""
+    keys = ("bias_low", "bias_high", f"{labelled}_low", f"{labelled}_high", f"{predicted}_low", f"{predicted}_high")
+    ends = [row[key] for key in keys if row.get(key) is not None]
+    if len(ends) == len(keys):
+        low, high, labelled_low, labelled_high, predicted_low, predicted_high = ends
+        assert min(predicted_low - labelled_high, 0) - 1e-12 <= low
+        assert high <= max(predicted_high - labelled_low, 0) + 1e-12
 
 
 def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:

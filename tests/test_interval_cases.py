@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import collect_findings, find, judged
+from audit_tables import collect_findings, judged
 from audit_worlds import make_world
 from scipy.stats import norm
 
@@ -19,7 +19,6 @@ from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.headroom import compute_headroom
-from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
 from factaudit.estimate.rates import estimate_rates
 from factaudit.results import compare
@@ -53,18 +52,6 @@ def test_what_cannot_vary_has_no_interval() -> None:
     assert all(row["auc"] == 0.5 for row in constant)
     assert {row[f"{key}_low"] for row in constant for key in ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc")} == {None}
     assert all(row["average_precision_low"] < row["average_precision"] for row in constant), "it is the share of errors"
-
-
-def test_a_bias_reaches_no_farther_than_both_rates() -> None:
-    """Three errors were seen: no rate of errors without any is compared with a prediction of 100 %."""
-    rows = [{"label": int(i > 2), "e": 0, "system": "s", "doc_id": f"d{i}"} for i in range(19)]
-    row = find(
-        compute_quantification_bias(judged(rows, "e"), intervals=ClusterBootstrap(50)), system="s", level="claim"
-    )
-    assert row["bias"] == pytest.approx(16 / 19)
-    assert row["bias_high"] <= row["predicted_error_rate_high"] - row["labelled_error_rate_low"] + 1e-12
-    assert row["bias_high"] < 1
-    assert row["bias_low"] < row["bias"] < row["bias_high"]
 
 
 def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
@@ -116,18 +103,6 @@ def test_responses_that_are_all_alike_have_no_interval() -> None:
     (row,) = compute_factscore_audit(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
     assert row["score_low"] < row["score"] < row["score_high"]
     assert row["reason"] is None
-
-
-def test_a_headroom_is_off_by_no_more_than_both_rates_leave() -> None:
-    random = np.random.default_rng(0)
-    rows = [
-        {"system": f"s{i % 6}", "label": int(random.random() > 0.2), "e": int(random.random() > 0.2), "doc_id": f"d{i}"}
-        for i in range(36)
-    ]
-    (row,) = compute_headroom(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
-    assert row["bias_high"] <= max(row["predicted_high"] - row["labelled_low"], 0)
-    assert row["bias_low"] >= min(row["predicted_low"] - row["labelled_high"], 0)
-    assert row["bias_low"] <= row["bias"] <= row["bias_high"]
 
 
 def few_labels(claims: pd.DataFrame) -> pd.DataFrame:
