@@ -33,12 +33,3 @@ def estimate_clustered_shares(
         if ends is not None:
             row |= name_ends(name, (end[0, at] for end in ends))
     return row
-
-
-def estimate_share_of_rows(
-    name: str, is_hit: np.ndarray, cluster: np.ndarray, intervals: ClusterBootstrap | None
-) -> dict[str, float | None]:
-    """`estimate_clustered_shares` of one share: of n rows, those that are hits (bool (n,)); cluster: int (n,)."""
-    codes, which = np.unique(cluster, return_inverse=True)
-    hits, totals = np.bincount(which, is_hit, len(codes)), np.bincount(which, minlength=len(codes))
-    return estimate_clustered_shares([name], hits.astype(np.int64)[:, None], totals[:, None], intervals)

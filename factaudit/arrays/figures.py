@@ -21,6 +21,7 @@ from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     ClusteredProportions,
     IntervalEnds,
+    count_codes_by_cluster,
     estimate_clustered_proportions,
 )
 from factaudit.stats.mover import error_balance_interval, mover_weighted_sum
@@ -157,6 +158,21 @@ class Shares:
             (weight * np.where(weight > 0, most, least)).sum(1) + plus,
         )
         return Figure(point + plus, bounds, None if self.confidence is None else (low + plus, high + plus))
+
+
+def share_units(
+    is_hit: np.ndarray,
+    inside: np.ndarray,
+    cluster: np.ndarray,
+    confidence: float | None,
+    bounds: IntervalEnds | None = None,
+) -> Figure:
+    """The share of hits among the units that are inside, as a figure of one group: bool (n,) each, cluster int (n,)."""
+    hits, everywhere = is_hit[inside].astype(np.int64), np.zeros(int(inside.sum()), dtype=np.int64)
+    clusters = count_codes_by_cluster(cluster[inside], everywhere, 1, hits, 2)
+    shares = estimate_clustered_proportions(clusters, clusters.counts[:, 1:], clusters.counts.sum(1, keepdims=True))
+    low, high = (end[:, 0] for end in shares.wilson_intervals(confidence or 0.95))
+    return Figure(shares.point[:, 0], bounds, None if confidence is None else (low, high))
 
 
 def compute_rates(tally: Tally, confidence: float | None) -> Figures:

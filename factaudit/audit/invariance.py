@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
-from factaudit.arrays.clustered_shares import estimate_share_of_rows
+from factaudit.arrays.figures import Figure, share_units
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
 from factaudit.audit.core.checks import Check
@@ -18,14 +18,15 @@ from factaudit.audit.core.figure_formatting import format_whole_percent
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import IntervalEnds
 from factaudit.stats.influence import interval, mean
-from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
-from factaudit.text.display_text import join_reasons
 
 #: What `factaudit perturb` changes, in words that go on "with".
 KIND_WORDS = {
@@ -99,56 +100,60 @@ def _build_invariance_row(
     intervals: ClusterBootstrap | None,
 ) -> Row:
     """``chosen``: the rows of some variants; ``originals``: of each variant the row of its claim."""
-    must_change = keys["expected"] == "changed"
-    wrong_claim = judgements.label[originals[chosen]] == 0
-    chosen = chosen[~wrong_claim] if must_change else chosen
+    must_change, confidence = keys["expected"] == "changed", None if intervals is None else intervals.confidence
+    is_wrong = judgements.label[originals[chosen]] == 0
+    chosen = chosen[~is_wrong] if must_change else chosen
     claims = originals[chosen]
     before, after = judgements.prediction[evaluator, claims], variants.prediction[evaluator, chosen]
+    stated = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
     is_pair = (before != MISSING) & (after != MISSING)
+    is_rejected, is_guessed = is_pair & (before == 0), is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))
     counted = is_pair & (before == 1) if must_change else is_pair
     failed = after == 1 if must_change else after != before
-    n = int(counted.sum())
-    clusters = judgements.cluster_codes[claims]
-    share = estimate_share_of_rows("failure_rate", failed[counted], clusters[counted], intervals)
-    row: Row = {
-        **keys,
+    n, clusters = int(counted.sum()), judgements.cluster_codes[claims]
+    shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
+    has_scores = not np.isnan(shift).all()
+    is_moved_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
+    figures = {
+        "failure_rate": share_units(failed, counted, clusters, confidence, _bound_failures(*stated, must_change)),
+        "score_shift": Figure(np.array([np.nanmean(shift) if has_scores else np.nan])),
+    }
+    if confidence is not None:
+        known = ~np.isnan(shift)
+        ends = interval(mean(shift[known]), clusters[counted][known], confidence=confidence)
+
+        low, high = (np.array([end], dtype=float) for end in ends)
+        figures["score_shift"] = replace(figures["score_shift"], interval=(low, high))
+    row = keys | {
         "evaluator": judgements.evaluators[evaluator],
         "n": n,
         "n_unscored": int((~is_pair).sum()),
-        "n_rejected": int((is_pair & (before == 0)).sum()) if must_change else 0,
-        "n_left_out": int(wrong_claim.sum()) if must_change else 0,
+        "n_rejected": int(is_rejected.sum()) if must_change else 0,
+        "n_left_out": int(is_wrong.sum()) if must_change else 0,
         "n_clusters": len(np.unique(clusters[counted])),
-        "failure_rate": share["failure_rate"],
+        "n_guessed": int(is_guessed.sum()),
+        "worst": _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]]),
     }
-    certain = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
-    row["n_guessed"] = int((is_pair & ((certain[0] == MISSING) | (certain[1] == MISSING))).sum())
-    low, high = _bound_invariance_failure_share(*certain, must_change)
-    row |= {"failure_rate_min": none_if_undefined(low), "failure_rate_max": none_if_undefined(high)}
-    shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
-    has_scores = bool((~np.isnan(shift)).any())
-    row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
-    if intervals is not None:
-        known = ~np.isnan(shift)
-        ends = interval(mean(shift[known]), clusters[counted][known], confidence=intervals.confidence)
-        row |= share | name_ends("score_shift", ends)
-    row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]])
     nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
     nothing = nothing if len(chosen) else "the claims are labelled unattributable, and left out"
-    why = ["" if n else nothing, "" if has_scores or not n else "no pair has two scores"]
-    why += ["no pair is judged wrongly"] if n and row["worst"] is None else []
-    shifts_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
-    cause = FEW_CLUSTERS if not shifts_alike else f"{FEW_CLUSTERS}, or every score moves alike"
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, cause)])}
+    reasons = [
+        "" if n else nothing,
+        "" if has_scores or not n else "no pair has two scores",
+        "no pair is judged wrongly" if n and row["worst"] is None else "",
+    ]
+    cause = f"{FEW_CLUSTERS}, or every score moves alike" if is_moved_alike else FEW_CLUSTERS
+    return tabulate([row], {}, figures, [[reason] for reason in reasons], cause)[0]
 
 
-def _bound_invariance_failure_share(before: np.ndarray, after: np.ndarray, must_change: bool) -> tuple[Any, Any]:
+def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) -> IntervalEnds:
     """The least and the greatest share of failures, whatever the missing predictions had been; NaN where undefined."""
     missing_before, missing_after = before == MISSING, after == MISSING
     if not must_change:
         open_pairs = missing_before | missing_after
-        sure = (~open_pairs & (before != after)).sum()
-        return divide_or_undefined(sure, len(before)), divide_or_undefined(sure + open_pairs.sum(), len(before))
-    n, sure = (before == 1).sum(), ((before == 1) & (after == 1)).sum()
+        sure = (~open_pairs & (before != after)).sum(keepdims=True)
+        n = np.array([len(before)])
+        return divide_or_undefined(sure, n), divide_or_undefined(sure + open_pairs.sum(), n)
+    n, sure = (before == 1).sum(keepdims=True), ((before == 1) & (after == 1)).sum()
     # A claim without a prediction may count, or not: where it would raise the share, and where it would lower it.
     raising = (missing_before & (after != 0)).sum()
     lowering = (missing_before & (after != 1)).sum()

@@ -6,17 +6,16 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
-from factaudit.arrays.clustered_shares import estimate_share_of_rows
+from factaudit.arrays.figures import share_units
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 #: Column of a claims table: on an unattributable claim the claim_id of the attributable one that it was made of.
 PAIR_COLUMN = "pair_of"
@@ -78,29 +77,30 @@ def _find_minimal_pair_twins(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarr
 def _build_minimal_pair_row(
     keys: Row,
     judgements: Judgements,
-    evaluator_position: int,
+    place: int,
     twins: np.ndarray,
     originals: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    changed, kept = (
-        judgements.prediction[evaluator_position, twins],
-        judgements.prediction[evaluator_position, originals],
-    )
-    scores = judgements.score[evaluator_position, twins], judgements.score[evaluator_position, originals]
-    scored = (changed >= 0) & (kept >= 0)
+    changed, kept = judgements.prediction[place, twins], judgements.prediction[place, originals]
+    low, high = judgements.score[place, twins], judgements.score[place, originals]
+    is_scored, has_scores = (changed >= 0) & (kept >= 0), ~np.isnan(low) & ~np.isnan(high)
     right = (changed == 0) & (kept == 1)
-    possible = (changed != 1) & (kept != 0)
-    both = ~np.isnan(scores[0]) & ~np.isnan(scores[1])
-    hits = {"told_apart": (right, scored), "same": (changed == kept, scored), "ranked": (scores[1] > scores[0], both)}
-    n = int(scored.sum())
-    row: Row = {**keys, "evaluator": judgements.evaluators[evaluator_position], "n": n, "n_unscored": len(twins) - n}
-    for key, (hit, of) in hits.items():
-        row |= estimate_share_of_rows(key, hit[of], judgements.cluster_codes[twins[of]], intervals)
-    row["told_apart_min"] = none_if_undefined(divide_or_undefined(right.sum(), len(twins)))
-    row["told_apart_max"] = none_if_undefined(divide_or_undefined((right | (possible & ~scored)).sum(), len(twins)))
-    why = ["" if n else "no pair has two predictions", "" if both.any() else "no scores: pairs cannot be ranked"]
-    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
+    possible = right | ((changed != 1) & (kept != 0) & ~is_scored)
+    clusters, confidence = judgements.cluster_codes[twins], None if intervals is None else intervals.confidence
+    bounds = right.mean(keepdims=True), possible.mean(keepdims=True)
+    figures = {
+        "told_apart": share_units(right, is_scored, clusters, confidence, bounds),
+        "same": share_units(changed == kept, is_scored, clusters, confidence),
+        "ranked": share_units(high > low, has_scores, clusters, confidence),
+    }
+    n = int(is_scored.sum())
+    reasons = [
+        ["" if n else "no pair has two predictions"],
+        ["" if has_scores.any() else "no scores: pairs cannot be ranked"],
+    ]
+    row = keys | {"evaluator": judgements.evaluators[place], "n": n, "n_unscored": len(twins) - n}
+    return tabulate([row], {}, figures, reasons)[0]
 
 
 CHECK = Check(
