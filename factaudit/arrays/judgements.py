@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -282,10 +283,13 @@ class Judgements:
         return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
 
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
-        clusters = self.at_level(groups.level).cluster_codes
-        return self.compute_once(
-            ("pairs", groups), lambda: GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
-        )
+        """Kept as long as the groups are."""
+        pairs: WeakKeyDictionary[ClaimGroups, GroupClusterPairs]
+        pairs = self.compute_once(("pairs",), WeakKeyDictionary)
+        if groups not in pairs:
+            clusters = self.at_level(groups.level).cluster_codes
+            pairs[groups] = GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
+        return pairs[groups]
 
     def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """What several audits ask for, computed for the first of them. Groups are told apart by identity."""

@@ -7,19 +7,14 @@ apart, for what makes an evaluator pass more claims makes it right on correct on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ClaimGroups
-from factaudit.arrays.covariate_rates import (
-    MIN_SLOPE_CLAIMS,
-    RATE_CLASS_NAMES,
-    RATE_LABELS,
-    compute_covariate_rate_slopes,
-    encode_task_groups,
-)
-from factaudit.arrays.figures import compute_rates
+from factaudit.arrays.figures import Figure, compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import (
     DEFAULT_CONFIDENCE,
@@ -32,21 +27,25 @@ from factaudit.audit.core.checks import Check
 from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
-from factaudit.audit.core.tabulate import pick_figure
+from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.covariate_sources import Covariate, has_covariates, list_covariates
+from factaudit.audit.surface_bias import RATE_CLASS_NAMES, RATE_LABELS, encode_task_groups
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusteredProportions
+from factaudit.stats.influence import MIN_CLUSTERS, interval, slope, slope_bounds
 from factaudit.stats.mover import mover_proportion_sum
 from factaudit.stats.slice_comparison import count_slice_and_rest_hits, estimate_slice_and_rest_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
+from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The value of a number's row that has its slope.
 SLOPE = "slope"
 _RATE_NAMES = {"tpr": "TPR", "tnr": "TNR"}
 #: Of rows that are not significantly different the report shows so many.
 _SHOWN_ROWS = 20
+
+
+#: A line through fewer claims says nothing: two of them gave a slope of -866 points.
+MIN_SLOPE_CLAIMS = 10
 
 
 def compute_covariates(
@@ -69,151 +68,143 @@ def compute_covariates(
     """
     if bins < 2:
         raise UsageError(f"covariates: expected at least 2 bins, found {bins}")
-    task_codes, tasks = encode_task_groups(judgements)
-    constant = [len(np.unique(said[said >= 0])) < 2 for said in judgements.prediction]
+    confidence = None if intervals is None else intervals.confidence
+    tasks = encode_task_groups(judgements)
     rows: list[Row] = []
     for covariate in list_covariates(judgements, columns, bins, family, families):
-        rows += _compute_groups(judgements, covariate, task_codes, tasks, min_labels, intervals)
-        if covariate.numbers is not None:
-            rows += _compute_slopes(judgements, covariate, task_codes, tasks, intervals)
-    for row in rows:
-        ends = [key for key in row if key.endswith(("_low", "_high")) and row[key] is not None]
-        if ends and constant[judgements.evaluators.index(row["evaluator"])]:
-            row.update(dict.fromkeys(ends))
-            row["reason"] = join_reasons([row["reason"] or "", f"no interval: {CONSTANT_EVALUATOR}"])
+        for rate in RATE_LABELS:
+            part = _CovariatePart(judgements, covariate, rate, *tasks, confidence)
+            for place, evaluator in enumerate(judgements.evaluators):
+                if covariate.evaluators is None or evaluator in covariate.evaluators:
+                    rows += part.tabulate_groups(place, min_labels)
+                    if covariate.numbers is not None:
+                        rows += part.tabulate_slopes(place, covariate.numbers)
     return sorted(rows, key=lambda row: (row["task"], row["covariate"]))
 
 
-def _compute_slopes(
-    judgements: Judgements,
-    covariate: Covariate,
-    task_codes: np.ndarray,
-    tasks: Sequence[str],
-    intervals: ClusterBootstrap | None,
-) -> Iterator[Row]:
-    assert covariate.numbers is not None
-    for rate, label in RATE_LABELS.items():
-        of_class = (judgements.label == label) & ~np.isnan(covariate.numbers)
-        codes = np.where(of_class, task_codes, -1)
-        found = compute_covariate_rate_slopes(judgements, covariate.numbers, codes, len(tasks), label, intervals)
-        for task, name in enumerate(tasks):
-            if not (codes == task).any():
+@dataclass(frozen=True)
+class _CovariatePart:
+    """The labelled claims of one class that have a covariate, by task group: task: int (n,), a place in ``tasks``."""
+
+    judgements: Judgements
+    covariate: Covariate
+    rate: str
+    task: np.ndarray
+    tasks: Sequence[str]
+    confidence: float | None
+
+    @cached_property
+    def groups(self) -> ClaimGroups:
+        """A group for each task and value."""
+        codes, size = self.covariate.codes, len(self.covariate.names)
+        inside = (codes >= 0) & (self.judgements.label == RATE_LABELS[self.rate])
+        keys = [{"task": task, "value": value} for task in self.tasks for value in self.covariate.names]
+        return ClaimGroups(np.where(inside, self.task * size + codes, -1), keys)
+
+    def tabulate(
+        self, place: int, counts: Mapping[str, Any], right: Figure, difference: Figure, reasons: Sequence[Any]
+    ) -> list[Row]:
+        """counts: with the columns task and value. An evaluator that says the same of every claim has no intervals."""
+        said = self.judgements.prediction[place]
+        is_constant = np.full(len(right.point), len(np.unique(said[said >= 0])) < 2)
+        figures = {
+            key: figure.without_interval(is_constant, CONSTANT_EVALUATOR)
+            for key, figure in {"right": right, "difference": difference}.items()
+        }
+        about: Row = {"covariate": self.covariate.name, "rate": self.rate}
+        about["evaluator"] = self.judgements.evaluators[place]
+        rows = tabulate([about] * len(right.point), counts, figures, reasons)
+        return [row for row in rows if row["n"] or row["n_unscored"]]
+
+    def tabulate_groups(self, place: int, min_labels: int) -> list[Row]:
+        tally, size = self.judgements.tally(self.groups, LABEL, place), len(self.covariate.names)
+        cells, right = tally.cells[:, RATE_LABELS[self.rate]], compute_rates(tally, self.confidence)[self.rate]
+        nothing = np.full(len(cells), np.nan)
+        difference = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
+        why = np.full(len(cells), f"differences of a number are in its row `{SLOPE}`", dtype=object)
+        n_clusters = nothing
+        if self.covariate.numbers is None:
+            parts = [self._compare_with_others(place, task, min_labels) for task in range(len(self.tasks))]
+            point, low, high, least, most, n_clusters, why = (np.concatenate(each) for each in zip(*parts, strict=True))
+            difference = Figure(point, (least, most), None if self.confidence is None else (low, high))
+        unscored = f"no {RATE_CLASS_NAMES[self.rate]} claim of this group is scored"
+        counts = {
+            "task": np.repeat(np.array(self.tasks, dtype=object), size),
+            "value": np.tile(np.array(self.covariate.names, dtype=object), len(self.tasks)),
+            "n": cells[:, :2].sum(1),
+            "n_unscored": cells[:, 2],
+            "n_clusters": [None if np.isnan(n) else int(n) for n in n_clusters],
+            "per": [""] * len(cells),
+        }
+        return self.tabulate(place, counts, right, difference, [np.where(np.isnan(right.point), unscored, why)])
+
+    def _compare_with_others(self, place: int, task: int, min_labels: int) -> tuple[np.ndarray, ...]:
+        """Of each group of a task the difference from all its other claims: the point, both ends of its interval and of
+        its bounds, the number of clusters behind it, and why there is none."""
+        size, label = len(self.covariate.names), RATE_LABELS[self.rate]
+        rows = np.flatnonzero((self.groups.codes >= 0) & (self.task == task))
+        said, stated = (each[place][rows] for each in (self.judgements.prediction, self.judgements.stated_prediction))
+        slices = np.zeros(len(rows), dtype=np.int64), 1, self.covariate.codes[rows], size
+        is_right = np.where(said < 0, -1, said == label)
+        shares = estimate_slice_and_rest_proportions(is_right, *slices, self.judgements.cluster_codes[rows])
+        confidence, weights = self.confidence or DEFAULT_CONFIDENCE, np.array([1.0, -1.0])
+        point, (low, high) = mover_proportion_sum(shares, weights, confidence)
+        # What a share could be: all that is unscored or guessed is wrong, or is right.
+        worst, best = (
+            divide_or_undefined(*count_slice_and_rest_hits(np.where(stated < 0, value, stated == label), *slices))
+            for value in (0, 1)
+        )
+        least, most = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
+        if (stated >= 0).all():
+            least = most = point
+        labels = count_slice_and_rest_hits(np.ones(len(rows), dtype=np.int64), *slices)[1]
+        few, unscored = labels.min(1) < min_labels, np.isnan(point)
+        why = np.where(unscored, "no difference: no claim is scored in the group, or outside of it", "")
+        why = np.where(few, f"no difference: fewer than {min_labels} labels in the group, or outside of it", why)
+        figures = np.where(few | unscored, np.nan, [point, low, high, least, most, shares.n_clusters.min(1)])
+        return *figures, why
+
+    def tabulate_slopes(self, place: int, numbers: np.ndarray) -> list[Row]:
+        """The slope of each task: how much the rate changes with the number."""
+        judgements, label = self.judgements, RATE_LABELS[self.rate]
+        said, stated = judgements.prediction[place], judgements.stated_prediction[place]
+        figures, counts = np.full((len(self.tasks), 5), np.nan), np.zeros((len(self.tasks), 3), dtype=np.int64)
+        for task in range(len(self.tasks)):
+            rows = np.flatnonzero((judgements.label == label) & ~np.isnan(numbers) & (self.task == task))
+            # In an order of their own, so that sums do not depend on that of the table.
+            rows = rows[np.lexsort([judgements.cluster_codes[rows], numbers[rows]])]
+            known = rows[said[rows] >= 0]
+            counts[task, :2] = len(known), len(rows) - len(known)
+            if len(known) < MIN_SLOPE_CLAIMS:
                 continue
-            for at, evaluator in enumerate(judgements.evaluators):
-                row = _start_row(name, covariate, rate, SLOPE, evaluator, intervals)
-                row |= {"n": int(found.n[at, task]), "n_unscored": int(found.n_unscored[at, task])}
-                row |= {
-                    key.replace("slope", "difference"): none_if_undefined(values[at, task])
-                    for key, values in found.figures.items()
-                }
-                if found.n_clusters is not None:
-                    row["n_clusters"] = int(found.n_clusters[at, task])
-                reasons = [_explain_slope(row, rate) or "", "a slope is over all groups: right is told of each"]
-                yield row | {"reason": join_reasons(reasons)}
-
-
-def _explain_slope(row: Row, rate: str) -> str | None:
-    if row["n"] < MIN_SLOPE_CLAIMS:
-        return f"fewer than {MIN_SLOPE_CLAIMS} scored {RATE_CLASS_NAMES[rate]} claims have no slope"
-    if row["difference"] is None:
-        return f"all {RATE_CLASS_NAMES[rate]} claims are alike in this"
-    if row.get("difference_low", 0) is None:
-        return "no interval for difference: too few clusters, or all predictions are right or all wrong"
-    return None
-
-
-def _compute_groups(
-    judgements: Judgements,
-    covariate: Covariate,
-    task_codes: np.ndarray,
-    tasks: Sequence[str],
-    min_labels: int,
-    intervals: ClusterBootstrap | None,
-) -> Iterator[Row]:
-    size, confidence = len(covariate.names), None if intervals is None else intervals.confidence
-    codes = np.where((covariate.codes >= 0) & (judgements.label >= 0), task_codes * size + covariate.codes, -1)
-    groups = ClaimGroups(codes, [{"task": task, "value": value} for task in tasks for value in covariate.names])
-    for at, evaluator in enumerate(judgements.evaluators):
-        if covariate.evaluators is not None and evaluator not in covariate.evaluators:
-            continue
-        tally = judgements.tally(groups, LABEL, at)
-        rates = compute_rates(tally, confidence)
-        for task, name in enumerate(tasks):
-            inside = np.flatnonzero((task_codes == task) & (codes >= 0))
-            for rate, label in RATE_LABELS.items():
-                compared: dict[int, Row] = {}
-                of_class = inside[judgements.label[inside] == label]
-                if covariate.numbers is None and len(of_class):
-                    compared = _compare_with_others(judgements, at, covariate, of_class, label, min_labels, intervals)
-                for value in range(size):
-                    place = task * size + value
-                    counts = tally.cells[place, label]
-                    if not counts.any():
-                        continue
-                    row = _start_row(name, covariate, rate, covariate.names[value], evaluator, intervals)
-                    row |= {"n": int(counts[:2].sum()), "n_unscored": int(counts[2])}
-                    row |= pick_figure("right", rates[rate], place)
-                    told = compared.get(value, {"reason": f"differences of a number are in its row `{SLOPE}`"})
-                    if row["right"] is None:
-                        told = told | {"reason": f"no {RATE_CLASS_NAMES[rate]} claim of this group is scored"}
-                    yield row | told
-
-
-def _compare_with_others(
-    judgements: Judgements,
-    evaluator: int,
-    covariate: Covariate,
-    rows: np.ndarray,
-    label: int,
-    min_labels: int,
-    intervals: ClusterBootstrap | None,
-) -> dict[int, Row]:
-    """Of each group the difference from all other claims (of one class and task group), or why there is none."""
-    said, certain = (each[evaluator][rows] for each in (judgements.prediction, judgements.stated_prediction))
-    kind, groups, size = np.zeros(len(rows), dtype=np.int64), covariate.codes[rows], len(covariate.names)
-    arguments = (kind, 1, groups, size)
-    shares = estimate_slice_and_rest_proportions(
-        np.where(said < 0, -1, said == label), *arguments, judgements.cluster_codes[rows]
-    )
-    # What a share could be: all that is unscored or guessed is wrong, or is right.
-    least, most = (
-        divide_or_undefined(*count_slice_and_rest_hits(np.where(certain < 0, value, certain == label), *arguments))
-        for value in (0, 1)
-    )
-    _, labels = count_slice_and_rest_hits(np.ones(len(rows), dtype=np.int64), *arguments)
-    confidence, weights = DEFAULT_CONFIDENCE if intervals is None else intervals.confidence, np.array([1.0, -1.0])
-    found: dict[int, Row] = {}
-    for group in range(size):
-        if labels[group].min() < min_labels:
-            found[group] = {"reason": f"no difference: fewer than {min_labels} labels in the group, or outside of it"}
-            continue
-        one = _select_group(shares, group)
-        difference, (low, high) = mover_proportion_sum(one, weights, confidence)
-        if np.isnan(difference[0]):
-            found[group] = {"reason": "no difference: no claim is scored in the group, or outside of it"}
-            continue
-        point, is_complete = float(difference[0]), bool((certain >= 0).all())
-        row: Row = {"n_clusters": int(one.n_clusters.min()), "difference": point}
-        row["difference_min"] = point if is_complete else min(least[group, 0] - most[group, 1], point)
-        row["difference_max"] = point if is_complete else max(most[group, 0] - least[group, 1], point)
-        if intervals is not None:
-            row |= name_ends("difference", (low[0], high[0]))
-        lacks = intervals is not None and row["difference_low"] is None
-        found[group] = row | {"reason": "no interval for difference: fewer than two clusters" if lacks else None}
-    return found
-
-
-def _select_group(shares: ClusteredProportions, group: int) -> ClusteredProportions:
-    return ClusteredProportions(**{each.name: getattr(shares, each.name)[[group]] for each in fields(shares)})
-
-
-def _start_row(
-    task: str, covariate: Covariate, rate: str, value: str, evaluator: str, intervals: ClusterBootstrap | None
-) -> Row:
-    ends = ("", "_min", "_max") + (("_low", "_high") if intervals is not None else ())
-    row: Row = {"task": task, "covariate": covariate.name, "rate": rate, "value": value, "evaluator": evaluator}
-    row |= {"n": 0, "n_unscored": 0, "n_clusters": None, "per": covariate.per if value == SLOPE else ""}
-    return row | dict.fromkeys(f"{key}{end}" for key in ("right", "difference") for end in ends)
+            is_right, cluster = said[known] == label, judgements.cluster_codes[known]
+            line = slope(numbers[known], is_right.astype(np.float64))
+            low = high = line.point
+            if (stated[rows] < 0).any() and not np.isnan(line.point):
+                is_stated_right = np.where(stated[rows] < 0, np.nan, stated[rows] == label)
+                low, high = slope_bounds(numbers[rows], is_stated_right)
+            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+            bounds = np.fmin(low, line.point), np.fmax(high, line.point)
+            confidence = self.confidence or DEFAULT_CONFIDENCE
+            ends = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
+            figures[task] = line.point, *bounds, *ends
+            counts[task, 2] = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
+        point, least, most, low, high = figures.T
+        nothing = np.full(len(self.tasks), np.nan)
+        name = RATE_CLASS_NAMES[self.rate]
+        alike = np.where(np.isnan(point), f"all {name} claims are alike in this", "")
+        few = f"fewer than {MIN_SLOPE_CLAIMS} scored {name} claims have no slope"
+        reasons = [
+            np.where(counts[:, 0] < MIN_SLOPE_CLAIMS, few, alike),
+            ["a slope is over all groups: right is told of each"] * len(nothing),
+        ]
+        columns: dict[str, Any] = {"task": self.tasks, "value": [SLOPE] * len(nothing)}
+        columns |= {"per": [self.covariate.per] * len(nothing), "n": counts[:, 0], "n_unscored": counts[:, 1]}
+        columns["n_clusters"] = [None] * len(nothing) if self.confidence is None else counts[:, 2]
+        cause = np.full(len(nothing), "too few clusters, or all predictions are right or all wrong")
+        difference = Figure(point, (least, most), None if self.confidence is None else (low, high), cause)
+        right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
+        return self.tabulate(place, columns, right, difference, reasons)
 
 
 # ----------------------------------------------------------------------------------------------------------- checks

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
-from factaudit.arrays.covariate_rates import (
-    RATE_CLASS_NAMES,
-    RATE_LABELS,
-    encode_task_groups,
-)
+from factaudit.arrays.claim_groups import ClaimGroups, encode_claim_group_column
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
@@ -31,9 +26,19 @@ from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_precision
 
+#: Each rate with the label of its class.
+RATE_LABELS = {"tpr": 1, "tnr": 0}
+RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 #: Why rows have no overlap.
 _NO_OVERLAP = "no labelled claim of this task has a document and at least two tokens"
 OTHER_SCRIPT = "the claims are in another script than their documents"
+
+
+def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
+    """The task of each claim, its dataset where it has none: int64 (n,) codes into the sorted names."""
+    task, dataset = (judgements.claims[column].astype(object) for column in ("task", "dataset"))
+    named = task.where(task.notna(), dataset)
+    return encode_claim_group_column(named.to_frame("task"), "task")
 
 
 @dataclass(frozen=True)
