@@ -184,12 +184,12 @@ class _CovariatePart:
                 is_stated_right = np.where(stated[rows] < 0, np.nan, stated[rows] == label)
                 low, high = slope_bounds(numbers[rows], is_stated_right)
             # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
-            bounds = np.fmin(low, line.point), np.fmax(high, line.point)
+            outer = np.fmin(low, line.point), np.fmax(high, line.point)
             confidence = self.confidence or DEFAULT_CONFIDENCE
             ends = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
-            figures[task] = line.point, *bounds, *ends
+            figures[task] = line.point, *outer, *ends
             counts[task, 2] = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
-        point, least, most, low, high = figures.T
+        point, *bounds, lowest, highest = figures.T
         nothing = np.full(len(self.tasks), np.nan)
         name = RATE_CLASS_NAMES[self.rate]
         alike = np.where(np.isnan(point), f"all {name} claims are alike in this", "")
@@ -202,7 +202,9 @@ class _CovariatePart:
         columns |= {"per": [self.covariate.per] * len(nothing), "n": counts[:, 0], "n_unscored": counts[:, 1]}
         columns["n_clusters"] = [None] * len(nothing) if self.confidence is None else counts[:, 2]
         cause = np.full(len(nothing), "too few clusters, or all predictions are right or all wrong")
-        difference = Figure(point, (least, most), None if self.confidence is None else (low, high), cause)
+        difference = Figure(
+            point, (bounds[0], bounds[1]), None if self.confidence is None else (lowest, highest), cause
+        )
         right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
         return self.tabulate(place, columns, right, difference, reasons)
 
