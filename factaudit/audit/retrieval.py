@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.arrays.clustered_shares import estimate_share_of_rows
+from factaudit.arrays.figures import share_units
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_facts import has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 
@@ -59,7 +60,8 @@ def compute_retrieval_recall(
                 "n_only_passages": int((passages & ~whole_page).sum()),
             }
             for name, among, is_hit in zip(_SHARES, (whole_page, ~passages), (passages, whole_page), strict=True):
-                row |= estimate_share_of_rows(name, is_hit[among], cluster[both][among], intervals)
+                confidence = None if intervals is None else intervals.confidence
+                row |= pick_figure(name, share_units(is_hit, among, cluster[both], confidence), 0)
             lacking = [name for name in _SHARES if row[name] is None]
             why = [f"no such fact: {', '.join(lacking)}" if lacking else ""]
             rows.append(row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])})
