@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import make_audited_run
 from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
-from factaudit.audit.decomposition import compute_decomposition_faults, list_decomposition_advice
+from factaudit.audit.decomposition import compute_decomposition_faults
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.content_words import WordVocabulary, list_informative_words
@@ -174,25 +173,20 @@ def test_no_figure_depends_on_the_order_of_the_rows() -> None:
 # ------------------------------------------------------------------------------------------------- what is said of it
 
 
-def list_said(judged: Judgements) -> tuple[list[Row], list[tuple[str, str]]]:
-    rows = {"decomposition": compute_decomposition_faults(judged, intervals=ClusterBootstrap(20))}
-    return collect_findings(rows), [
-        (word, str(said)) for word, said in list_decomposition_advice(make_audited_run(rows))
-    ]
+def list_findings(responses: list[list[tuple[str, int | None]]]) -> list[Row]:
+    rows = compute_decomposition_faults(make_judgements(responses), intervals=ClusterBootstrap(20))
+    return collect_findings({"decomposition": rows})
 
 
-def test_facts_that_are_not_in_the_text_are_said_first() -> None:
+def test_what_is_said_of_faulty_facts() -> None:
     leaked = [("Maren Oldkirk is a Norlandic glaciologist.", 1), (OWN[0], 1), ("Ada Fenn was a painter.", 1)]
-    findings, advice = list_said(make_judgements([leaked, leaked]))
-    text = "4 of 6 facts are not in the text of their responses; 2 of 6 facts come from the examples in the prompt."
-    assert advice == [("Avoid", f"the scores, because most facts are not in the texts. {text}")]
-    assert {(one["id"], one["severity"]) for one in findings} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
-    findings, _ = list_said(make_judgements([leaked] * 12))
-    assert [one["severity"] for one in findings if one["id"] == "faulty_facts"] == ["fail", "fail"]
-
-
-def test_nothing_is_said_of_facts_that_are_those_of_the_text() -> None:
-    assert list_said(make_judgements([[(fact, 0) for fact in OWN]] * 4)) == ([], [])
+    few, many = list_findings([leaked] * 2), list_findings([leaked] * 12)
+    assert {(one["id"], one["severity"]) for one in few} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
+    assert few[0]["statement"].startswith(
+        "66.7 % of 3 facts of a are not in the text of their responses, more than 10 %"
+    )
+    assert [one["severity"] for one in many if one["id"] == "faulty_facts"] == ["fail", "fail"]
+    assert list_findings([[(fact, 0) for fact in OWN]] * 4) == []
 
 
 FACT = st.tuples(st.sampled_from([*OWN, *INVENTED, "Ada Fenn was a person."]), st.sampled_from([0, 1, None]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import find, judged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -63,42 +63,48 @@ def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
 # ---------------------------------------------------------------------------------------------------------- scores
 
 
-@pytest.mark.parametrize(
-    ("n", "gamma", "expected"),
-    [
-        (0, 10, 0.0),
-        (1, 10, math.exp(-9)),
-        (9, 10, math.exp(1 - 10 / 9)),
-        (10, 10, 1.0),
-        (11, 10, 1.0),
-        (0, 0, 1.0),
-        (1, 0, 1.0),
-        (3, 2.5, 1.0),
-        (2, 2.5, math.exp(1 - 1.25)),
-    ],
-)
-def test_the_length_penalty(n: int, gamma: float, expected: float) -> None:
-    assert length_penalty(n, gamma) == pytest.approx(expected)
-
-
-def test_a_negative_gamma_is_refused() -> None:
+@pytest.mark.parametrize("gamma", [10, 2.5, 0])
+def test_the_length_penalty(gamma: float) -> None:
+    expected = [math.exp(1 - gamma / n) if 0 < n < gamma else float(n >= gamma) for n in range(12)]
+    assert length_penalty(np.arange(12), gamma) == pytest.approx(expected)
     with pytest.raises(UsageError, match="gamma"):
         scored([[1]], gamma=-1)
 
 
-def test_one_response_by_hand() -> None:
-    row = scored([[1, 0, 1, 1, 0]], gamma=10)
-    assert row["init_score"] == row["init_score_min"] == row["init_score_max"] == 0.6
-    assert row["score"] == pytest.approx(0.6 * math.exp(-1))
-
-
-def test_failures_never_raise_the_score() -> None:
-    row = scored([[1, *["error"] * 9]])
-    assert (row["score"], row["score_min"], row["score_max"]) == (0.1, 0.1, 1.0)
-    # A response of which every call failed answered all the same; one of which nothing was asked has no score.
-    row = scored([[1, 0], ["refused", "unparsed"], ["skipped", "skipped"]])
-    assert (row["score"], row["n_scored"], row["n_unscored_responses"]) == (0.25, 2, 1)
-    assert (row["score_min"], row["score_max"]) == (pytest.approx(0.5 / 3), pytest.approx(2.5 / 3))
+@pytest.mark.parametrize(
+    ("responses", "gamma", "expected"),
+    [
+        ([[1, 0, 1, 1, 0]], 10, {"init_score": 0.6, "init_score_min": 0.6, "score": 0.6 * math.exp(-1)}),
+        # Failures never raise the score.
+        ([[1, *["error"] * 9]], 0, {"score": 0.1, "score_min": 0.1, "score_max": 1.0}),
+        # A response of which every call failed answered all the same; one of which nothing was asked has no score.
+        (
+            [[1, 0], ["refused", "unparsed"], ["skipped", "skipped"]],
+            0,
+            {"score": 0.25, "n_scored": 2, "n_unscored_responses": 1, "score_min": 0.5 / 3, "score_max": 2.5 / 3},
+        ),
+        # The mean is over responses, and nothing leaves silently.
+        (
+            [[1, 1, 0, 0], [1], None, [], ["skipped", "skipped"]],
+            0,
+            {"score": 0.75, "score_min": 0.5, "score_max": 2.5 / 3, "respond_ratio": 3 / 5, "score_low": None}
+            | {"n_responses": 5, "n_abstained": 1, "n_without_facts": 1, "n_scored": 2, "n_unscored_responses": 1}
+            | {"n_facts": 7, "n_supported": 3, "n_unscored": 2, "n_failed_sentences": 0, "n_unparsed": 0}
+            | {"num_facts_per_response": 7 / 3},
+        ),
+        (
+            [None],
+            0,
+            {"score": None, "num_facts_per_response": None, "respond_ratio": 0}
+            | {"reason": "no response has a scored fact"},
+        ),
+    ],
+)
+def test_scores_by_hand(responses: Sequence[Facts], gamma: float, expected: Row) -> None:
+    row = scored(responses, gamma)
+    for key, value in expected.items():
+        assert row[key] == (pytest.approx(value) if isinstance(value, float) else value), key
+    json.dumps(row, allow_nan=False)
 
 
 @given(st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4), st.data())
@@ -106,34 +112,10 @@ def test_failures_never_raise_the_score() -> None:
 def test_a_lost_verdict_never_raises_a_score(responses: list[list[int | str]], data: st.DataObject) -> None:
     before = scored(responses)["score"]
     lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))
-    fewer = [
-        ["refused" if (r, f) in lost else value for f, value in enumerate(facts)] for r, facts in enumerate(responses)
-    ]
-    row = scored(fewer)
+    row = scored([["refused" if (r, f) in lost else v for f, v in enumerate(own)] for r, own in enumerate(responses)])
     assert row["score"] <= before + 1e-12
     assert row["score_min"] - 1e-12 <= row["score"] <= row["score_max"] + 1e-12
     assert row["score_max"] >= before - 1e-12
-
-
-def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
-    row = scored([[1, 1, 0, 0], [1], None, [], ["skipped", "skipped"]])
-    assert row["score"] == 0.75
-    assert (row["score_min"], row["score_max"]) == (0.5, pytest.approx(2.5 / 3))
-    assert {key: row[key] for key in row if key.startswith("n_")} == {
-        "n_responses": 5,
-        "n_abstained": 1,
-        "n_without_facts": 1,
-        "n_scored": 2,
-        "n_unscored_responses": 1,
-        "n_facts": 7,
-        "n_supported": 3,
-        "n_unscored": 2,
-        "n_failed_sentences": 0,
-        "n_unparsed": 0,
-    }
-    assert row["respond_ratio"] == 3 / 5
-    assert row["num_facts_per_response"] == 7 / 3
-    assert (row["score_low"], row["score_high"]) == (None, None)
 
 
 def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
@@ -143,22 +125,13 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
 
 
-def test_all_abstained_is_null_with_a_reason() -> None:
-    row = scored([None])
-    assert (row["score"], row["init_score"], row["num_facts_per_response"]) == (None, None, None)
-    assert (row["respond_ratio"], row["reason"]) == (0, "no response has a scored fact")
-    json.dumps(row, allow_nan=False)
-
-
 def test_systems_are_told_apart_and_first_taken_together() -> None:
-    claims = [
-        {"claim_id": str(n), "dataset": "d", "system": system, "response_id": str(n), "claim": "c"}
-        for n, system in enumerate(("b", None, "b"))
+    rows = [
+        {"system": system, "response_id": str(n), "e": value}
+        for n, (system, value) in enumerate((("b", 1), (None, 0), ("b", 0)))
     ]
-    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": value} for n, value in enumerate((1, 0, 0))]
-    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    rows = compute_factscore_audit(both, gamma=0)
-    assert [(row["system"], row["score"], row["n_responses"]) for row in rows] == [
+    found = compute_factscore_audit(judged(rows, "e"), gamma=0)
+    assert [(row["system"], row["score"], row["n_responses"]) for row in found] == [
         ("__all__", pytest.approx(1 / 3), 3),
         ("b", 0.5, 2),
         (None, 0, 1),
@@ -166,42 +139,20 @@ def test_systems_are_told_apart_and_first_taken_together() -> None:
 
 
 def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
-    claims = [
-        {
-            "claim_id": f"{fact}{entity}",
-            "dataset": "d",
-            "response_id": "r",
-            "fact_id": fact,
-            "entity": entity,
-            "claim": "c",
-        }
-        for fact in "123"
-        for entity in "AB"
-    ]
-    values = [1, 0, 0, None, 0, 0]
-    verdicts = [
-        {
-            "claim_id": row["claim_id"],
-            "evaluator": "e",
-            "prediction": value,
-            "status": "ok" if value is not None else "error",
-        }
-        for row, value in zip(claims, values, strict=True)
-    ]
-    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    (row,) = compute_factscore_audit(both, gamma=0)
+    cells = {("1", "A"): 1, ("1", "B"): 0, ("2", "A"): 0, ("2", "B"): None, ("3", "A"): 0, ("3", "B"): 0}
+    rows = [{"response_id": "r", "fact_id": fact, "entity": who, "e": value} for (fact, who), value in cells.items()]
+    (row,) = compute_factscore_audit(judged(rows, "e"), gamma=0)
     assert (row["n_facts"], row["n_supported"], row["n_unscored"]) == (3, 1, 1)
-    assert (row["score"], row["score_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (row["score"], row["score_max"]) == pytest.approx((1 / 3, 2 / 3))
 
 
 def test_it_applies_where_claims_say_which_fact_or_which_response_abstained() -> None:
-    assert has_response_facts(table([[1], None]))
-    assert not has_response_facts(table([[1]]))
+    assert (has_response_facts(table([[1], None])), has_response_facts(table([[1]]))) == (True, False)
 
 
 def test_intervals_are_korn_and_graubards_over_responses() -> None:
     scores = np.array([0.0, 0.5, 1.0, 1.0])
-    row = average_responses("score", scores.tolist(), ClusterBootstrap())
+    row = average_responses("score", scores, ClusterBootstrap())
     mean, t = 0.625, stats.t.ppf(0.975, 3)
     units = mean * (1 - mean) / (scores.var(ddof=1) / 4) * (stats.norm.ppf(0.975) / t) ** 2
     assert row["score_low"] == pytest.approx(stats.beta.ppf(0.025, mean * units, (1 - mean) * units + 1))
@@ -241,31 +192,13 @@ def test_the_human_score_and_its_two_conventions() -> None:
     assert compute_factscore_agreement(none)[0]["human_respond_ratio"] == 1
 
 
-def test_without_counts_people_score_by_labels() -> None:
-    claims = [
-        {"claim_id": str(n), "dataset": "d", "response_id": "r", "claim": "c", "label": label}
-        for n, label in enumerate((1, 1, 0, None))
-    ]
-    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": 1} for n in range(4)]
-    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    row = compute_factscore_agreement(both, gamma=0)[0]
-    assert (row["human"], row["predicted"]) == (pytest.approx(2 / 3), 1.0)
-
-
-def test_on_the_same_facts_like_is_compared_with_like() -> None:
+def test_without_counts_people_score_by_labels_and_like_is_compared_with_like() -> None:
     """Two of three labelled facts are right; the machine says so of the labelled ones, and of no other."""
-    labels, said = (1, 1, 0, None, None, None), (1, 0, 1, 0, 0, 0)
-    claims = [
-        {"claim_id": str(n), "dataset": "d", "response_id": "r", "claim": "c", "label": label}
-        for n, label in enumerate(labels)
-    ]
-    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": one} for n, one in enumerate(said)]
-    found = compute_factscore_agreement(
-        Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    )
-    shares = {row["figure"]: (row["human"], row["predicted"]) for row in found}
-    assert shares["init_score"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
-    assert shares["same_facts"] == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    cells = zip((1, 1, 0, None, None, None), (1, 0, 1, 0, 0, 0), strict=True)
+    rows = [{"response_id": "r", "label": label, "e": said} for label, said in cells]
+    shares = {row["figure"]: (row["human"], row["predicted"]) for row in compute_factscore_agreement(judged(rows, "e"))}
+    assert shares["init_score"] == pytest.approx((2 / 3, 1 / 3))
+    assert shares["same_facts"] == pytest.approx((2 / 3, 2 / 3))
 
 
 def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:

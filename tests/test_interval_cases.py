@@ -13,9 +13,7 @@ from scipy.stats import norm
 
 from factaudit.audit import make_audited_run
 from factaudit.audit.adjustment import compute_adjustment_effect
-from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.significance import p_above_other_figure, select_rows_beyond_limit
-from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.headroom import compute_headroom
@@ -150,19 +148,6 @@ def test_an_interval_of_the_noise_floor_holds_its_point() -> None:
 
 
 Row = dict[str, Any]
-
-
-def test_a_false_fact_is_false_of_one_person_and_may_be_true_of_another() -> None:
-    row: Row = {"dataset": "d", "evaluator": "e", "system": "heron", "gap": 0.2, "gap_low": 0.1, "gap_min": 0.2}
-    row |= {"share_merged": 0.7, "n_merged": 14, "n_answered": 20, "n_undecided": 0, "n_without_candidates": 0}
-    row |= {"merged_floor": 0.0, "merged_excess": 0.7, "n_elsewhere": 9, "n_facts": 90, "n_false": 26}
-    row |= {"merged_excess_high": 0.9, "n_clusters": 20}
-    row |= {"init_factscore": 1.0, "init_dfactscore": 0.8, "gap_high": 0.3, "merged_excess_low": 0.4}
-    (finding,) = DFACTSCORE_AUDITS[0].checks[0].run(AuditedRun({"dfactscore": [row]}))
-    assert (
-        "Of 26 facts known to be false of a person, the verifier found none supported by that person's page. "
-        in finding.statement
-    )
 
 
 @pytest.mark.parametrize("doc", ["text", "passages", "none"])

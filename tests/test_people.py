@@ -112,7 +112,7 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert "Merged paragraphs" in report
     assert "1 verifier (unigram@0.9), 164 facts in 1 data set" in report, "two scores by it are no two evaluators"
     (found,) = [one["statement"] for one in results.finding_rows if one["id"] == "merged_facts"]
-    assert "7 of 10 responses say about one person what is true of another person with the same name" in found
+    assert "70.0 % of its responses say about one person what is true of another person with the same name" in found
     assert results.sections[0]["text"] == [
         "Verified by unigram@0.9; groups by 'given'; linked by 'argmax'.",
         "20 responses came with their candidates.",

@@ -8,35 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
 from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditedRun,
-    Check,
-    Column,
-    Finding,
-    Severity,
-    pick_shared_columns,
-)
-from factaudit.audit.core.decision_limits import (
-    can_warn_without_intervals,
-    is_significantly_above,
-    read_decision_limits,
-)
-from factaudit.audit.core.finding_parts import (
-    format_first_finding_names,
-    group_finding_rows_by_keys,
-    pick_finding_evidence,
-)
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, group_rows
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_above_limit, p_below_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
 from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.agreement import krippendorff_alpha
@@ -173,89 +155,70 @@ def _end_of(key: str) -> str:
     return next((end for end in _ENDS[1:] if key.endswith(end)), "")
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
-
-
-def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Labels on which people agree less than is asked of an evaluator; evaluators that are beyond the ceiling."""
-    asked = read_decision_limits(audited_run).min_rate
-    keys = ("ceiling", "ceiling_low", "ceiling_high", "agree", "alpha", "n_claims", "n_annotators")
-    every = list(audited_run.rows("ceiling"))
-    better = select_significant_rows(audited_run, every, [p_below_limit(audited_run, row, "room", 0) for row in every])
-    first = [rows[0] for _, rows in group_finding_rows_by_keys(every, "dataset")]
-    low = select_significant_rows(
-        audited_run, first, [p_below_limit(audited_run, row, "ceiling", asked) for row in first]
-    )
-    for (dataset,), rows in group_finding_rows_by_keys(every, "dataset"):
-        one = rows[0]
-        if one["ceiling"] is None:
-            continue
-        told = (
-            "On {one.dataset}, one annotator reaches a BAcc of {one.ceiling:percent} against the others, which is the "
-        )
-        told += "ceiling for evaluators"
-        beyond = [row["evaluator"] for row in better if row["dataset"] == dataset]
-        if beyond:
-            agree = "agrees" if len(beyond) == 1 else "agree"
-            told += f" ({{beyond}} significantly {agree} with them more than an annotator does)"
-        sure = one in low
-        if sure or (one["ceiling"] < asked and can_warn_without_intervals(every, "ceiling")):
-            severity: Severity = "fail" if sure else "warn"
-            told += (
-                f". This is {'significantly ' if sure else ''}less than the {{asked:limit}} % that an evaluator must "
-                "reach. Above the ceiling, a higher BAcc does not mean a better evaluator: get labels that "
-                "people agree "
-                "on."
-            )
-        elif is_significantly_above(one, "ceiling", asked):
-            severity = "ok"
-            told += ". This is significantly more than the {asked:limit} % that an evaluator must reach."
-        else:
-            continue
-        statement = make_statement(told, one=one, asked=asked, beyond=format_first_finding_names(beyond))
-        yield Finding(severity, None, dataset, statement, pick_finding_evidence(one, *keys))
-
-
-def _find_label_rule_dependence(audited_run: AuditedRun) -> Iterator[Finding]:
-    """The best evaluator of one rule is surely behind under another, whose best is surely behind under the first."""
-    every = list(audited_run.rows("label_rules"))
-    behind = select_significant_rows(
-        audited_run, every, [p_above_limit(audited_run, row, "behind", 0) for row in every]
-    )
-    for (dataset,), rows in group_finding_rows_by_keys(every, "dataset"):
-        by = {(row["rule"], row["evaluator"]): row for row in rows}
-        best = {row["rule"]: row["best"] for row in rows if row["best"] is not None}
-        for one, other in ((a, b) for a in best for b in best if a < b and best[a] != best[b]):
-            first, second = by.get((other, best[one])), by.get((one, best[other]))
-            if first is None or second is None:  # a floor
-                continue
-            if first in behind and second in behind:
-                rules = [_LABEL_RULE_PHRASES.get(rule, rule) for rule in (one, other)]
-                yield Finding(
-                    "fail",
-                    f"{best[one]} / {best[other]}",
-                    dataset,
-                    make_statement(
-                        "On {first.dataset}, the best evaluator depends on the rule that combines several annotators' "
-                        "labels. By {one} it is {first.evaluator}, {second.behind:points} points of BAcc ahead of "
-                        "{second.evaluator}. By {other} it is {second.evaluator}, {first.behind:points} points "
-                        "ahead of "
-                        "{first.evaluator}. Decide which rule your task needs, and name it beside every figure.",
-                        one=rules[0],
-                        other=rules[1],
-                        first=first,
-                        second=second,
-                    ),
-                    {"bacc_a": by[one, best[one]]["bacc"], "bacc_b": by[other, best[other]]["bacc"]}
-                    | {"behind": max(first["behind"], second["behind"])},
-                )
-
+# ------------------------------------------------------------------------------------------------------------- checks
 
 _LABEL_RULE_PHRASES = {
     "majority": "majority",
     "any_unattributable": "any objection",
     "all_attributable": "unanimity",
 }
+
+
+def _list_ceilings(run: AuditedRun) -> Iterator[Row]:
+    """A row per data set: the ceiling is the same beside every evaluator."""
+    for rows in group_rows(run.rows("ceiling"), "dataset").values():
+        yield {key: value for key, value in rows[0].items() if key != "evaluator"}
+
+
+def _list_reversals(run: AuditedRun) -> Iterator[Row]:
+    """Pairs of rules, each with a best evaluator that is behind under the other's: that of the two which is less so."""
+    for rows in group_rows(run.rows("label_rules"), "dataset").values():
+        by = {(row["rule"], row["evaluator"]): row for row in rows}
+        best = {row["rule"]: row["best"] for row in rows if row["best"] is not None}
+        for one, other in combinations(sorted(best), 2):
+            behind = [by.get((rule, best[than])) for rule, than in ((one, other), (other, one))]
+            pair = [row for row in behind if row is not None and row.get("behind_low") is not None]
+            if best[one] == best[other] or len(pair) < 2:
+                continue
+            less = dict(min(pair, key=lambda row: row["behind_low"]))
+            del less["evaluator"]
+            rules = {"one": _LABEL_RULE_PHRASES.get(one, one), "other": _LABEL_RULE_PHRASES.get(other, other)}
+            yield less | rules | {"evaluator_a": best[one], "evaluator_b": best[other]}
+
+
+CEILING_CHECK = Check(
+    id="ceiling",
+    title="How far annotators agree",
+    rows=_list_ceilings,
+    figure="ceiling",
+    limit=lambda limits: limits.min_rate,
+    side="under",
+    by=("dataset",),
+    says=(
+        "One annotator reaches a BAcc of {ceiling:percent} against the others{on}, which is the ceiling for "
+        "evaluators, {verdict}."
+    ),
+    beyond="less than the {limit:limit} % that an evaluator must reach",
+    advice="Above the ceiling, a higher BAcc does not mean a better evaluator: get labels that people agree on.",
+    within="One annotator reaches a BAcc of {ceiling:percent} against the others{on}: the ceiling for evaluators.",
+    by_figure=True,
+    null="annotators agree with each other as much as an evaluator must agree with them, on every data set",
+)
+LABEL_RULE_CHECK = Check(
+    id="label_rule",
+    title="Which evaluator is best depends on the label rule",
+    rows=_list_reversals,
+    figure="behind",
+    by=("dataset", "one", "other"),
+    says=(
+        "By {one} of several annotators' labels the best evaluator{on} is {evaluator_a}, by {other} it is "
+        "{evaluator_b}, each {verdict} by the other rule."
+    ),
+    beyond="behind the other one",
+    advice="Decide which rule your task needs, and name it beside every figure.",
+    null="no two label rules have different best evaluators, on every data set",
+)
+
 AUDITS = (
     Audit(
         name="ceiling",
@@ -298,18 +261,7 @@ AUDITS = (
         plot=PlotSpec(
             what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
         ),
-        checks=(
-            Check(
-                "ceiling",
-                "How far annotators agree",
-                "annotators agree with each other less than an evaluator must agree with them",
-                _find_low_annotator_ceiling,
-                null="annotators agree with each other as much as an evaluator must agree with them, on every data set",
-                controls="Holm over all evaluators' room[ on all data sets, and over the ceilings of all data sets]",
-                figure="ceiling",
-                gravity=lambda evidence: -evidence["ceiling"],
-            ),
-        ),
+        checks=(CEILING_CHECK,),
     ),
     Audit(
         name="label_rules",
@@ -358,16 +310,6 @@ AUDITS = (
         compute=compute_rates_by_label_rule,
         applies=lambda judged: judged.has_double_labels,
         plot=PlotSpec(what="BAcc under each label rule", keys=("bacc",), groups=("dataset", "rule")),
-        checks=(
-            Check(
-                "label_rule",
-                "Which evaluator is best depends on the label rule",
-                "the best evaluator by one label rule is significantly behind by another rule, and the reverse",
-                _find_label_rule_dependence,
-                null="no two label rules have different best evaluators, on every data set",
-                controls="Holm over all evaluators and rules[ on all data sets]",
-                figure="behind",
-            ),
-        ),
+        checks=(LABEL_RULE_CHECK,),
     ),
 )

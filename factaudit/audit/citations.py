@@ -16,11 +16,10 @@ from typing import Any
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_means import average_bounds, average_responses, explain_missing_mean_intervals
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.finding_parts import make_row_finding
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Count
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 
@@ -128,20 +127,26 @@ def _collect_sentences(
         yield *response[["dataset", "system"]].iloc[0], list(sentences.values())
 
 
-def _find_citation_recall_without_empty_responses(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Recall that leaves out empty outputs."""
-    for row in audited_run.rows("citations"):
-        total = row["n_responses"] + row.get("n_empty", 0)
-        if row["recall"] is None or row.get("n_empty", 0) < max(1, MANY_EMPTY_SHARE * total):
-            continue
-        said = make_statement(
-            "The citation recall of {name} is {row.recall:percent} without {row.n_empty:number} of {row.n_all:number} "
-            "responses that are empty, as ALCE computes it. With them it is {row.recall_all:percent}.",
-            name=row["system"] or "the system",
-            row=row | {"n_all": total},
-        )
-        keys = ("system", "recall", "recall_all", "n_responses", "n_empty")
-        yield make_row_finding("warn", row, said, *keys)
+def _count_empty_responses(run: AuditedRun) -> Iterator[Row]:
+    for row in run.rows("citations"):
+        if row["recall"] is not None:
+            n = row["n_responses"] + row["n_empty"]
+            yield row | {"name": row["system"] or "the system", "n_all": n, "share_empty": row["n_empty"] / n}
+
+
+CHECK = Count(
+    id="empty_outputs",
+    title="Citation recall without empty responses",
+    rows=_count_empty_responses,
+    figure="share_empty",
+    limit=MANY_EMPTY_SHARE,
+    by=("dataset", "evaluator", "system"),
+    says=(
+        "The citation recall of {name} is {recall:percent} without {n_empty:number} of {n_all:number response} that "
+        "are empty, as ALCE computes it. With them it is {recall_all:percent}."
+    ),
+    beyond="many",
+)
 
 
 def _has_cited_sentences(judgements: Judgements) -> bool:
@@ -185,12 +190,5 @@ AUDIT = Audit(
     },
     compute=compute_citation_audit,
     applies=_has_cited_sentences,
-    checks=(
-        Check(
-            "empty_outputs",
-            "Citation recall without empty responses",
-            f"at least {100 * MANY_EMPTY_SHARE:.0f} % of the responses are empty, and left out of citation recall",
-            _find_citation_recall_without_empty_responses,
-        ),
-    ),
+    checks=(CHECK,),
 )

@@ -15,21 +15,12 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.clustered_shares import estimate_clustered_shares
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts, has_response_facts
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditedRun,
-    Check,
-    Column,
-    Finding,
-    Severity,
-    pick_shared_columns,
-)
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Count
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, make_row_finding
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_fact_demonstrations
@@ -42,8 +33,6 @@ _SHARES = (*FACT_FAULTS, "coverage", "uncovered")
 #: A decomposition is warned of where more than these shares of its facts have a fault, or less of the text is covered.
 MAX_FAULTY_SHARES = {"invented": 0.1, "leaked": 0.02, "repeated": 0.2}
 MIN_COVERAGE = 0.7
-#: With more than this share of facts that are not in the text, a score says nothing of the text.
-MOST_FACTS_SHARE = 0.5
 
 
 def compute_decomposition_faults(
@@ -112,75 +101,62 @@ def has_response_texts(judgements: Judgements) -> bool:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- sentences
+# ------------------------------------------------------------------------------------------------------------- checks
 
-_FAULT_TEXTS = {
+#: What a sentence says of facts with a fault.
+_FAULT_WORDS = {
     "invented": "are not in the text of their responses",
     "leaked": "come from the examples in the prompt",
     "repeated": "repeat other facts of their responses",
 }
 
 
-def state_decomposition_fault(row: Row, fault: str) -> Statement:
-    """The sentence that says how many facts have a fault, without its stop; of few facts their number."""
-    name = row["system"] if row["system"] not in (None, ALL_TOGETHER) else ""
-    system = make_statement(" of {name}" if name else "", name=name)
-    text = f"{{row.{fault}:percent}} of {{row.n:number fact}}"
-    if row["n"] < MIN_SHARE_COUNT:
-        row, text = (
-            row | {f"n_{fault}": round(row[fault] * row["n"])},
-            f"{{row.n_{fault}:number}} of {{row.n:number fact}}",
-        )
-    return make_statement(text + "{system} " + _FAULT_TEXTS[fault], row=row, system=system)
+def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
+    for row in run.rows("decomposition"):
+        for fault, most in MAX_FAULTY_SHARES.items():
+            if row[fault] is not None:
+                told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": row[fault], "most": most}
+                told |= {"excess": row[fault] - most, "is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
+                yield row | told | {"severity": "fail" if is_significantly_above(row, fault, most) else "warn"}
 
 
-def list_decomposition_advice(audited_run: AuditedRun) -> Iterator[tuple[str, Statement]]:
-    """What the first screen says of facts that are not of the text: a word, and a sentence."""
-    told = [(row, fault) for row, fault, _ in list_faulty_decomposition_rows(audited_run) if fault != "repeated"]
-    for row in {id(row): row for row, _ in told}.values():
-        said = join_statements([state_decomposition_fault(row, fault) for one, fault in told if one is row], "; ", ".")
-        if (row["invented"] or 0) > MOST_FACTS_SHARE:
-            text = "the scores, because most facts are not in the texts. {said}"
-            yield "Avoid", make_statement(text, said=said)
-        else:
-            yield "Beware", said
+def _list_coverage(run: AuditedRun) -> Iterator[Row]:
+    for row in run.rows("decomposition"):
+        is_sure = row["coverage"] is not None and is_significantly_below(row, "coverage", MIN_COVERAGE)
+        told = {"is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
+        yield row | told | {"severity": "fail" if is_sure else "warn"}
 
 
-def list_faulty_decomposition_rows(audited_run: AuditedRun) -> Iterator[tuple[Row, str, bool]]:
-    """The rows with a fault beyond its limit, the fault, and whether its interval is beyond as well.
-
-    Of several systems their total stands for all, where it is beyond the limit.
-    """
-    for fault, limit in MAX_FAULTY_SHARES.items():
-        rows = [row for row in audited_run.rows("decomposition") if (row[fault] or 0) > limit]
-        totals = {row["dataset"] for row in rows if row["system"] == ALL_TOGETHER}
-        for row in rows:
-            if row["system"] == ALL_TOGETHER or row["dataset"] not in totals:
-                yield row, fault, is_significantly_above(row, fault, limit)
+def _name(row: Row) -> str:
+    return "" if row["system"] in (None, ALL_TOGETHER) else f" of {row['system']}"
 
 
-def _find_faulty_decomposed_facts(audited_run: AuditedRun) -> Iterator[Finding]:
-    for row, fault, is_sure in list_faulty_decomposition_rows(audited_run):
-        severity: Severity = "fail" if is_sure else "warn"
-        said = make_statement("{said}.", said=state_decomposition_fault(row, fault))
-        keys = ("system", fault, f"{fault}_low", f"{fault}_high", "n", "n_responses")
-        yield make_row_finding(severity, row, said, *keys)
-
-
-def _find_text_uncovered_by_facts(audited_run: AuditedRun) -> Iterator[Finding]:
-    for row in audited_run.rows("decomposition"):
-        if row["coverage"] is None or row["coverage"] >= MIN_COVERAGE:
-            continue
-        said = make_statement(
-            "The facts of {name} contain only {row.coverage:percent} of the content words of the responses, so "
-            "much of the "
-            "text is not checked.",
-            name=row["system"] if row["system"] not in (None, ALL_TOGETHER) else "all systems",
-            row=row,
-        )
-        severity: Severity = "fail" if is_significantly_below(row, "coverage", MIN_COVERAGE) else "warn"
-        keys = ("system", "coverage", "coverage_low", "coverage_high", "n", "n_responses")
-        yield make_row_finding(severity, row, said, *keys)
+CHECKS = (
+    Count(
+        id="faulty_facts",
+        title="Facts that are not in the text",
+        rows=_list_faulty_shares,
+        figure="excess",
+        by=("dataset", "fault"),
+        unit="system",
+        says="{share:percent} of {n:number fact}{whose} {words}, {verdict}.",
+        beyond="more than {most:limit} %",
+        on_screen=True,
+    ),
+    Count(
+        id="uncovered_text",
+        title="Text that no fact covers",
+        rows=_list_coverage,
+        figure="coverage",
+        limit=MIN_COVERAGE,
+        side="under",
+        by=("dataset",),
+        unit="system",
+        says="The facts{whose} contain {coverage:percent} of the content words of the responses, {verdict}.",
+        beyond="less than {limit:limit} %",
+        advice="Much of the text is not checked.",
+    ),
+)
 
 
 _FAULTS_DESCRIPTION = {
@@ -253,24 +229,6 @@ AUDITS = (
             groups=("system",),
             series="dataset",
         ),
-        checks=(
-            Check(
-                "faulty_facts",
-                "Facts that are not in the text",
-                "more than 10 % of the facts are not in the text, 2 % come from examples in the prompt, or 20 % "
-                "repeat other facts",
-                _find_faulty_decomposed_facts,
-                figure="invented",
-                gravity=lambda evidence: max(evidence.get(fault) or 0.0 for fault in MAX_FAULTY_SHARES),
-            ),
-            Check(
-                "uncovered_text",
-                "Text that no fact covers",
-                "the facts contain less than 70 % of the content words of the text",
-                _find_text_uncovered_by_facts,
-                figure="coverage",
-                gravity=lambda evidence: -evidence["coverage"],
-            ),
-        ),
+        checks=CHECKS,
     ),
 )

@@ -25,16 +25,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, share_interval
 from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditedRun,
-    Check,
-    Column,
-    Finding,
-    Severity,
-    pick_shared_columns,
-)
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import (
     RESPONSE_BOOTSTRAP,
     RESPONSE_CHANGE,
@@ -45,8 +37,6 @@ from factaudit.audit.core.interval_methods import (
 )
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import p_above_limit, select_significant_rows
-from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 
@@ -203,56 +193,68 @@ def _has_given_people(responses: Sequence[SupportMatrix]) -> bool:
 # ------------------------------------------------------------------------------------------------------ declaration
 
 
-def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Finding]:
-    """What FActScore hides of each system, beyond what the verifier's errors would make it seem to hide."""
-    every = [row for row in audited_run.rows("dfactscore") if row["system"] != ALL_TOGETHER]
-    merging = select_significant_rows(
-        audited_run, every, [p_above_limit(audited_run, row, "merged_excess", 0) for row in every]
-    )
-    for row in every:
-        if not row["gap"] or row["gap"] < 0 or not row["n_elsewhere"]:
-            continue
-        # Where all responses have the same gap it has no interval: the share of merged ones has.
-        if not (row["gap_low"] > 0 if row.get("gap_low") is not None else row in merging):
-            continue
-        name = row["system"] or "The system"
-        keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
-        evidence = {"system": row["system"], **{key: row[key] for key in (*keys, "n_elsewhere", "n_facts")}}
-        scores = (
-            "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of {row.init_dfactscore:percent}."
-        )
-        merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
-        if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
-            merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
-        of_others = f"{merged} responses say about one person what is true of another person with the same name"
-        large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
-        severity: Severity = "fail" if large else "warn"
-        if row["merged_floor"] is None:
-            severity = "warn"
-            said = (
-                f"{scores} By the verifier and these groups of facts, {of_others}. It is not known how often the "
-                f"verifier "
-                "is wrong: let it judge facts that are known to be false (decoys) before you rely on this."
-            )
-        elif row in merging:
-            noise, alone = " ({row.merged_floor:percent} would seem to only because the verifier makes mistakes)", ""
-            if not row["merged_floor"]:
-                noise = ""
-                alone = (
-                    "Of {row.n_false:number fact} known to be false of a person, the verifier found none supported by "
-                    "that person's page. "
-                ) * bool(row["n_false"])
-            said = f"{scores} {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
-        else:
-            severity = "ok"
-            said = (
-                f"{scores} By the verifier and these groups of facts, {of_others}. But "
-                f"{{row.merged_floor:percent}} would "
-                "seem to only because the verifier makes mistakes, so it is not shown that the system merges people."
-            )
-        evidence = {key: value for key, value in evidence.items() if value is not None or not key.startswith("merged")}
-        said = make_statement(said, name=name, row=row)
-        yield Finding(severity, row["evaluator"], row["dataset"], said, evidence)
+def _list_gaps(run: AuditedRun) -> Iterator[Row]:
+    """The systems that have facts of others in their groups, and how grave that is."""
+    for row in run.rows("dfactscore"):
+        if row["system"] != ALL_TOGETHER and row["n_elsewhere"] and (row["gap"] or 0) > 0:
+            is_large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
+            yield row | {"name": row["system"] or "The system", "severity": "fail" if is_large else "warn"}
+
+
+def _list_unmeasured_gaps(run: AuditedRun) -> Iterator[Row]:
+    """Those that look merged, where it is not known how often the verifier is wrong."""
+    for row in _list_gaps(run):
+        if row["merged_floor"] is None and (row.get("gap_low") or 0) > 0:
+            yield row | {"severity": "warn"}
+
+
+def _list_errors_of_others(run: AuditedRun) -> Iterator[Row]:
+    """Labelled errors that FActScore passes: some person's page supports them, not that of whom they are told."""
+    for row in run.per_dataset("rates", "tnr"):
+        if row["evaluator"] == "FActScore":
+            yield row | {"n_passed": round((1 - row["tnr"]) * row["n_unattributable"])}
+
+
+CHECKS = (
+    Check(
+        id="merged_facts",
+        title="People merged into one",
+        rows=_list_gaps,
+        figure="merged_excess",
+        by=("dataset", "evaluator", "system"),
+        says=(
+            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of {init_dfactscore:percent}. "
+            "{share_merged:percent} of its responses say about one person what is true of another person with the same "
+            "name, {verdict}."
+        ),
+        beyond="more than the {merged_floor:percent} that would seem to only because the verifier makes mistakes",
+        advice="Do not quote its FActScore alone.",
+        null="no more responses of a system look merged than the verifier's errors make look so",
+    ),
+    Count(
+        id="merged_facts_unmeasured",
+        title="People merged into one, by a verifier whose errors are not known",
+        rows=_list_unmeasured_gaps,
+        figure="gap",
+        by=("dataset", "evaluator", "system"),
+        says=(
+            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of {init_dfactscore:percent}, but it "
+            "is not known how often the verifier is wrong."
+        ),
+        advice="Let it judge facts that are known to be false (decoys) before you rely on this.",
+    ),
+    Count(
+        id="errors_of_others",
+        title="Errors that are true of somebody else",
+        rows=_list_errors_of_others,
+        figure="n_passed",
+        says=(
+            "{n_passed:number} of {n_unattributable:number error} are true of another person with the same name. "
+            "FActScore counts them as supported."
+        ),
+        on_screen=True,
+    ),
+)
 
 
 _KEY_COLUMNS: dict[str, Column] = pick_shared_columns("dataset", "evaluator", "system") | {
@@ -353,19 +355,6 @@ _DFACTSCORE_OPTIONS = {
 }
 
 
-def _list_advice_on_errors_true_of_others(
-    audited_run: AuditedRun, evaluators: Sequence[str]
-) -> Iterator[tuple[str, Statement]]:
-    """How many labelled errors FActScore passes: facts that some person's page supports, and not of whom they tell."""
-    rates = audited_run.per_dataset("rates", "tnr") if audited_run.rows("dfactscore") else ()
-    mine = [row for row in rates if row["evaluator"] == "FActScore"]
-    passed = [row | {"n_passed": round((1 - row["tnr"]) * row["n_unattributable"])} for row in mine]
-    if any(row["n_passed"] for row in passed):
-        text = "{passed.n_passed:number} of {passed.n_unattributable:number error} are true of another person with the "
-        text += "same name. FActScore counts them as supported."
-        yield "Beware", make_statement(text, passed=passed)
-
-
 _DFACTSCORE_FORMULA = (
     "For a response, FActScore = facts that the page of any candidate supports / facts; D-FActScore = facts "
     "supported by the page of the one person to whom their group is linked / facts. For a system, the mean over its"
@@ -411,19 +400,7 @@ AUDITS = (
             keys=("init_factscore", "init_dfactscore"),
             groups=("system",),
         ),
-        advice=_list_advice_on_errors_true_of_others,
-        checks=(
-            Check(
-                "merged_facts",
-                "People merged into one",
-                f"FActScore exceeds D-FActScore clearly (fail: by {100 * LARGE_GAP:.0f} points), and more responses "
-                "are merged than the verifier's errors make look so",
-                _find_dfactscores_of_merged_people,
-                null="no more responses of a system look merged than the verifier's errors make look so",
-                controls="Holm over all systems and evaluators; where its errors are not measured, nothing is tested",
-                figure="merged_excess",
-            ),
-        ),
+        checks=CHECKS,
     ),
     Audit(
         name="dfactscore_linking",

@@ -11,18 +11,12 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import read_decision_limits, unscored_share_for_decision
-from factaudit.audit.core.finding_parts import (
-    format_how_many_datasets,
-    group_significant_rows_by_evaluator,
-    make_row_finding,
-)
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.checks import Check
+from factaudit.audit.core.decision_limits import unscored_share_for_decision
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.significance import p_below_limit, p_beyond_limit, select_significant_rows
-from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -196,49 +190,55 @@ def _parse_grades(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:
     return np.array([*numbers, np.nan])[codes]
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _find_low_grade_agreement(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Grades that hardly follow people's; not said where so many are missing that they could."""
-    most = read_decision_limits(audited_run).max_unscored
-    every = [row for row in audited_run.per_dataset("grades", "rho") if unscored_share_for_decision(row) <= most]
-    p_values = [p_below_limit(audited_run, row, "rho", LEAST_RANK_CORRELATION) for row in every]
-    unrelated = select_significant_rows(audited_run, every, p_values)
-    for evaluator, mine, rows in group_significant_rows_by_evaluator(every, unrelated):
-        worst = min(mine, key=lambda row: row["rho"])
-        statement = make_statement(
-            "The {worst.measure}s of {evaluator} hardly follow human grades{where}. On {worst.dataset}, "
-            "Spearman's ρ is "
-            "{worst.rho:hundredths}, significantly lower than {limit:hundredths}. Do not rank anything by them.",
-            evaluator=evaluator,
-            where=format_how_many_datasets(mine, rows),
-            worst=worst,
-            limit=LEAST_RANK_CORRELATION,
-        )
-        yield make_row_finding("fail", worst, statement, "rho", "rho_low", "rho_high", "n")
+def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
+    """Rows of which few grades are missing: with many, they could follow people's."""
+    for row in run.per_dataset("grades"):
+        if unscored_share_for_decision(row) <= run.limits.max_unscored:
+            yield row
 
 
-def _find_shifted_evaluator_grades(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Grades that are higher, or lower, than people's on average."""
-    every = list(audited_run.per_dataset("grades", "difference"))
-    p_values = [
-        p_beyond_limit(audited_run, row, "difference", MAX_GRADE_SHIFT * (row["highest"] - row["lowest"]))
-        for row in every
-    ]
-    shifted = select_significant_rows(audited_run, every, p_values)
-    for evaluator, mine, rows in group_significant_rows_by_evaluator(every, shifted):
-        worst = max(mine, key=lambda row: abs(row["difference"]))
-        statement = make_statement(
-            f"{{evaluator}} gives significantly {'higher' if worst['difference'] > 0 else 'lower'} grades than people"
-            "{where}. On {worst.dataset}, the mean difference is {worst.difference:hundredths} on a scale from "
-            "{worst.lowest:threshold} to {worst.highest:threshold}. Do not report its mean grade as a human grade.",
-            evaluator=evaluator,
-            where=format_how_many_datasets(mine, rows),
-            worst=worst,
-        )
-        keys = ("difference", "difference_low", "difference_high", "n")
-        yield make_row_finding("warn", worst, statement, *keys)
+def _list_shifts(run: AuditedRun) -> Iterator[Row]:
+    """The mean difference as a share of the scale's length."""
+    for row in run.per_dataset("grades", "difference"):
+        length = row["highest"] - row["lowest"]
+        ends = ("", "_min", "_max", "_low", "_high")
+        found = {f"shift{end}": row.get(f"difference{end}") for end in ends}
+        yield row | {key: None if value is None else value / length for key, value in found.items()}
+
+
+CHECKS = (
+    Check(
+        id="grade_order",
+        title="Grades that do not follow human grades",
+        rows=_list_mostly_graded,
+        figure="rho",
+        limit=LEAST_RANK_CORRELATION,
+        side="under",
+        says="The {measure}s of {evaluator} have a Spearman's ρ of {rho:hundredths} with human grades{on}, {verdict}.",
+        beyond="lower than {limit:hundredths}",
+        advice="Do not rank anything by them.",
+        null="ρ is 0.2 or more, on every data set",
+    ),
+    Check(
+        id="grade_shift",
+        title="Grades that are higher or lower than human grades",
+        rows=_list_shifts,
+        figure="shift",
+        limit=MAX_GRADE_SHIFT,
+        side="off",
+        severity="warn",
+        says=(
+            "The {measure}s of {evaluator} differ from human grades by {difference:hundredths} on average{on}, on a "
+            "scale from {lowest:threshold} to {highest:threshold}, {verdict}."
+        ),
+        beyond="more than {limit:limit} % of the scale",
+        advice="Do not report their mean as a human grade.",
+        null="mean grades differ by at most 5 % of the scale, on every data set",
+    ),
+)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -294,25 +294,5 @@ AUDIT = Audit(
         keys=("rho", "kappa"),
         guides={"rho": 0, "kappa": 0},
     ),
-    checks=(
-        Check(
-            "grade_order",
-            "Grades that do not follow human grades",
-            "Spearman's ρ between an evaluator's grades and human grades is below 0.2",
-            _find_low_grade_agreement,
-            null="ρ is 0.2 or more, on every data set",
-            controls="Holm over all evaluators[ on all data sets]",
-            figure="rho",
-            gravity=lambda evidence: -evidence["rho"],
-        ),
-        Check(
-            "grade_shift",
-            "Grades that are higher or lower than human grades",
-            "an evaluator's mean grade differs from the human mean by more than 5 % of the scale",
-            _find_shifted_evaluator_grades,
-            null="mean grades differ by at most 5 % of the scale, on every data set",
-            controls="Holm over all evaluators[ on all data sets]",
-            figure="difference",
-        ),
-    ),
+    checks=CHECKS,
 )

@@ -33,7 +33,6 @@ from factaudit.audit.core.evaluator_comparison import (
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK, format_limit_in_points
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
 from factaudit.audit.core.wording import fill, format_rough_points, join_names
-from factaudit.audit.decomposition import list_decomposition_advice
 from factaudit.audit.input_description import describe_verified_facts, uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
 from factaudit.audit.quantification import (
@@ -257,7 +256,6 @@ def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
 
 def list_warnings(run: AuditedRun) -> Iterator[Advice]:
     """What keeps a reader from using any figure: a model for trying, and findings that belong on the first screen."""
-    yield from (Advice(word, str(text)) for word, text in list_decomposition_advice(run))
     for row in run.about.get("evaluators") or []:
         if uses_trial_model(row):
             yield Advice("Beware", f"The model of {row['name']} is only for trying factaudit; ignore its figures.")
@@ -298,8 +296,6 @@ def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
         yield from _advise_on_order(run, names)
         yield from _advise_on_few_labels(run, alike[0])
         yield from _advise_on_weak_places(run, names[0])
-        for audit in load_all_audits().values():
-            yield from (Advice(word, str(text)) for word, text in (audit.advice(run, names) if audit.advice else ()))
     yield from _advise_on_unscored(run, rows)
 
 
