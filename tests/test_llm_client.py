@@ -450,6 +450,35 @@ def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
             ask(server, request(), budget=LLMCostBudget(1.0, {"m": LLMModelPrice(1, 1)}))
 
 
+def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factaudit.llm.server.MAX_BODY_BYTES", 1 << 20)
+    sent = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        try:
+            while sent < 256 << 20:
+                writer.write(b" " * 65536)
+                await writer.drain()
+                sent += 65536
+        except ConnectionError:
+            pass
+        writer.close()
+
+    async def run() -> ChatReply:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        async with server, LLMClient("m", base_url=url, max_retries=0) as client:
+            return await client.ask(request())
+
+    reply = asyncio.run(run())
+    assert reply.status == "error"
+    assert "an answer of more than 1 MB" in (reply.error or "")
+    assert sent < 64 << 20  # the operating system's buffers take some
+
+
 def test_usage_is_counted_and_a_reply_without_counts_is_estimated() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(usage=False)) as server:
 
