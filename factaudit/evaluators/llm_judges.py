@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
@@ -33,11 +33,23 @@ def _split_template_names(value: Any) -> Any:
     return value.split("+") if isinstance(value, str) else value
 
 
+@evaluator(
+    "llm",
+    needs=_SERVER,
+    checked="a scripted server that fails in every way, llama.cpp with SmolLM2-135M. No hosted one was asked",
+    example="llm:model=gpt-4o-mini",
+)
 @dataclass(kw_only=True)
-class _BaseLLMJudge(LLMSettings):
-    """What all evaluators over a language model share: besides `LLMSettings`, how they ask, and the loop."""
+class LLMJudge(LLMSettings):
+    """Asks a language model whether the document supports the claim.
 
-    _name: ClassVar[str]
+    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file with the keys
+    user, system, positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer
+    from a field of a JSON reply). A reply that states no answer, or contradicts it, is unparsed. The score is
+    P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
+    are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
+    further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
+    """
 
     template: NameOrPath = "default"
     n: int = 1
@@ -67,6 +79,10 @@ class _BaseLLMJudge(LLMSettings):
         return JudgePromptTemplate.load(self.template)
 
     @property
+    def _kind(self) -> str:
+        return type(self).entry.name  # type: ignore[attr-defined]
+
+    @property
     def prompt_text(self) -> str:
         """All that the prompt says of its own, before a claim is filled in."""
         return f"{self._prompt.system or ''} {self._prompt.user}"
@@ -77,12 +93,12 @@ class _BaseLLMJudge(LLMSettings):
         model, revision = self.client_key()
         settings = {"model": model, "revision": revision, "template": self._prompt.digest, "n": self.n}
         settings |= {"server": self.server_name} if self.server_name else {}
-        return make_signature(self._name, {**settings, **self._make_request_params()})
+        return make_signature(self._kind, {**settings, **self._make_request_params()})
 
     @property
     def verdict_name(self) -> str:
         """``NAME:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
-        name = f"{self._name}:{self.client_key()[0]}"
+        name = f"{self._kind}:{self.client_key()[0]}"
         # Of a template's file the name, not the folder: that is another on every machine.
         return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
 
@@ -91,7 +107,7 @@ class _BaseLLMJudge(LLMSettings):
         """The server as the cache's keys have it."""
         return Server(self).cache_name
 
-    def again(self, repeat: int) -> _BaseLLMJudge:
+    def again(self, repeat: int) -> LLMJudge:
         """The same judge asked once more: by the next of ``prompts``, else in the same words past the cache."""
         if repeat <= len(self.prompts):
             return replace(self, template=self.prompts[repeat - 1], prompts=[])
@@ -159,27 +175,6 @@ class _BaseLLMJudge(LLMSettings):
 
 
 @evaluator(
-    "llm",
-    needs=_SERVER,
-    checked="a scripted server that fails in every way, llama.cpp with SmolLM2-135M. No hosted one was asked",
-    example="llm:model=gpt-4o-mini",
-)
-@dataclass(kw_only=True)
-class LLMJudge(_BaseLLMJudge):
-    """Asks a language model whether the document supports the claim.
-
-    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file with the keys
-    user, system, positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer
-    from a field of a JSON reply). A reply that states no answer, or contradicts it, is unparsed. The score is
-    P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
-    are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
-    further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
-    """
-
-    _name = "llm"
-
-
-@evaluator(
     "no-context",
     needs=_SERVER,
     source="Min et al. 2023, FActScore §4.1, No-context LM",
@@ -187,10 +182,9 @@ class LLMJudge(_BaseLLMJudge):
     example="no-context:model=smollm2,base_url=local",
 )
 @dataclass(kw_only=True)
-class NoContextLLMJudge(_BaseLLMJudge):
+class NoContextLLMJudge(LLMJudge):
     """Asks a language model whether the claim is true, without the document."""
 
-    _name = "no-context"
     template: NameOrPath = "no-context"
 
     def _load_template(self) -> JudgePromptTemplate:
@@ -208,7 +202,7 @@ class NoContextLLMJudge(_BaseLLMJudge):
     example="bespoke-minicheck:server=vllm,base_url=http://localhost:8000/v1",
 )
 @dataclass(kw_only=True)
-class BespokeMiniCheckJudge(_BaseLLMJudge):
+class BespokeMiniCheckJudge(LLMJudge):
     """Bespoke-MiniCheck-7B behind a server (Ollama, vLLM).
 
     ``ollama pull bespoke-minicheck`` gets it. The model was trained on a prompt of its own. Ollama's model brings the
@@ -217,7 +211,6 @@ class BespokeMiniCheckJudge(_BaseLLMJudge):
     has no marked blocks, and so nothing but the training keeps the model from following an instruction in a document.
     """
 
-    _name = "bespoke-minicheck"
     model: NameOrPath = ""
     server: Literal["ollama", "vllm"] = "ollama"
     template: NameOrPath = ""
