@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 MALFORMED_RETRIES = 2
 #: Where nothing has ever answered at an address, more patience does not help.
 _UNREACHED_RETRIES = 2
-#: Seconds between two looks at what somebody else asks, or at a limit that what is under way has used up.
+#: Seconds between two looks at what somebody else asks, first and at most, or at a limit that is used up for now.
 _POLL_SECONDS = 0.05
+_MAX_POLL_SECONDS = 0.4
 _STOPPED_REPLY = ChatReply("skipped", error="stopped by a signal before it was sent")
 
 _log = logging.getLogger("factaudit.llm")
@@ -316,16 +317,20 @@ class LLMClient:
 
         What another process asks for is awaited: its reply is ours, too.
         """
+        delay = _POLL_SECONDS
         while not is_stopping():
             async with self._slots:
-                state = self.budget.begin(self.store, send)
+                while (state := self.budget.begin(self.store, send)) == "full" and not is_stopping():
+                    # No other one may go either: the place is kept, so that few look whether there is money again.
+                    await sleep_until_signal(_POLL_SECONDS)
                 if state == "send":
                     return await self._send(send, body)
             if isinstance(state, ChatReply):
                 return self._count_cached_reply(state)
             if state == "over":
                 return self.make_over_limit_reply()
-            await sleep_until_signal(_POLL_SECONDS)
+            await sleep_until_signal(delay)
+            delay = min(2 * delay, _MAX_POLL_SECONDS)
         return _STOPPED_REPLY
 
     async def _send(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:

@@ -90,6 +90,8 @@ EMPTY_CALLER_ROW: dict[str, Any] = {
 }
 #: Seconds for which a send of another machine is believed to be under way; of this one's processes it is known.
 _FOREIGN_SEND_SECONDS = 900.0
+#: How often it is looked which processes have ended, where money is held up.
+_SECONDS_BETWEEN_LOOKS = 1.0
 _HEADER_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 #: The sends that this process has under way: file and key.
@@ -145,6 +147,7 @@ class ReplyStore:
         self.name = f"memory {id(self)}" if path is None else str(Path(path).absolute())
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._look_at = 0.0
         with self._connect():
             pass
 
@@ -185,7 +188,9 @@ class ReplyStore:
                 if self._sum_spent(connection, send.run) + most > max_cost:
                     return "over"
                 if self.spent(send.run) + most > max_cost:
-                    self.settle_ended_processes()  # nothing more will come of those
+                    if time.monotonic() > self._look_at:
+                        self._look_at = time.monotonic() + _SECONDS_BETWEEN_LOOKS
+                        self.settle_ended_processes()  # nothing more will come of those
                     return "full"
             values = (send.key, send.batch, send.run, send.caller, _identify_process())
             more = (time.time() + _FOREIGN_SEND_SECONDS, send.most_cost, send.prompt_tokens, send.least_tokens)
