@@ -357,16 +357,16 @@ def rank_systems(estimation: Estimation, pairs: Sequence[Row]) -> list[Row]:
     if len(members) < 2:
         return []
     draws, systems = estimation.rate_draws[:, members], estimation.corpus.systems
-    found = posterior.rank_posterior_draws(draws, estimation.confidence)
+    p_best, (rank, low, high) = posterior.rank_posterior_draws(draws, estimation.confidence)
     place = {systems[members[at]]: i for i, at in enumerate(draws.mean(0).argsort(kind="stable"))}
     apart = [(place[row["system_a"]], place[row["system_b"]]) for row in pairs if row["order"] != "?"]
     groups = posterior.compact_letter_display(len(members), apart)
     return [
         {
             "system": systems[at],
-            "p_best": none_if_undefined(found.p_best[i]),
-            "rank": none_if_undefined(found.rank[i]),
-            **name_ends("rank", (found.low[i], found.high[i])),
+            "p_best": none_if_undefined(p_best[i]),
+            "rank": none_if_undefined(rank[i]),
+            **name_ends("rank", (low[i], high[i])),
             "letters": "".join(map(_name_group, groups[place[systems[at]]])),
         }
         for i, at in enumerate(members)

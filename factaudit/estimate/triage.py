@@ -74,6 +74,14 @@ class TriagePromise:
         if not 0.5 <= self.confidence < 1:
             raise UsageError(f"expected a confidence from 0.5 to 1, found {self.confidence}")
 
+    def __str__(self) -> str:
+        parts = []
+        if self.max_error is not None:
+            parts.append(f"at most {100 * self.max_error:g}% of what passes are errors")
+        if self.min_recall is not None:
+            parts.append(f"at least {100 * self.min_recall:g}% of all errors are among what is reviewed")
+        return " and ".join(parts)
+
 
 @use_one_blas_thread()
 def triage_claims(
@@ -111,23 +119,52 @@ def triage_claims(
     promise.check()
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
         raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
-    judgements, rows = read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
-    check_claims_are_left_to_triage(judgements, promise)
+    judgements, rows = _read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
+    if not promise.is_population and (judgements.label >= 0).all():
+        raise UsageError(
+            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; "
+            "--target population makes a rule for new claims like these"
+        )
     names = list(evaluators or judgements.evaluators)
     check_evaluators(names, judgements.evaluators)
     error = 1.0 - judgements.label[rows]
     score = judgements.compute_support(names)
     random = np.random.default_rng(seed)
     risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
-    weight = weigh_triage_labels(judgements, rows, names, sample)
-    certified = certify_risk_of_claims(judgements, risk, rows, weight, promise, by)
-    triage_rule = _make_triage_rule(names, weights, score, by, promise, target)
-    triage_rule.thresholds.update(certified.limits)
-    queue = order_review_queue(judgements, risk, certified.passes)
-    return TriageResults(triage_rule, certified.promises, certified.curve, queue)
+    weight = _weigh_labels(judgements, rows, names, sample)
+    results = TriageResults(_make_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
+    passes = np.zeros(len(risk), dtype=bool)
+    cluster = judgements.cluster_codes
+    for group, inside in _iterate_groups(judgements, by):
+        mine = inside[rows]
+        own_rows = (np.cumsum(inside) - 1)[rows[mine]]
+        clustered = promise.is_population or are_labels_clustered(own_rows, cluster[inside])
+        curve = control_passing_errors(
+            risk[inside],
+            own_rows,
+            error[mine],
+            confidence,
+            max_error,
+            min_recall,
+            weight[mine],
+            cluster[rows[mine]] if clustered else None,
+            promise.is_population,
+        )
+        if not promise.is_population and mine.sum() == inside.sum():  # nothing is left to promise
+            curve = replace(curve, last=-1)
+        limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
+        results.rule.thresholds[group] = limit
+        if limit is not None:
+            passes[inside] = (risk[inside] <= limit) & (judgements.label[inside] != 0)
+        about = {by if by != "all" else "group": group}
+        results.promises.append(
+            about | _describe_promise("" if by == "all" else f"{group}: ", curve, inside, error[mine], promise)
+        )
+        results.curve.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
+    return replace(results, queue=_order_queue(judgements, risk, passes))
 
 
-def read_labelled_judgements(
+def _read_labelled_judgements(
     claims: Any,
     verdicts: Any,
     annotations: pd.DataFrame | None,
@@ -155,65 +192,7 @@ def read_labelled_judgements(
     return judgements, rows
 
 
-def check_claims_are_left_to_triage(judgements: Judgements, promise: TriagePromise) -> None:
-    """Raise `UsageError` where the promise is of these claims, and all are labelled: nothing is left to promise."""
-    if not promise.is_population and (judgements.label >= 0).all():
-        raise UsageError(
-            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; "
-            "--target population makes a rule for new claims like these"
-        )
-
-
-@dataclass(frozen=True)
-class CertifiedRiskLimits:
-    """Of a risk of N claims: the limit of each group (None: nothing passes), which claims are within it and no labelled
-    errors, and as `TriageResults` the promises and the curve.
-    """
-
-    limits: dict[str, float | None]
-    passes: np.ndarray
-    promises: list[Row]
-    curve: list[Row]
-
-
-def certify_risk_of_claims(
-    judgements: Judgements, risk: np.ndarray, rows: np.ndarray, weight: np.ndarray, promise: TriagePromise, by: str
-) -> CertifiedRiskLimits:
-    """The loosest limit on ``risk`` that the labels certify, in each group of claims.
-
-    risk: float64 (N,), NaN for a claim that never passes; rows: int (n,), the claims with labels; weight: float64 (n,),
-    how many claims each stands for.
-    """
-    found = CertifiedRiskLimits({}, np.zeros(len(risk), dtype=bool), [], [])
-    error = 1.0 - judgements.label[rows]
-    cluster = judgements.cluster_codes
-    for group, inside in _iterate_triage_groups(judgements, by):
-        mine = inside[rows]
-        place = np.cumsum(inside) - 1
-        clustered = promise.is_population or are_labels_clustered(place[rows[mine]], cluster[inside])
-        curve = control_passing_errors(
-            risk[inside],
-            place[rows[mine]],
-            error[mine],
-            promise.confidence,
-            promise.max_error,
-            promise.min_recall,
-            weight[mine],
-            cluster[rows[mine]] if clustered else None,
-            promise.is_population,
-        )
-        if not promise.is_population and mine.sum() == inside.sum():  # nothing is left to promise
-            curve = replace(curve, last=-1)
-        limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
-        found.limits[group] = limit
-        if limit is not None:
-            found.passes[inside] = (risk[inside] <= limit) & (judgements.label[inside] != 0)
-        found.promises.append(_describe_triage_promise(group, by, curve, int(inside.sum()), error[mine], promise))
-        found.curve.extend(_list_triage_curve_rows(group, curve, int(inside.sum()), promise))
-    return found
-
-
-def weigh_triage_labels(
+def _weigh_labels(
     judgements: Judgements, rows: np.ndarray, evaluators: Sequence[str], sample: LabelSample | None
 ) -> np.ndarray:
     """float64 (n,): how many claims each label stands for."""
@@ -243,7 +222,7 @@ def weigh_triage_labels(
     return np.full(len(rows), of_labels.mean()) if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min() else of_labels
 
 
-def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[str, np.ndarray]]:
+def _iterate_groups(judgements: Judgements, by: str) -> Iterator[tuple[str, np.ndarray]]:
     if by == "all":
         yield ALL_TOGETHER, np.ones(len(judgements.label), dtype=bool)
         return
@@ -254,19 +233,18 @@ def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[st
         yield str(name), (values == name).to_numpy(dtype=bool)
 
 
-def _make_triage_rule(
+def _make_rule(
     names: Sequence[str], weights: np.ndarray, score: np.ndarray, by: str, promise: TriagePromise, target: str
 ) -> TriageRule:
     scale = ScoreStandardiser.from_scores(score)
-    several = len(names) > 1
+    mean = dict(zip(names, scale.mean.tolist(), strict=True))
+    spread = {name: one if np.isfinite(one) else None for name, one in zip(names, scale.spread.tolist(), strict=True)}
     return TriageRule(
         weights=dict(zip(names, weights.tolist(), strict=True)),
         thresholds={},
         column=None if by == "all" else by,
-        mean=dict(zip(names, scale.mean.tolist(), strict=True)) if several else {},
-        spread={name: one if np.isfinite(one) else None for name, one in zip(names, scale.spread.tolist(), strict=True)}
-        if several
-        else {},
+        mean=mean if len(names) > 1 else {},
+        spread=spread if len(names) > 1 else {},
         promise={
             "max_error": promise.max_error,
             "min_recall": promise.min_recall,
@@ -276,31 +254,27 @@ def _make_triage_rule(
     )
 
 
-def _describe_triage_promise(
-    group: str, by: str, curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
+def _describe_promise(
+    where: str, curve: RiskCurve, inside: np.ndarray, error: np.ndarray, promise: TriagePromise
 ) -> Row:
-    """The row of a group, with a sentence: what passes and what is promised of it, or why nothing is."""
-    n_known = int(curve.n_known[curve.last]) if curve.last >= 0 else 0
-    n_passing = int(curve.n_claims[curve.last]) - n_known if curve.last >= 0 else 0
-    limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
-    row: Row = {by if by != "all" else "group": group, "n": n_claims, "n_labels": len(error)}
-    row |= {"n_labelled_errors": int(error.sum()), "n_passing": n_passing, "share_passing": n_passing / n_claims}
-    row["n_known_errors"] = n_known
-    wanted = format_triage_promise(promise)
-    where = "" if by == "all" else f"{group}: "
-    needed = None
-    if limit is not None:
+    """What passes of a group (bool (N,)) and what is promised of it, with a sentence; or why nothing is."""
+    n_claims, limit, needed = int(inside.sum()), None, None
+    n_known = n_passing = 0
+    if curve.last >= 0:
+        limit, n_known = float(curve.threshold[curve.last]), int(curve.n_known[curve.last])
+        n_passing = int(curve.n_claims[curve.last]) - n_known
+        known = f", not counting {format_count(n_known, 'known error')}" if n_known else ""
         which = "further claims of this kind" if promise.is_population else "these claims"
         statement = (
             f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review"
-            f"{describe_known_errors(n_known)}: {wanted} "
+            f"{known}: {promise} "
             f"({100 * promise.confidence:g}% confidence, for {which})."
         )
     elif not promise.is_population and len(error) == n_claims:
         statement = f"all {n_claims:,} claims are labelled, so no claim is left to triage."
     else:
         labels = format_count(len(error), "label")
-        statement = f"No claim can pass without review: {labels} are too few to promise that {wanted}."
+        statement = f"No claim can pass without review: {labels} are too few to promise that {promise}."
         if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             if needed is not None:
@@ -310,25 +284,21 @@ def _describe_triage_promise(
                 statement += f" It would take more than {most}, if any number is enough."
             else:
                 statement += " More labels are not likely to help: these scores find no claims with so few errors."
-    row |= {"threshold": limit, "labels_needed": needed, "statement": where + statement.replace("%", " %")}
-    return row | {"reason": None if limit is not None else "the labels keep the promise at no threshold"}
+    return {
+        "n": n_claims,
+        "n_labels": len(error),
+        "n_labelled_errors": int(error.sum()),
+        "n_passing": n_passing,
+        "share_passing": n_passing / n_claims,
+        "n_known_errors": n_known,
+        "threshold": limit,
+        "labels_needed": needed,
+        "statement": where + statement.replace("%", " %"),
+        "reason": None if limit is not None else "the labels keep the promise at no threshold",
+    }
 
 
-def describe_known_errors(n: int) -> str:
-    """Labelled errors that are within the limit of risk and do not pass; nothing where there is none."""
-    return f", not counting {format_count(n, 'known error')}" if n else ""
-
-
-def format_triage_promise(promise: TriagePromise) -> str:
-    parts = []
-    if promise.max_error is not None:
-        parts.append(f"at most {100 * promise.max_error:g}% of what passes are errors")
-    if promise.min_recall is not None:
-        parts.append(f"at least {100 * promise.min_recall:g}% of all errors are among what is reviewed")
-    return " and ".join(parts)
-
-
-def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
+def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
     of = None if promise.is_population else curve.n_claims
     high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -349,7 +319,7 @@ def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise
         }
 
 
-def order_review_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
+def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
     """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
 
     passes: bool (N,), of a labelled error False: it is known, and in no list to review.

@@ -1,4 +1,4 @@
-"""Tests of equal proportions, of clusters and of pairs; p-values are two-sided where nothing else is said."""
+"""Two-sided tests of equal proportions: of independent units, of clusters, and of two classifiers by permutation."""
 
 from __future__ import annotations
 
@@ -162,37 +162,3 @@ def permutation_p(
         plus = random.binomial(times, 0.5, (min(block, replicates - start), len(times)))
         extreme += int((statistic(2.0 * (plus.astype(np.float64) @ stacked) - whole) >= observed).sum())
     return (1 + extreme) / (1 + replicates)
-
-
-def pair_mean_p(values: np.ndarray, first: np.ndarray, second: np.ndarray, stratum: np.ndarray) -> float:
-    """The one-sided p-value of a mean that is not above 0, of values of pairs of units, which share units.
-
-    values: (n,); first, second: (n,), the units of each pair, which are of one stratum: (n,). The variance is that of
-    the means without one unit at a time, both as first and as second one, within strata: how far strata are apart is
-    no error. Where a stratum has fewer than three units, all are taken for one. Student's t, with Satterthwaite's
-    degrees of freedom. NaN where there are fewer than three units, or nothing varies. Source: Efron & Stein 1981.
-
-    >>> first, second = np.nonzero(~np.eye(4, dtype=bool))  # each two of four units
-    >>> f"{pair_mean_p(0.1 + 0.02 * first - 0.01 * second, first, second, np.zeros(12)):.4f}"
-    '0.0002'
-    """
-    _, strata = np.unique(stratum, return_inverse=True)
-    _, codes = np.unique(np.concatenate([first, second]).astype(str), return_inverse=True)
-    # A unit of two strata is two units.
-    pairs = np.tile(strata, 2) * (codes.max() + 1) + codes
-    names, unit = np.unique(pairs, return_inverse=True)
-    of_unit = names // (codes.max() + 1)
-    if np.bincount(of_unit).min() < 3:
-        strata, of_unit = np.zeros_like(strata), np.zeros_like(of_unit)
-    n_pairs, total = np.bincount(strata), np.bincount(strata, values)
-    left = divide_or_undefined(
-        total[of_unit] - np.bincount(unit, np.tile(values, 2)), n_pairs[of_unit] - np.bincount(unit)
-    )
-    n_units = np.bincount(of_unit)
-    spread = np.bincount(of_unit, (left - (np.bincount(of_unit, left) / n_units)[of_unit]) ** 2)
-    parts = (n_pairs / len(values)) ** 2 * (n_units - 1) / n_units * spread
-    variance = parts.sum()
-    if n_units.min() < 3 or not variance > 0:
-        return np.nan
-    freedom = variance**2 / (parts**2 / (n_units - 1)).sum()
-    return float(scipy.special.stdtr(freedom, -values.mean() / np.sqrt(variance)))

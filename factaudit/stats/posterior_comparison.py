@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -21,31 +20,21 @@ def posterior_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray
     return np.clip(draws.mean(0), low, high), low, high
 
 
-@dataclass(frozen=True)
-class PosteriorRanks:
-    """Of S systems, each (S,): the probability of the lowest rate, the mean rank (1 is lowest), its low and high."""
+def rank_posterior_draws(
+    draws: np.ndarray, confidence: float
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of S systems the probability of the lowest rate, and the rank (1 is lowest): mean, low, high; (S,) each.
 
-    p_best: np.ndarray
-    rank: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    draws: (D, S) of their error rates. Of equal rates in a draw each is the best with an equal share, and has the mean
+    of their ranks.
 
-
-def rank_posterior_draws(draws: np.ndarray, confidence: float) -> PosteriorRanks:
-    """Rank S systems within each of (D, S) draws of their error rates.
-
-    Of equal rates in a draw each is the best with an equal share, and has the mean of their ranks.
-
-    >>> ranks = rank_posterior_draws(np.array([[0.1, 0.2], [0.1, 0.3], [0.2, 0.1], [0.1, 0.1]]), 0.95)
-    >>> ranks.p_best.tolist(), ranks.rank.tolist()
+    >>> p_best, (rank, _, _) = rank_posterior_draws(np.array([[0.1, 0.2], [0.1, 0.3], [0.2, 0.1], [0.1, 0.1]]), 0.95)
+    >>> p_best.tolist(), rank.tolist()
     ([0.625, 0.375], [1.375, 1.625])
     """
     best = draws == draws.min(1, keepdims=True)
-    below = (draws[:, None, :] < draws[:, :, None]).sum(-1)
-    equal = (draws[:, None, :] == draws[:, :, None]).sum(-1)
-    return PosteriorRanks(
-        (best / best.sum(1, keepdims=True)).mean(0), *posterior_interval(below + (equal + 1) / 2, confidence)
-    )
+    ranks = scipy.stats.rankdata(draws, axis=1)
+    return (best / best.sum(1, keepdims=True)).mean(0), posterior_interval(ranks, confidence)
 
 
 #: The share of the error of an interval of the lowest rate that its low end gets.
