@@ -175,27 +175,12 @@ AUDITS = (
                 "mean width of the intervals from labels alone, " + _WITH_ALL_WIDTHS,
                 signed=False,
             ),
-            "width_shuffled": Column(
-                "width with shuffled scores",
-                "points",
-                "mean width of the hierarchical intervals if scores are shuffled among claims; " + _WITH_ALL_WIDTHS,
-                signed=False,
-            ),
             "worth": Column(
                 "squared ratio of widths",
                 "number",
                 (
                     "(`width_labels` / `width`)²: labels alone would need so many times as many labels for equally "
-                    "narrow intervals"
-                ),
-                digits=1,
-            ),
-            "worth_shuffled": Column(
-                "squared ratio with shuffled scores",
-                "number",
-                (
-                    "(`width_labels` / `width_shuffled`)²: the part of that gain that comes from pooling and the prior,"
-                    " not from the scores"
+                    "narrow intervals; part of that gain comes from pooling the systems, not from the scores"
                 ),
                 digits=1,
             ),

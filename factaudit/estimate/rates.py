@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from string import ascii_lowercase
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,6 @@ from factaudit.estimate.methods import (
     Estimation,
     RateEstimate,
     estimate_by_method,
-    estimate_hierarchical,
 )
 from factaudit.estimate.sample import LabelSample
 from factaudit.python_errors import raise_python_errors
@@ -299,13 +298,13 @@ def _append_estimates(
         "n_pairs": len(pairs),
         "resolved": float(np.mean([row["order"] != "?" for row in pairs])) if pairs else None,
         **find_extreme_rates(estimation),
-        **_compare_widths(estimation, estimated),
+        **_compare_widths(estimated),
         **_recommend_method(estimation, len(contradicting), refused, methods),
         "n_undecided": int(estimation.n_undecided.sum()),
     }
     caveats = [*_describe_undecided(estimation, undecided_reasons), *_list_caveats(estimation, has_sample)]
     if summary["width"] is None and len(estimation.labelled_rows):
-        why = "no system has intervals with scores, with shuffled scores and by labels alone"
+        why = "no system has intervals both with scores and by labels alone"
         why = "everything is labelled, and no interval has a width" if corpus.is_labelled.all() else why
         caveats.append(f"no widths are compared: {why}")
     results.summary.append(about | summary | {"reason": join_reasons([refused, *caveats])})
@@ -413,25 +412,17 @@ def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: floa
     return found
 
 
-def _compare_widths(estimation: Estimation, estimates_by_method: EstimatesByMethod) -> Row:
-    """Mean widths of the intervals with the scores, with shuffled scores and by labels alone, over the systems that
-    have all.
+def _compare_widths(estimates_by_method: EstimatesByMethod) -> Row:
+    """Mean widths of the intervals with the scores and by labels alone, over the systems that have both.
 
-    worth: the squared ratio of widths, labels alone to with scores; worth_shuffled: the same of scores that tell
-    nothing, which is what the model's pooling of systems and its prior do.
+    worth: the squared ratio of widths, labels alone to with scores, which is how many labels one label is worth.
     """
-    width = without = alone = np.nan
-    if estimation.labelled_rows.size:
-        corpus = estimation.corpus
-        order = estimation.random_generator("shuffled scores").permutation(len(corpus.error))
-        shuffled = replace(estimation, corpus=replace(corpus, score=corpus.score[:, order]))
-        methods = (estimates_by_method("hierarchical"), estimate_hierarchical(shuffled), estimates_by_method("labels"))
-        widths = np.array([[one.high - one.low for one in estimates] for estimates in methods])
-        widths = widths[:, (widths > 0).all(0)]
-        if widths.size:
-            width, without, alone = widths.mean(1)
-    figures: dict[str, Any] = {"width": width, "width_shuffled": without, "width_labels": alone}
-    figures |= {"worth": (alone / width) ** 2, "worth_shuffled": (alone / without) ** 2}
+    widths = np.array(
+        [[one.high - one.low for one in estimates_by_method(name)] for name in ("hierarchical", "labels")]
+    )
+    widths = widths[:, (widths > 0).all(0)]
+    width, alone = widths.mean(1) if widths.size else (np.nan, np.nan)
+    figures = {"width": width, "width_labels": alone, "worth": (alone / width) ** 2}
     return {key: none_if_undefined(value) for key, value in figures.items()}
 
 

@@ -19,7 +19,6 @@ import covering
 import estimation
 import influence
 import numpy as np
-import random_groups
 import regimes
 import repeats
 
@@ -62,7 +61,6 @@ SIMULATIONS = {
     "labels": Simulation(influence.LABELS, influence.cover_labels),
     "means": Simulation(influence.MEANS, influence.cover_means),
     "pearson": Simulation(tuple(influence.PAIRS), influence.cover_pearson),
-    "random_groups": Simulation(random_groups.REGIMES, random_groups.coverage, 40, step=4),
     "repeats": Simulation(repeats.REGIMES, repeats.coverage, 300),
     "responses": Simulation(influence.N_RESPONSES, influence.cover_responses, 150, step=2),
 }
