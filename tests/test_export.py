@@ -31,19 +31,14 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "label": random.integers(0, 2, 240),
         }
     )
-    good = np.where(random.random(240) < 0.95, claims["label"], 1 - claims["label"])
-    rows = [
-        {"claim_id": f"c{at}", "evaluator": name, "prediction": int(said), "raw": f"reply {at}", "status": "ok"}
-        for name, values in (
-            ("good%", good),
-            ("coin", random.integers(0, 2, 240)),
-            ("coin2", random.integers(0, 2, 240)),
-        )
-        for at, said in enumerate(values)
-    ]
-    rows[0] |= {"prediction": None, "status": "refused"}
-    rows += [rows[1] | {"repeat": 1, "prediction": 0}]
-    claims, verdicts = validate_claims(claims), validate_verdicts(pd.DataFrame(rows))
+    said = {"good%": np.where(random.random(240) < 0.95, claims["label"], 1 - claims["label"])}
+    said |= {name: random.integers(0, 2, 240) for name in ("coin", "coin2")}
+    rows = pd.DataFrame(said).assign(claim_id=claims["claim_id"]).melt("claim_id", None, "evaluator", "prediction")
+    rows = rows.astype({"prediction": "Int8"}).assign(status="ok", repeat=0)
+    again = rows.iloc[[1]].assign(repeat=1, prediction=0)
+    rows.loc[0, ["prediction", "status"]] = [pd.NA, "refused"]
+    rows = pd.concat([rows, again], ignore_index=True)
+    claims, verdicts = validate_claims(claims), validate_verdicts(rows)
     write_table(claims, folder / "claims.parquet")
     write_table(verdicts, folder / "verdicts.parquet")
     compare(claims, verdicts, audits=["rates", "differences", "quantification"], replicates=200).save(folder)
