@@ -144,13 +144,6 @@ def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(colum
         compute_invariance(judged(rows, "e"))
 
 
-def test_an_evaluator_that_judged_no_variant_has_no_figure_but_a_reason():
-    rows = [row | {"f": 1} if "variant_of" not in row else row for row in pairs([(1, 1)], "same")]
-    found = find(compute_invariance(judged(rows, "e", "f")), evaluator="f")
-    assert (found["n"], found["n_unscored"], found["failure_rate"]) == (0, 1, None)
-    assert found["reason"].startswith("no pair is scored")
-
-
 # ----------------------------------------------------------------------------------------------------------- findings
 
 

@@ -22,9 +22,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.judgements import Judgements, VerdictArrays
 from factaudit.errors import FactauditError, InputError, Problem, UsageError, format_error_first_line
-from factaudit.tables import STATUSES, validate_claims, validate_verdicts
+from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import GRADE_COLUMN, POSITIONS_KEY, VARIANT_COLUMNS
@@ -128,72 +128,27 @@ def load_duckdb_judgements(tables: DuckDBTables, spill_folder: Path) -> Judgemen
         claims = claims[~lone].reset_index(drop=True) if lone.any() else claims
         rows = pa.table({"id": pa.array(claims["claim_id"], pa.large_string()), "row": np.arange(len(claims))})
         connection.register("claim_rows", rows)
-        found = _VerdictArrays(_list_evaluators(connection, tables), len(claims))
+        arrays = VerdictArrays(_list_evaluators(connection, tables), len(claims))
         for relation, name in tables.verdicts:
             for block in _read_verdict_blocks(connection, relation, name):
-                found.add(block, name)
-    repeats = found.list_repeat_predictions()
-    label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
-    return Judgements(
-        claims,
-        found.evaluators,
-        label,
-        found.prediction[0],
-        found.score,
-        found.status[0],
-        silent,
-        np.stack(repeats) if len(repeats) > 1 else None,
-        grade=found.grade,
-    )
+                _add_block(arrays, block, name)
+    without = [name for name, status in zip(arrays.evaluators, arrays.status[0], strict=True) if (status < 0).all()]
+    if without:
+        listed = ", ".join(without)
+        raise UsageError(f"no verdict of {listed} has repeat 0, which audits read: number repeats from 0")
+    return arrays.judge(claims, silent)
 
 
-class _VerdictArrays:
-    """The arrays of E evaluators and n claims, which blocks of verdicts fill; prediction and status by repeat."""
-
-    def __init__(self, evaluators: Sequence[str], n_claims: int) -> None:
-        self.evaluators = tuple(evaluators)
-        self._shape = (len(evaluators), n_claims)
-        self.prediction: dict[int, np.ndarray] = {0: np.full(self._shape, MISSING, dtype=np.int8)}
-        self.status: dict[int, np.ndarray] = {0: np.full(self._shape, MISSING, dtype=np.int8)}
-        self.score = np.full(self._shape, np.nan)
-        self.grade: np.ndarray | None = None
-
-    def add(self, block: pd.DataFrame, source: str) -> None:
-        """Validated verdicts with the column ``row``, their claim's place (null: unknown)."""
-        problems = TableProblemCollector(source, positions=block[_POSITION].tolist())
-        message = "expected the id of a claim, but no claim has it"
-        problems.add_where(block["row"].isna(), "claim_id", message, block["claim_id"])
-        problems.raise_if_any()
-        row = block["row"].to_numpy(dtype=np.int64)
-        evaluator = pd.Categorical(block["evaluator"], categories=list(self.evaluators)).codes.astype(np.int64)
-        prediction = block["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)
-        status = pd.Categorical(block["status"], categories=list(STATUSES)).codes.astype(np.int8)
-        repeat = block["repeat"].to_numpy()
-        for number in np.unique(repeat).tolist():
-            for arrays in (self.prediction, self.status):
-                arrays.setdefault(number, np.full(self._shape, MISSING, dtype=np.int8))
-            of = np.flatnonzero(repeat == number)
-            at = (evaluator[of], row[of])
-            again = of[self.status[number][at] != MISSING]
-            is_again = np.isin(np.arange(len(block)), again)
-            message = "expected one verdict per claim and evaluator, but there is another on this claim"
-            problems.add_where(is_again, "claim_id", message, block["claim_id"])
-            self.prediction[number][at], self.status[number][at] = prediction[of], status[of]
-        problems.raise_if_any()
-        first = np.flatnonzero(repeat == 0)
-        at = (evaluator[first], row[first])
-        self.score[at] = block["score"].to_numpy(dtype=np.float64)[first]
-        if GRADE_COLUMN in block:
-            self.grade = np.full(self._shape, np.nan) if self.grade is None else self.grade
-            self.grade[at] = block[GRADE_COLUMN].to_numpy(dtype=np.float64)[first]
-
-    def list_repeat_predictions(self) -> list[np.ndarray]:
-        """Those of each repeat, in their order."""
-        silent = [name for name, status in zip(self.evaluators, self.status[0], strict=True) if (status < 0).all()]
-        if silent:
-            listed = ", ".join(silent)
-            raise UsageError(f"no verdict of {listed} has repeat 0, which audits read: number repeats from 0")
-        return [self.prediction[number] for number in sorted(self.prediction)]
+def _add_block(arrays: VerdictArrays, block: pd.DataFrame, source: str) -> None:
+    """Take validated verdicts with the column ``row``, their claim's place (null: unknown)."""
+    problems = TableProblemCollector(source, positions=block[_POSITION].tolist())
+    message = "expected the id of a claim, but no claim has it"
+    problems.add_where(block["row"].isna(), "claim_id", message, block["claim_id"])
+    problems.raise_if_any()
+    is_again = arrays.add(block["row"].to_numpy(dtype=np.int64), block)
+    message = "expected one verdict per claim and evaluator, but there is another on this claim"
+    problems.add_where(is_again, "claim_id", message, block["claim_id"])
+    problems.raise_if_any()
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from factaudit.arrays.claim_groups import (
     ClaimGroups,
@@ -26,9 +25,8 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs, count_codes_by_cluster
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions_in_table
-from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.documents import encode_distinct_documents
-from factaudit.tables.schema import is_text_placeholder
+from factaudit.tables.schema import GRADE_COLUMN, is_text_placeholder
 from factaudit.tables.validation import find_claim_variants
 
 T = TypeVar("T")
@@ -110,29 +108,15 @@ class Judgements:
         silent = claims[lone] if lone.any() else claims.iloc[:0].astype(object)
         if lone.any():
             claims = claims[~lone].reset_index(drop=True)
-        again = verdicts[verdicts["repeat"] > 0]
-        verdicts = verdicts[verdicts["repeat"] == 0] if len(again) else verdicts
+        evaluators = sorted(map(str, verdicts.loc[verdicts["repeat"] == 0, "evaluator"].unique()))
         rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
-        codes, names = encode_claim_group_column(verdicts, "evaluator")
+        arrays = VerdictArrays(evaluators, len(claims))
         # Mostly all are known: then nothing is copied to be picked from.
-        known = slice(None) if (rows >= 0).all() else rows >= 0
-        at = (codes[known], rows[known])
-        shape = (len(names), len(claims))
-        prediction = np.full(shape, MISSING, dtype=np.int8)
-        numbers = {name: np.full(shape, np.nan) for name in ("score", "grade") if name in verdicts}
-        status = np.full(shape, MISSING, dtype=np.int8)
-        prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
-        for name, values in numbers.items():
-            values[at] = verdicts[name].to_numpy(dtype=np.float64)[known]
-        said = pc.index_in(make_arrow_text(verdicts["status"]), value_set=make_arrow_text(pd.Series(STATUSES)))
-        status[at] = said.to_numpy()[known]
-        evaluators = tuple(map(str, names))
-        repeats = _collect_judgements_of_repeats(claims, again, evaluators, prediction) if len(again) else None
+        arrays.add(rows, verdicts) if (rows >= 0).all() else arrays.add(rows[rows >= 0], verdicts[rows >= 0])
         if annotations is not None:
             inside = find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0
             annotations = annotations[inside].reset_index(drop=True)
-        found = (claims["label"].fillna(MISSING).to_numpy(dtype=np.int8), prediction, numbers["score"], status)
-        return cls(claims, evaluators, *found, silent, repeats, annotations, grade=numbers.get("grade"))
+        return replace(arrays.judge(claims, silent), annotations=annotations)
 
     @cached_property
     def has_double_labels(self) -> bool:
@@ -383,19 +367,56 @@ def hash_document(text: str) -> str:
     return "text " + hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def _collect_judgements_of_repeats(
-    claims: pd.DataFrame, repeated_verdicts: pd.DataFrame, evaluators: tuple[str, ...], first_predictions: np.ndarray
-) -> np.ndarray:
-    """The predictions of all repeats: those of the first, then those of the verdicts asked ``repeated_verdicts``."""
-    found = [first_predictions]
-    for _, part in repeated_verdicts.groupby("repeat", sort=True):
-        rows = find_claim_positions_in_table(claims, part["claim_id"])
-        at = pd.Categorical(part["evaluator"], categories=list(evaluators)).codes
-        known = (rows >= 0) & (at >= 0)
-        one = np.full(first_predictions.shape, MISSING, dtype=np.int8)
-        one[at[known], rows[known]] = part["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
-        found.append(one)
-    return np.stack(found)
+class VerdictArrays:
+    """What E evaluators said of n claims, as blocks of verdicts fill it; predictions and statuses by repeat."""
+
+    def __init__(self, evaluators: Sequence[str], n_claims: int) -> None:
+        self.evaluators = tuple(evaluators)
+        shape = len(self.evaluators), n_claims
+        self.prediction: dict[int, np.ndarray] = {0: np.full(shape, MISSING, dtype=np.int8)}
+        self.status: dict[int, np.ndarray] = {0: np.full(shape, MISSING, dtype=np.int8)}
+        self.score = np.full(shape, np.nan)
+        self.grade: np.ndarray | None = None
+
+    def add(self, rows: np.ndarray, verdicts: pd.DataFrame) -> np.ndarray:
+        """Take validated verdicts of the claims at these rows; gives which of them stand beside another one of theirs.
+
+        Repeats of an evaluator that is not among these are left out.
+        """
+        evaluator = pd.Categorical(verdicts["evaluator"], categories=list(self.evaluators)).codes.astype(np.int64)
+        prediction = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)
+        status = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes.astype(np.int8)
+        repeat, is_again = verdicts["repeat"].to_numpy(dtype=np.int64), np.zeros(len(rows), dtype=bool)
+        for number in np.unique(repeat).tolist():
+            of = np.flatnonzero((repeat == number) & (evaluator >= 0))
+            at = evaluator[of], rows[of]
+            for arrays in (self.prediction, self.status):
+                arrays.setdefault(number, np.full(self.score.shape, MISSING, dtype=np.int8))
+            is_again[of] = self.status[number][at] != MISSING
+            self.prediction[number][at], self.status[number][at] = prediction[of], status[of]
+        first = np.flatnonzero((repeat == 0) & (evaluator >= 0))
+        at = evaluator[first], rows[first]
+        self.score[at] = verdicts["score"].to_numpy(dtype=np.float64)[first]
+        if GRADE_COLUMN in verdicts:
+            self.grade = np.full(self.score.shape, np.nan) if self.grade is None else self.grade
+            self.grade[at] = verdicts[GRADE_COLUMN].to_numpy(dtype=np.float64)[first]
+        return is_again
+
+    def judge(self, claims: pd.DataFrame, silent: pd.DataFrame) -> Judgements:
+        """With the claims, and the rows of responses without any."""
+        label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
+        repeats = [self.prediction[number] for number in sorted(self.prediction)]
+        return Judgements(
+            claims,
+            self.evaluators,
+            label,
+            repeats[0],
+            self.score,
+            self.status[0],
+            silent,
+            np.stack(repeats) if len(repeats) > 1 else None,
+            grade=self.grade,
+        )
 
 
 def _kleene_and_by_response(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
