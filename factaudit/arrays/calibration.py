@@ -271,7 +271,8 @@ def estimate_corrected_intervals(
     if resampled is None:
         return found
     size, rates, labelled = points.shape[-1], resampled.rates.corrected[method], resampled.rates.labelled
-    for by in range(size + 1):
+    n_different = 1 if method == "none" else size  # uncorrected, every calibration gives the others the same
+    for by in [*range(n_different), size]:
         replicates = rates[min(by, size - 1)]
         if by == size:  # as the observed mean is over the calibrations that could be made, so is each replicate's
             replicates = np.full(labelled.shape, np.nan)
@@ -281,5 +282,6 @@ def estimate_corrected_intervals(
         both = np.stack([replicates, replicates - labelled])
         low, high = bootstrap.percentile_ends(np.moveaxis(both, -1, 0), resampled.n_clusters)
         found[:, :, by] = np.where(low < high, [low, high], np.nan)
+    found[:, :, n_different:size] = found[:, :, :1]
     found[:, :, np.isnan(points[0])] = np.nan
     return np.stack([np.minimum(found[0], points), np.maximum(found[1], points)])
