@@ -108,12 +108,15 @@ def test_what_is_undefined_is_null_with_its_reason():
     same = claims.assign(grade=3)
     for row in compute_grade_agreement(join(same, verdicts), intervals=INTERVALS):
         assert row["rho"] is row["kappa"] is None
-        assert "of the claims that both graded people gave one grade only" in row["reason"]
+        assert "rho: of the claims that both graded people, or the evaluator, gave one grade only" in row["reason"]
     few = claims.assign(grade=[1 + at % 5 for at in range(len(claims))])
     few["doc_id"] = [f"d{at % 19}" for at in range(len(few))]
     row = compute_grade_agreement(join(few, verdicts), intervals=INTERVALS)[0]
     assert (row["rho"] is None, row["rho_low"], row["difference_low"] is None) == (False, None, False)
-    assert "no interval for rho, kappa: fewer than 20 clusters, or grades agree wholly" in row["reason"]
+    assert (
+        "no interval for rho, kappa: fewer than 20 clusters (of a difference: 2), or grades agree wholly"
+        in row["reason"]
+    )
     silent = verdicts.assign(score=NONE, grade=NONE, prediction=1)
     for row in compute_grade_agreement(join(few, silent)):
         assert (row["n"], row["n_unscored"], row["rho"]) == (0, 300, None)

@@ -53,6 +53,13 @@ def biography_category(n_biographies: int, n_entities: int) -> str:
     return BIOGRAPHY_CATEGORIES[2] if n_entities > 1 else BIOGRAPHY_CATEGORIES[3]
 
 
+#: The figures of a response, null where it has no fact, or nobody whom it may be about.
+_FIGURES = (
+    *(f"{name}{end}" for name in (*SCORES, "gap", "n_entities", "n_elsewhere") for end in ("", "_min", "_max")),
+    *("n_biographies_min", "n_biographies_max", "merged", "category", "margin"),
+)
+
+
 def score_biography(
     response: SupportMatrix, rule: str = "argmax", *, gamma: float = DEFAULT_GAMMA, narrow: float = NARROW_MARGIN
 ) -> tuple[Row, GroupLinks]:
@@ -63,66 +70,73 @@ def score_biography(
     does not. ``merged``: whether there is one; null where the missing verdicts decide. ``n_open``: the cells of other
     people that would make a response look merged if the verifier erred there.
     """
-    grouped, own = response.group >= 0, response.own
-    n, n_grouped = int(own.sum()), int(grouped.sum())
-    links = response.link(rule)
+    grouped, own, links = response.group >= 0, response.own, response.link(rule)
     person = response.person_of_facts(links)
     by_any, linked = response.supported_by_any(), response.supported_by(person)
-    any_range, linked_range, else_range = response.bound_support(rule)
-    has_people = bool(response.people)
-    n_loose = int((own & ~grouped).sum()) if n_grouped else 0
+    n, n_grouped = int(own.sum()), int(grouped.sum())
+    others = (response.prediction != MISSING).sum(axis=1) - ((linked != MISSING) & (person >= 0))
     row: Row = {
+        **dict.fromkeys(_FIGURES),
         "n_facts": n,
         "n_supported": int((by_any[own] == 1).sum()),
         "n_unscored": int((by_any[own] == MISSING).sum()),
         "n_unscored_linked": int((linked[grouped] == MISSING).sum()) if n_grouped else n,
         "n_supported_linked": int((linked[grouped] == 1).sum()),
         "n_grouped": n_grouped,
-        "n_ungrouped": n_loose,
+        "n_ungrouped": int((own & ~grouped).sum()) if n_grouped else 0,
+        "n_open": int(others[(linked == 0) & own & grouped].sum()),
         "n_candidates": len(response.people),
         "n_groups": response.n_groups,
+        "n_biographies": response.n_groups or None,
+        "mean_biographies": response.mean_biographies,
+        "n_narrow": int(links.narrow(narrow).sum()),
+        "false_cells": dict(response.false_cells),
+        "categories": (),
     }
-    is_known = has_people and response.was_asked
-    row["init_factscore"] = row["n_supported"] / n if n and is_known else None
-    row["init_dfactscore"] = row["n_supported_linked"] / n_grouped if n_grouped and is_known else None
-    of = n_grouped or n
-    for name, ends in (
-        ("init_factscore", (any_range[0] / n, any_range[1] / n) if n and has_people else (0.0, 1.0)),
-        ("init_dfactscore", _bound_linked_share(response, linked_range, n_loose) if of and has_people else (0.0, 1.0)),
-    ):
-        row[f"{name}_min"], row[f"{name}_max"] = ends if (n if name == "init_factscore" else of) else (None, None)
+    if n:
+        is_exact = response.n_groups and response.mean_biographies is None
+        row |= {"n_biographies_min": response.n_groups or 1, "n_biographies_max": response.n_groups if is_exact else n}
+        row |= {f"init_{name}{end}": value for name in SCORES[:2] for end, value in (("_min", 0.0), ("_max", 1.0))}
+    if n and response.people:
+        row |= _count_people(response, by_any)
+        any_range, linked_range, else_range = response.bound_support(rule)
+        row |= _name_range("init_factscore", (any_range[0] / n, any_range[1] / n))
+        row |= _name_range("init_dfactscore", _bound_linked_share(response, linked_range, row["n_ungrouped"]))
+        row |= _name_range("n_elsewhere", else_range)
+        if n_grouped:
+            row["n_elsewhere"] = int(((by_any == 1) & (linked == 0) & own & grouped).sum())
+        if else_range[0] > 0 or else_range[1] == 0:
+            row["merged"] = else_range[0] > 0
+        if response.was_asked:
+            row["init_factscore"] = row["n_supported"] / n
+            row["init_dfactscore"] = row["n_supported_linked"] / n_grouped if n_grouped else None
+        if row["init_dfactscore"] is not None:
+            row["gap"] = row["init_factscore"] - row["init_dfactscore"]
+        row |= _name_range("gap", (else_range[0] / n, else_range[1] / n))
+        if row["n_ungrouped"] or not own.all():  # the two scores are not of the same facts
+            row["gap_min"] = row["init_factscore_min"] - row["init_dfactscore_max"]
+            row["gap_max"] = row["init_factscore_max"] - row["init_dfactscore_min"]
+        row["categories"] = _list_possible_categories(row)
+        row["category"] = row["categories"][0] if len(row["categories"]) == 1 else None
     penalty = float(length_penalty(n, gamma))
     for name in ("factscore", "dfactscore"):
         for end in ("", "_min", "_max"):
             share = row[f"init_{name}{end}"]
             row[f"{name}{end}"] = None if share is None else penalty * share
-    row |= _compute_gap(row, else_range, n, of_same_facts=not n_loose and bool(own.all()))
-    row |= _count_people(response, by_any)
-    exact = row["n_groups"] if row["n_groups"] and response.mean_biographies is None else None
-    row |= {"n_biographies": row["n_groups"] or None, "mean_biographies": response.mean_biographies}
-    row["n_biographies_min"], row["n_biographies_max"] = (row["n_groups"] or 1, exact or n) if n else (None, None)
-    elsewhere = (by_any == 1) & (linked == 0) & own & grouped
-    row["n_elsewhere"] = int(elsewhere.sum()) if n and has_people and n_grouped else None
-    row["n_elsewhere_min"], row["n_elsewhere_max"] = else_range if n and has_people else (None, None)
-    row["merged"] = None
-    if n and has_people and (else_range[0] > 0 or else_range[1] == 0):
-        row["merged"] = else_range[0] > 0
-    others = (response.prediction != MISSING).sum(axis=1) - ((linked != MISSING) & (person >= 0))
-    row["n_open"] = int(others[(linked == 0) & own & grouped].sum())
-    row["false_cells"] = dict(response.false_cells)
-    row["categories"] = _list_possible_categories(row, n) if n and has_people else ()
-    row["category"] = row["categories"][0] if len(row["categories"]) == 1 else None
-    margins = links.margin[~np.isnan(links.margin)]
-    row["margin"] = float(margins.min()) if len(margins) else None
-    row["n_narrow"] = int(links.narrow(narrow).sum())
+    if not np.isnan(links.margin).all():
+        row["margin"] = float(np.nanmin(links.margin))
     reasons = (
         (not n, "no fact"),
-        (not has_people, "no candidate"),
+        (not response.people, "no candidate"),
         (not response.was_asked, "no fact was put to a verifier"),
-        (not row["n_groups"], "the facts are in no groups"),
+        (not response.n_groups, "the facts are in no groups"),
     )
     row["reason"] = next((text for is_so, text in reasons if is_so), None)
     return row, links
+
+
+def _name_range(name: str, ends: tuple[float, float]) -> Row:
+    return {f"{name}_min": ends[0], f"{name}_max": ends[1]}
 
 
 def _bound_linked_share(response: SupportMatrix, linked_range: tuple[int, int], n_loose: int) -> tuple[float, float]:
@@ -133,37 +147,20 @@ def _bound_linked_share(response: SupportMatrix, linked_range: tuple[int, int], 
     return linked_range[0] / (n + n_loose), max(linked_range[1] / n, (linked_range[1] + int(maybe)) / (n + n_loose))
 
 
-def _compute_gap(row: Row, else_range: tuple[int, int], n: int, of_same_facts: bool) -> Row:
-    """FActScore less D-FActScore; where both are of the same facts, the facts that only somebody else supports."""
-    scores = row["init_factscore"], row["init_dfactscore"]
-    gap: Row = {"gap": None if None in scores else scores[0] - scores[1], "gap_min": None, "gap_max": None}
-    if n and row["n_candidates"]:
-        gap["gap_min"], gap["gap_max"] = else_range[0] / n, else_range[1] / n
-        if not of_same_facts:
-            gap["gap_min"] = row["init_factscore_min"] - row["init_dfactscore_max"]
-            gap["gap_max"] = row["init_factscore_max"] - row["init_dfactscore_min"]
-    return gap
-
-
 def _count_people(response: SupportMatrix, by_any: np.ndarray) -> Row:
     """How many people supported facts are about (# ent.), and its bounds."""
-    names = ("n_entities", "n_entities_min", "n_entities_max")
     own = response.own
-    if not own.any() or not response.people:
-        return dict.fromkeys(names)
     if response.about is None:
         n = len(set(response.attribute_facts()[own].tolist()) - {-1})
-        return dict(zip(names, (n, *response.bound_people()), strict=True))
+        return {"n_entities": n, **_name_range("n_entities", response.bound_people())}
     titles = np.array(response.about, dtype=object)[own & (by_any == 1)]
-    n = len(set(titles.tolist()) - {None})
-    return dict(zip(names, (n, n, n + int((by_any[own] == MISSING).sum())), strict=True))
+    n, n_unscored = len(set(titles.tolist()) - {None}), int((by_any[own] == MISSING).sum())
+    return {"n_entities": n, **_name_range("n_entities", (n, n + n_unscored))}
 
 
-def _list_possible_categories(row: Row, n_facts: int) -> tuple[str, ...]:
+def _list_possible_categories(row: Row) -> tuple[str, ...]:
     """The categories that are possible, as the missing verdicts or groups go."""
-    numbers = {row["n_groups"] or 1}
-    if row["n_biographies_max"] != row["n_biographies_min"] and n_facts > 1:
-        numbers.add(2)
+    numbers = {row["n_biographies_min"], min(row["n_biographies_max"], 2)}
     ends = (row["n_entities_min"], row["n_entities_max"])
     possible = {biography_category(number, end) for number in numbers for end in ends}
     return tuple(name for name in BIOGRAPHY_CATEGORIES if name in possible)

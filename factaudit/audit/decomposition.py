@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.clustered_shares import estimate_clustered_shares
+from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts, has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
@@ -21,7 +21,9 @@ from factaudit.audit.core.decision_limits import is_significantly_above, is_sign
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.tabulate import pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.display_text import join_reasons
@@ -55,7 +57,12 @@ def compute_decomposition_faults(
         own = np.flatnonzero(inside & (totals[:, 0] > 0))
         counts = totals[own].sum(axis=0).tolist()
         row: Row = {**key, "n": counts[0], "n_responses": len(own), "n_sentences": counts[-1]}
-        row |= estimate_clustered_shares(_SHARES, hits[own], totals[own], intervals)
+        clusters = ClusterCounts.collapse_equal_clusters(np.zeros(len(own), int), np.hstack([hits, totals])[own], 1)
+        shares = estimate_clustered_proportions(clusters, *np.hsplit(clusters.counts, 2))
+        low, high = shares.wilson_intervals(0.95 if intervals is None else intervals.confidence)
+        for at, name in enumerate(_SHARES):
+            ends = None if intervals is None else (low[:, at], high[:, at])
+            row |= pick_figure(name, Figure(shares.point[:, at], None, ends), 0)
         lacking = [name for name in _SHARES if row[name] is None]
         has_facts = facts.is_decomposed[inside[facts.response]].any()
         why = "the text of the responses is not known" if has_facts else "no response has an atomic fact"

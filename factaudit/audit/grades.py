@@ -16,7 +16,7 @@ from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import unscored_share_for_decision
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -127,18 +127,15 @@ def _explain_missing_figures(row: Row, given: np.ndarray, people: np.ndarray) ->
         return f"the evaluator gives no {row['measure']} of a claim that people graded"
     why = []
     if row["rho"] is None:
-        one = "people" if np.ptp(people[~np.isnan(given)]) == 0 else "the evaluator"
-        why.append(f"rho: of the claims that both graded {one} gave one grade only")
+        why.append("rho: of the claims that both graded people, or the evaluator, gave one grade only")
     if row["lowest"] is None:
         its, theirs = (f"{np.nanmin(one):g} to {np.nanmax(one):g}" for one in (given, people))
         text = f"kappa, difference: people's grades run from {theirs}, its {row['measure']}s from {its}"
         why.append(f"{text}; where both are on one scale, say it (option scale)")
     elif row["kappa"] is None:
         why.append("kappa: all grades are the same")
-    few = f"fewer than {MIN_CLUSTERS} clusters, or grades agree wholly"
-    why.append(explain_missing_row_intervals(row, few, ("rho", "kappa")))
-    why.append(explain_missing_row_intervals(row, f"{FEW_CLUSTERS}, or grades alike in all", ("difference",)))
-    return join_reasons(why)
+    cause = f"fewer than {MIN_CLUSTERS} clusters (of a difference: 2), or grades agree wholly"
+    return join_reasons([*why, explain_missing_row_intervals(row, cause)])
 
 
 # -------------------------------------------------------------------------------------------------- people's grades
