@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,8 @@ from scipy.stats import norm
 
 from factaudit.audit import make_audited_run
 from factaudit.audit.adjustment import compute_adjustment_effect
-from factaudit.audit.core.significance import p_above_other_figure, select_rows_beyond_limit
+from factaudit.audit.core.checks import subtract_figures
+from factaudit.audit.core.significance import compute_p_values
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.headroom import compute_headroom
@@ -73,10 +72,9 @@ def test_nothing_is_beyond_a_limit_that_is_not_beyond_0() -> None:
     row = {"dataset": "d", "bias": 0.3, "bias_low": 0.2, "bias_high": 0.4, "n_clusters": 50}
     run = make_audited_run({}, {})
     for limit in (0.0, 0.05):
-        assert select_rows_beyond_limit(run, [row | {"p_bias": 0.2}], "bias", limit) == []
-        assert len(select_rows_beyond_limit(run, [row | {"p_bias": 1e-6}], "bias", limit)) == 1
-        turned = {"bias": -0.3, "bias_low": -0.4, "bias_high": -0.2, "p_bias": 0.2}
-        assert select_rows_beyond_limit(run, [row | turned], "bias", limit) == []
+        turned = {"bias": -0.3, "bias_low": -0.4, "bias_high": -0.2}
+        rows = [row | {"p_bias": 0.2}, row | {"p_bias": 1e-6}, row | turned | {"p_bias": 0.2}]
+        assert [p < 0.05 for p in compute_p_values(run, rows, "bias", limit, "off")] == [False, True, False]
 
 
 @pytest.mark.parametrize("other", [0.5, 0.7, 0.8, 0.9])
@@ -85,7 +83,8 @@ def test_a_figure_is_above_another_by_the_sides_of_their_intervals_that_face(oth
     row = {"dataset": "d", "tpr": 0.8, "tpr_low": 0.7, "tpr_high": 0.95, "n_clusters": 10**6}
     other_row = {"dataset": "d", "fpr": other, "fpr_low": other - 0.2, "fpr_high": other + 0.1}
     z = norm.isf(0.025) * (0.8 - other) / 0.02**0.5
-    found = p_above_other_figure(make_audited_run({}, {}), row, "tpr", other_row, "fpr")
+    row |= subtract_figures("gap", row, "tpr", other_row, "fpr")
+    (found,) = compute_p_values(make_audited_run({}, {}), [row], "gap", 0.0, "over")
     assert found == pytest.approx(min(1.0, 2 * norm.sf(z)), rel=1e-3)
 
 
@@ -145,9 +144,6 @@ def test_an_interval_of_the_noise_floor_holds_its_point() -> None:
             assert low is not None
             assert high is not None
             assert low <= point <= high
-
-
-Row = dict[str, Any]
 
 
 @pytest.mark.parametrize("doc", ["text", "passages", "none"])

@@ -15,11 +15,11 @@ from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pi
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.figure_formatting import format_whole_percent
-from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row
 from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.core.wording import MIN_SHARE_COUNT
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import IntervalEnds

@@ -222,6 +222,7 @@ CHECKS = (
         advice="Two systems without a significant difference may still differ: label more claims.",
         null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
         "show a difference of 10 points",
+        on_screen=True,
     ),
 )
 

@@ -19,12 +19,10 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.evaluator_comparison import (
-    REVIEW_SENTENCE,
     find_least_review_evaluator_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
     list_evaluators_alike_by_bacc,
-    rank_evaluators_by_bacc,
 )
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import MOVER, WILSON
@@ -176,8 +174,9 @@ CHECKS = (
         limit=lambda limits: limits.max_unscored,
         says="{evaluator} did not score, or only guessed, {share:percent} of {n_claims:number claim}{on}, {verdict}.",
         beyond="more than {limit:limit} %",
-        advice="Judge them again before you conclude.",
+        advice="Judge them again; until then its figures are ranges.",
         claims="unscored",
+        on_screen=True,
     ),
     Count(
         id="clusters",
@@ -215,7 +214,8 @@ def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
         why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR {tuned_tnr:percent}."
         return Answer("with a correction", figure, fill(why, tuned))
     if (review := find_least_review_evaluator_row(run, [evaluator])) is not None:
-        return Answer("with review", figure, fill(REVIEW_SENTENCE, review))
+        why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % of the others are "
+        return Answer("with review", figure, fill(why + "errors ({confidence:limit} % confidence).", review))
     if any(is_significantly_below(row, key, least) for key in ("tpr", "tnr")):
         return answer("no", figure, required)
     return answer("cannot tell", figure, required, [row], ("tpr", "tnr"))
@@ -295,6 +295,5 @@ AUDIT = Audit(
         what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
     ),
     checks=CHECKS,
-    best=rank_evaluators_by_bacc,
     decides=(Decision("find single errors", _may_find_errors),),
 )

@@ -16,9 +16,8 @@ from typing import Any, Literal
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.checks import Check, Finding, subtract_figures
+from factaudit.audit.core.checks import Finding, describe_place, subtract_figures
 from factaudit.audit.core.decision_limits import (
-    count_unscored_or_guessed,
     has_interval,
     is_mostly_open,
     is_significantly_above,
@@ -32,7 +31,7 @@ from factaudit.audit.core.evaluator_comparison import (
 )
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK, format_limit_in_points
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
-from factaudit.audit.core.wording import fill, format_rough_points, join_names
+from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.input_description import describe_verified_facts, uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
 from factaudit.audit.quantification import (
@@ -99,7 +98,7 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""
     run = make_audited_run(results["audits"], results["about"])
     heads, cells = _keep_known_columns(*tabulate_evaluators(run))
-    most, advice = MAX_EVALUATORS, [*list_warnings(run), *_advise_on_evaluators(run)]
+    most, advice = MAX_EVALUATORS, [*_advise_on_evaluators(run), *list_warnings(run)]
     if len(heads) < 2:
         heads, cells = _keep_known_columns(*tabulate_estimates(run))
         most, advice = MAX_SYSTEMS, [*advice, *(Advice(*one) for one in word_estimates(run))]
@@ -190,10 +189,8 @@ def tabulate_evaluators(run: AuditedRun) -> tuple[list[tuple[str, str]], list[li
     for name in names:
         row, biases = overall.get(name, {}), _list_biases(run, name)
         cells = [name, _format_share(run, row, "bacc"), *(_format_mistakes(run, row, right) for right in _MISTAKES)]
-        cells.append(_format_bias(run, average_absolute_bias(biases), "off") if biases else UNDEFINED_MARK)
-        cells.append(UNDEFINED_MARK)
-        if not overall and biases:
-            cells[-1] = format_rough_points(max(abs(one["bias"]) for one in biases))
+        worst = [] if overall else sorted(biases, key=lambda one: abs(one["bias"]))[-1:]
+        cells += [_format_bias(run, some) if some else UNDEFINED_MARK for some in (biases, worst)]
         cells += [_format_agreeing_pairs(run, name), UNDEFINED_MARK if overall else _format_mean_tau(run, name)]
         cells += [format_variant_failures(run, name, expected) or UNDEFINED_MARK for expected in ("changed", "same")]
         table.append(cells)
@@ -228,13 +225,10 @@ def _format_mistakes(run: AuditedRun, row: Row, right: str) -> str:
     return text if n is None or n >= ENOUGH_LABELS else f"{text} ({round(row[wrong] * n):,} of {n:,})"
 
 
-def _format_bias(run: AuditedRun, row: Row, key: str) -> str:
-    """How far a rate is off; the range that the unscored claims leave, where they are many."""
-    if not is_mostly_open(row, run.limits) or row.get(f"{key}_min") is None:
-        return format_rough_points(abs(row[key]))
-    least, most = row[f"{key}_min"], row[f"{key}_max"]
-    nearest, farthest = max(least, -most, 0.0), max(abs(least), abs(most))
-    return fill("{nearest:whole} to ", {"nearest": nearest}).replace(" %", "") + format_rough_points(farthest)
+def _format_bias(run: AuditedRun, rows: Sequence[Row]) -> str:
+    """How far rates are off on average."""
+    mean_bias = average_absolute_bias(rows)
+    return fill("{off:rough}", mean_bias, is_mostly_open(mean_bias, run.limits))
 
 
 def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
@@ -262,7 +256,7 @@ def list_warnings(run: AuditedRun) -> Iterator[Advice]:
             break
     for audit in load_all_audits().values():
         for check in audit.checks if run.rows(audit.name) else ():
-            if isinstance(check, Check) and check.on_screen:
+            if check.on_screen:
                 found = [one for one in run.find(check) if one.verdict == "beyond"]
                 found.sort(key=lambda one: -check.measure_gravity(one.evidence))
                 yield from (Advice("Beware", one.statement) for one in found[:MAX_FINDINGS])
@@ -296,7 +290,6 @@ def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
         yield from _advise_on_order(run, names)
         yield from _advise_on_few_labels(run, alike[0])
         yield from _advise_on_weak_places(run, names[0])
-    yield from _advise_on_unscored(run, rows)
 
 
 def _advise_on_counts(run: AuditedRun) -> Iterator[Advice]:
@@ -371,7 +364,7 @@ def _word_recommended(
     if len(rows) == 1:
         text = f"{names[0]} is significantly better than guessing."
     elif len(alike) == 2:
-        text = f"{names[0]} or {names[1]}; the difference between them is not significant{rest}{_word_trade_off(alike)}"
+        text = f"{names[0]} or {names[1]}; the difference between them is not significant{rest}"
     elif len(alike) > 2:
         text = f"{names[0]}; it is not significantly more accurate than {join_names(names[1:])}{rest}"
     elif len(useful) == 1 and len(worse) < len(rows) - 1:
@@ -385,20 +378,6 @@ def _word_recommended(
         who = who or f"{join_names(trained)} {'was' if len(trained) == 1 else 'were'}"
         text += f" {who} trained on this benchmark, so expect less on your data."
     return text
-
-
-def _word_trade_off(alike: Sequence[Row]) -> str:
-    """Where one of two misses fewer errors and the other raises fewer false alarms, both significantly."""
-    better = {}
-    for key in _MISTAKES:
-        low, high = sorted(alike, key=lambda row: row[key] or 0.0)
-        ends = [widen_interval_for_decision_limits(row, key) for row in (low, high)]
-        if ends[0] is None or ends[1] is None or ends[0][1] >= ends[1][0]:
-            return ""
-        better[key] = high["evaluator"]
-    if better["tnr"] == better["tpr"]:
-        return ""
-    return f" {better['tnr']} misses fewer errors, {better['tpr']} raises fewer false alarms."
 
 
 def _is_trained_on(run: AuditedRun, evaluator: str) -> bool:
@@ -482,9 +461,10 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         text = f"publishing error rates: every rate of {join_names(fit)} is significantly within {limit} points."
         yield Advice("Good for", text)
     if unfit:
-        first, *rest = [_word_far_rates(run, far[name]) for name in unfit]
-        text = f"publishing error rates as they are: {first}, significantly more than the {limit} allowed"
-        text += f"; {join_names(rest)}." if rest else "."
+        text = (
+            f"publishing error rates as they are: {join_names([_word_far_rates(run, far[name]) for name in unfit])}, "
+        )
+        text += f"significantly more than the {limit} allowed."
         if unknown:
             text += f" For {join_names(unknown)} there are too few labels to tell."
         yield Advice("Not for", text)
@@ -496,15 +476,13 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:
-    """``the worst of a's 12 error rates is off by 23 points``."""
-    name, worst, n = found.evaluator, found.row, len(list_system_biases(run, str(found.evaluator)))
-    size = _format_bias(run, worst, "bias")
-    if not worst["is_total"] and len(found.alike) > 1:
-        return f"{len(found.alike)} of {name}'s {n} error rates are off by up to {size}"
-    if not worst["is_total"] and n > 1:
-        return f"the worst of {name}'s {n} error rates is off by {size}"
-    place = worst["dataset"] if worst["system"] == ALL_TOGETHER else f"{worst['system']} on {worst['dataset']}"
-    return f"{name}'s error rate for {place} is off by {size}"
+    """``2 of a's 12 error rates are off by up to 23 points``."""
+    size, n = _format_bias(run, [found.row]), len(list_system_biases(run, str(found.evaluator)))
+    if found.row["is_total"] or n == 1:
+        return f"{found.evaluator}'s error rate{fill(describe_place(found.row), found.row)} is off by {size}"
+    if len(found.alike) == 1:
+        return f"the worst of {found.evaluator}'s {n} error rates is off by {size}"
+    return f"{len(found.alike)} of {found.evaluator}'s {n} error rates are off by up to {size}"
 
 
 def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
@@ -542,16 +520,12 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice
 
 def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """Whether systems come out in the right order."""
-    reversing = {one.evaluator: one for one in run.find(ORDER_CHECK) if one.verdict == "beyond"}
-    turned = {name: sum(row["n_reversed"] for row in reversing[name].alike) for name in evaluators if name in reversing}
+    reversing = [one for one in run.find(ORDER_CHECK) if one.verdict == "beyond" and one.evaluator in evaluators]
+    if reversing:
+        turned = [(one.evaluator, sum(row["n_reversed"] for row in one.alike)) for one in reversing]
+        told = [f"{name} puts {format_count(n, 'pair')} in the wrong order" for name, n in turned]
+        yield Advice("Not for", f"ranking systems: {join_names(told)}.")
     counts = sum_ordered_pairs(run, evaluators[0])
-    if turned:
-        wrong = [f"{name} puts {format_count(n, 'pair')} in the wrong order" for name, n in turned.items()]
-        yield Advice("Not for", f"ranking systems: {join_names(wrong)}.")
-    elif counts is not None and counts["n_ordered"] < run.limits.min_orderable * counts["n_pairs"]:
-        n = f"only {counts['n_ordered']:,}" if counts["n_ordered"] else "none"
-        text = f"The labels differ significantly for {n} of {format_count(counts['n_pairs'], 'pair')} of systems, too "
-        yield Advice("Beware", text + "few to judge a ranking by.")
     answers = {name: found.may for name in evaluators if (found := may_rank_systems(run, name)) is not None}
     fit = [name for name, may in answers.items() if may == "yes"]
     agree = "{} and the labels agree on {} pairs of systems"
@@ -595,15 +569,3 @@ def _advise_on_weak_places(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
     if low is not None and high is not None and low[1] < high[0]:
         text = "{dataset}: {evaluator} has a balanced accuracy of {bacc:whole} there, {top:whole} on {other}."
         yield Advice("Weak on", fill(text, parts[0] | {"top": parts[-1]["bacc"], "other": parts[-1]["dataset"]}))
-
-
-def _advise_on_unscored(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
-    """Which evaluators lack so many verdicts that the table shows a range; one lacking data set is enough."""
-    names = {row["evaluator"] for row in rows}
-    lacking: dict[str, int] = {}
-    for row in [*rows, *run.per_dataset("rates")]:
-        if row["evaluator"] in names and is_mostly_open(row, run.limits):
-            lacking[row["evaluator"]] = max(lacking.get(row["evaluator"], 0), count_unscored_or_guessed(row))
-    if lacking:
-        told = join_names([f"{name} on {format_count(n, 'claim')}" for name, n in lacking.items()])
-        yield Advice("Beware", f"Verdicts are missing or guessed: {told}. A range is what they leave possible.")

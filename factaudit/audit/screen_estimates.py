@@ -9,11 +9,11 @@ import numpy as np
 import scipy
 
 from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE, AuditedRun
-from factaudit.audit.core.checks import compute_p_values
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.audit.core.wording import fill, format_rough_points, join_names
+from factaudit.audit.core.significance import compute_p_values
+from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH, add_labelled_rates_to_audit_estimates
 from factaudit.stats.multiplicity import holm_adjusted_p
 from factaudit.text.display_text import format_count
@@ -80,7 +80,7 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
     mine = [row for row in quoted if row["level"] == level]
     if mine:
         n_labels = sum(row["n_labels"] or 0 for row in quotable if row["level"] == level)
-        width = format_rough_points(mean(row["rate_high"] - row["rate_low"] for row in mine))
+        width = fill("{width:rough}", {"width": mean(row["rate_high"] - row["rate_low"] for row in mine)})
         text = (
             f"the estimated rates: {format_count(n_labels, 'label')} give {100 * run.confidence:.3g} % CIs of {width}"
         )
@@ -132,7 +132,5 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> Iterator[s
     n_labels = {row["n_labels"] for row in summary}
     labels = " to ".join(f"{n:,}" for n in sorted({min(n_labels), max(n_labels)}))
     text = f"correct them with human labels (factaudit sample, then factaudit estimate): with {labels} labels"
-    text += (
-        f"{' per data set' * (len(summary) > 1)}, they are expected to be off by {format_rough_points(expected)} on "
-    )
-    yield fill(text + "average instead of {raw:whole}.", {"raw": mean(raw)}).replace(" %.", ".")
+    text += f"{' per data set' * (len(summary) > 1)}, they are expected to be off by {{expected:rough}} on average "
+    yield fill(text + "instead of {raw:rough}.", {"expected": expected, "raw": mean(raw)})

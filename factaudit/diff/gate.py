@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.audit.core.significance import DEFAULT_CONFIDENCE
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Row
 from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval

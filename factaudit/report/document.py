@@ -106,10 +106,10 @@ def _choose_audits(audits: Sequence[Audit], results: Mapping[str, Any]) -> list[
         for audit in audits
         if len(audits) <= _FEW_AUDITS
         or (audit.compute is None and (audit.plot is not None or audit.remarks is not None))
-        or audit.best is not None
+        or audit.name == "rates"
         or any(check.id in warned for check in audit.checks)
     ]
-    return sorted(chosen, key=lambda audit: audit.best is None)
+    return sorted(chosen, key=lambda audit: audit.name != "rates")
 
 
 def _name_file(audit: str) -> str:

@@ -8,8 +8,7 @@ to the audits page only (``what``, ``options``, ``Check.says``), and plain elsew
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -164,7 +163,7 @@ def pick_shared_columns(*column_names: str) -> dict[str, Column]:
 
 # ------------------------------------------------------------------------------------------------------- findings
 
-#: fail: the interval leaves no doubt; warn: the figure says so, its interval leaves some; ok: looked at, nothing found.
+#: fail: significantly beyond a limit; warn: a lesser fault, or one that is not certain; ok: significantly within it.
 Severity = Literal["fail", "warn", "ok"]
 
 
@@ -172,14 +171,12 @@ Severity = Literal["fail", "warn", "ok"]
 class AuditedRun:
     """What checks and sentences read: a run's rows by audit, and what they are ``about`` (as in ``results.json``).
 
-    columns: those that each audit declares; `factaudit.audit.make_audited_run` has them. test_counts: how many tests
-    were corrected for together, each time that some were made.
+    columns: those that each audit declares; `factaudit.audit.make_audited_run` has them.
     """
 
     audits: Mapping[str, Sequence[Row]]
     about: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
-    test_counts: list[int] = field(default_factory=list)
     _found: dict[str, list[checks.Finding]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rows(self, audit: str) -> Sequence[Row]:
@@ -236,54 +233,6 @@ class AuditedRun:
         return self._found[check.id]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a check found. ``evaluator`` and ``dataset`` are None where it is about all; ``evidence`` is flat."""
-
-    severity: Severity
-    evaluator: str | None
-    dataset: str | None
-    statement: str
-    evidence: Row = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Check:
-    """A rule on the rows of an audit, and by name of others.
-
-    ``title`` heads its findings in the report, ``says`` is its line in the audits page. ``run`` gets rows without those
-    of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
-    off), else by ``evidence``. ``claims``: which are behind its findings, of the kinds that the claim browser has
-    (``wrong``, ``disagree``, ``unscored``, ``contrary``).
-
-    ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
-    "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how; in brackets: what
-    is only said where there are several data sets. ``figure``: the figure that it tests. ``gravity``: from a finding's
-    evidence to how grave it is among those of the check; by default the size of ``figure``. ``lacks``: of a run that
-    has the figure, why there is nothing to test all the same; "" where there is.
-    """
-
-    id: str
-    title: str
-    says: str
-    run: Callable[[AuditedRun], Iterable[Finding]]
-    evidence: Mapping[str, Column] = field(default_factory=dict)
-    claims: str = "wrong"
-    null: str = ""
-    controls: str = ""
-    figure: str = ""
-    gravity: Callable[[Row], float] | None = None
-    lacks: Callable[[AuditedRun], str] | None = None
-
-    def measure_gravity(self, evidence: Row) -> float:
-        """How grave a finding with this evidence is; 0 where its check compares none."""
-        return self.gravity(evidence) if self.gravity else abs(evidence.get(self.figure) or 0.0)
-
-    def describe_controls(self, *, has_several_datasets: bool = True) -> str:
-        """``controls`` as they are said of a run of one data set, or of several."""
-        return re.sub(r"\[(.*?)\]", r"\1" if has_several_datasets else "", self.controls)
-
-
 # ------------------------------------------------------------------------------------------------------------ audit
 
 
@@ -312,7 +261,7 @@ class Audit:
     plot: PlotSpec | None = None
     #: How the intervals are made of columns that do not say it.
     intervals: str = ""
-    checks: tuple[Check | checks.Check, ...] = ()
+    checks: tuple[checks.Check, ...] = ()
     #: The audit that it stands after in the report, in lists and among the findings; "", or one that is not there:
     #: after all others.
     after: str = ""
@@ -332,10 +281,7 @@ class Audit:
     #: Further paragraphs of its section, from its rows.
     remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
-    #: The evaluators from the best to the worst, where its rows can say so.
-    best: Callable[[Sequence[Row]], list[str]] | None = None
-    #: Lines of the first screen on the evaluators that it recommends: a word (``Beware``), and a `Statement`.
-    advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
+    #: What evaluators may be used for.
     decides: tuple[Decision, ...] = ()
 
     def options_model(self) -> type[BaseModel]:

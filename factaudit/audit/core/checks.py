@@ -22,6 +22,7 @@ worst row, with how many others are like it. Its sentence cites nothing but fiel
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,7 +30,6 @@ from typing import Any, Literal
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun, Severity
 from factaudit.audit.core.decision_limits import (
     DecisionLimits,
@@ -38,8 +38,8 @@ from factaudit.audit.core.decision_limits import (
     widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
+from factaudit.audit.core.significance import Side, Tests
 from factaudit.audit.core.wording import fill, format_share_of, list_cited_fields
-from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval, select_rejectable_tests, sign_test_p
 
 #: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond the limit. figure:
 #: beyond, where no row has an interval. open: the unscored claims decide. within: significantly within the limit.
@@ -55,8 +55,6 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 #: The verdicts on which advice follows.
 _ADVISED = ("beyond", "figure")
-#: To which side of its limit a figure is wrong; off: farther from 0 than the limit.
-Side = Literal["over", "under", "off"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,20 @@ class Finding:
     def as_dict(self) -> Row:
         """As ``results.json`` has it."""
         return {key: getattr(self, key) for key in ("id", "severity", "evaluator", "dataset", "statement", "evidence")}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row with its verdict; p: adjusted for all rows of the check, NaN where it was not tested."""
+
+    row: Row
+    verdict: Verdict
+    p: float
+
+    @property
+    def is_total(self) -> bool:
+        """Whether the row sums up others: a mean over data sets, or one that says so (``is_total``)."""
+        return bool(self.row.get("is_total", self.row.get("dataset") == MACRO_MEAN))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,20 +137,13 @@ class Check:
 
     def find(self, run: AuditedRun) -> list[Finding]:
         """A finding for each group of rows, also where nothing can be said (severity None)."""
-        rows, limit = self._list_rows(run), self.read_limit(run.limits)
-        p, verdicts = self._judge(run, rows, limit)
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for at, row in enumerate(rows):
-            groups.setdefault(tuple(row.get(key) for key in self.by), []).append(at)
-        n_tests = int(np.isfinite(p).sum())
-        return [
-            self._summarise(run, [(rows[at], verdicts[at], float(p[at])) for at in group], limit, n_tests)
-            for group in groups.values()
-        ]
-
-    def count_tests(self, run: AuditedRun) -> int:
-        """How many rows it tests, and corrects for."""
-        return int(np.isfinite(self._judge(run, self._list_rows(run), self.read_limit(run.limits))[0]).sum())
+        limit = self.read_limit(run.limits)
+        judged = self._judge(run, [row for row in self.rows(run) if row.get(self.figure) is not None], limit)
+        n_tests = sum(math.isfinite(one.p) for one in judged)
+        groups: dict[tuple[Any, ...], list[Judged]] = {}
+        for one in judged:
+            groups.setdefault(tuple(one.row.get(key) for key in self.by), []).append(one)
+        return [self._summarise(run, group, limit, n_tests) for group in groups.values()]
 
     def measure_gravity(self, evidence: Row) -> float:
         """How far beyond the limit a finding with this evidence is."""
@@ -147,76 +152,74 @@ class Check:
     def read_limit(self, limits: DecisionLimits) -> float:
         return self.limit(limits) if callable(self.limit) else self.limit
 
-    def _list_rows(self, run: AuditedRun) -> list[Row]:
-        return [row for row in self.rows(run) if row.get(self.figure) is not None]
-
-    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> tuple[np.ndarray, list[Verdict]]:
-        """Adjusted p-values (NaN: not tested), and the verdict of each row."""
-        tests = _Tests(run, rows, self.figure, self.is_share)
+    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> list[Judged]:
+        tests = Tests(run, rows, self.figure, self.is_share)
         p, p_of_scored = tests.adjust(limit, self.side), tests.adjust(limit, self.side, has_bounds=False)
         p_of_zero = tests.adjust(0.0, self.side) if self.slight else np.ones(len(rows))
         is_without_intervals = self.by_figure and not tests.has_interval.any()
-        level = 1 - run.confidence
-        verdicts: list[Verdict] = []
+        level, judged = 1 - run.confidence, []
         for at, row in enumerate(rows):
+            verdict: Verdict = "not shown"
             if p[at] < level:
-                verdicts.append("beyond")
+                verdict = "beyond"
             elif is_within(row, self.figure, limit, self.side):
-                verdicts.append("within")
+                verdict = "within"
             elif p_of_zero[at] < level:
-                verdicts.append("slight")
+                verdict = "slight"
             elif p_of_scored[at] < level:
-                verdicts.append("open")
+                verdict = "open"
             elif is_without_intervals and self._exceed(row[self.figure], limit) > 0:
-                verdicts.append("figure")
-            else:
-                verdicts.append("not shown")
-        return p, verdicts
+                verdict = "figure"
+            judged.append(Judged(row, verdict, float(p[at])))
+        return judged
 
     def _exceed(self, value: float, limit: float) -> float:
         return {"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side]
 
-    def _summarise(
-        self, run: AuditedRun, judged: Sequence[tuple[Row, Verdict, float]], limit: float, n_tests: int
-    ) -> Finding:
+    def _summarise(self, run: AuditedRun, judged: Sequence[Judged], limit: float, n_tests: int) -> Finding:
         """The finding of a group of rows: of its parts, where one of them has the verdict, else of their totals."""
-        order = list(VERDICT_WORDS)
-        verdict = min((verdict for _, verdict, _ in judged), key=order.index)
-        parts = [one for one in judged if not _is_total(one[0])] or list(judged)
-        is_of_total = all(of_part != verdict for _, of_part, _ in parts)
-        looked = [one for one in judged if _is_total(one[0])] if is_of_total else parts
-        alike = [one for one in looked if one[1] == verdict]
-        worst, _, p = max(alike, key=lambda one: self._exceed(one[0][self.figure], limit))
+        verdict = min((one.verdict for one in judged), key=list(VERDICT_WORDS).index)
+        parts = [one for one in judged if not one.is_total] or judged
+        is_of_total = all(one.verdict != verdict for one in parts)
+        looked = [one for one in judged if one.is_total] if is_of_total else parts
+        alike = [one for one in looked if one.verdict == verdict]
+        worst = max(alike, key=lambda one: self._exceed(one.row[self.figure], limit))
         unit = "data set" if is_of_total else self.unit
-        counts = {"n_beyond": self._count(unit, alike), "n_compared": self._count(unit, looked)}
-        fields = worst | counts | {"limit": limit, "n_parts": self._count(self.unit, parts)}
-        fields |= {"p": p if np.isfinite(p) else None, "n_tests": n_tests, "n_open": count_unscored_or_guessed(worst)}
-        severity: Severity | None = {"beyond": worst.get("severity", self.severity), "not shown": None}.get(
-            verdict, "ok" if verdict == "within" else "warn"
-        )
-        scope = format_share_of(counts["n_beyond"], counts["n_compared"], unit)
-        if is_of_total and len(parts) > 1:
-            scope = (
+        fields = worst.row | {
+            "limit": limit,
+            "n_beyond": _count(unit, alike),
+            "n_compared": _count(unit, looked),
+            "n_parts": _count(self.unit, parts),
+            "n_open": count_unscored_or_guessed(worst.row),
+            "n_tests": n_tests,
+            "p": worst.p if math.isfinite(worst.p) else None,
+        }
+        says, severity = [self.says], worst.row.get("severity", self.severity)
+        if verdict == "within":
+            says, severity = [self.within], "ok" if self.within else None
+        elif verdict != "beyond":
+            severity = None if verdict == "not shown" else "warn"
+        if verdict in ("beyond", "slight", "figure"):
+            scope = format_share_of(fields["n_beyond"], fields["n_compared"], unit)
+            none_alone = (
                 f"{'On' if self.unit == 'data set' else 'For'} none of the {{n_parts}} {self.unit}s alone is this so."
             )
-        template = " ".join(filter(None, [self.says, scope, self.advice * (verdict in ("beyond", "figure"))]))
-        if verdict == "within":
-            template, severity = self.within, severity if self.within else None
-        return self._word(run, verdict, severity, template, fields, [row for row, _, _ in alike])
-
-    @staticmethod
-    def _count(unit: str, judged: Sequence[tuple[Row, Verdict, float]]) -> int:
-        return len({row.get("dataset") for row, _, _ in judged}) if unit == "data set" else len(judged)
+            says.append(none_alone if is_of_total and len(parts) > 1 else scope)
+        if verdict in ("beyond", "figure"):
+            says.append(self.advice)
+        return self._word(run, verdict, severity, says, fields, [one.row for one in alike])
 
     def _word(
         self,
         run: AuditedRun,
         verdict: Verdict,
         severity: Severity | None,
-        template: str,
+        says: Sequence[str],
         fields: Row,
         alike: Sequence[Row],
     ) -> Finding:
+        """The finding with its sentences, whose slots are filled first with words and then with figures."""
+        template = " ".join(filter(None, says))
         words = {"verdict": self._words(verdict), "beyond": self.beyond, "slight": self.slight}
         words["on"] = describe_place(fields)
         for name in ("on", "verdict", "slight", "beyond"):
@@ -249,10 +252,12 @@ class Count(Check):
 
     severity: Severity = "warn"
 
-    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> tuple[np.ndarray, list[Verdict]]:
+    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> list[Judged]:
         del run
         is_beyond = [self._exceed(row[self.figure], limit) > 0 for row in rows]
-        return np.full(len(rows), np.nan), ["beyond" if beyond else "within" for beyond in is_beyond]
+        return [
+            Judged(row, "beyond" if beyond else "within", math.nan) for row, beyond in zip(rows, is_beyond, strict=True)
+        ]
 
     def _words(self, verdict: Verdict) -> str:
         return "{beyond}" if verdict == "beyond" else "not {beyond}"
@@ -267,117 +272,37 @@ class Opposite(Check):
 
     side: Side = "off"
     #: From the run and its rows to those that may be opposite; by default the rows of an evaluator.
-    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] | None = None
+    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] = lambda _, rows: group_rows(
+        rows, "evaluator"
+    ).values()
     #: How far apart the two must be.
     apart: float = 0.0
     #: Whether one finding, of the pair that is farthest apart, stands for all.
     only_worst: bool = False
 
     def find(self, run: AuditedRun) -> list[Finding]:
-        rows = self._list_rows(run)
-        p, verdicts = self._judge(run, rows, 0.0)
-        by_row = {id(row): verdict for row, verdict in zip(rows, verdicts, strict=True)}
-        groups = self.groups(run, rows) if self.groups is not None else group_rows(rows, "evaluator").values()
+        rows = [row for row in self.rows(run) if row.get(self.figure) is not None]
+        judged = self._judge(run, rows, 0.0)
+        n_tests = sum(math.isfinite(one.p) for one in judged)
+        verdicts = {id(one.row): one.verdict for one in judged if one.verdict in ("beyond", "figure")}
         found = []
-        for group in groups:
-            far = [row for row in group if by_row[id(row)] in ("beyond", "figure")]
+        for group in self.groups(run, rows):
+            far = [row for row in group if id(row) in verdicts]
             over, under = ([row for row in far if row[self.figure] * side > 0] for side in (1, -1))
             if not over or not under:
                 continue
             most, least = (max(some, key=lambda row: abs(row[self.figure])) for some in (over, under))
-            if most[self.figure] - least[self.figure] <= self.apart:
-                continue
-            verdict: Verdict = "beyond" if all(by_row[id(row)] == "beyond" for row in (most, least)) else "figure"
-            fields = most | {f"other_{key}": value for key, value in least.items()}
-            fields |= {"n_over": len(over), "n_under": len(under), "n_tests": int(np.isfinite(p).sum())}
-            found.append((most[self.figure] - least[self.figure], verdict, fields, far))
+            distance = most[self.figure] - least[self.figure]
+            if distance > self.apart:
+                verdict = verdicts[id(most)]
+                fields = most | {f"other_{key}": value for key, value in least.items()} | {"n_tests": n_tests}
+                finding = self._word(run, verdict, self.severity, [self.says, self.advice], fields, far)
+                found.append((distance, finding))
         found.sort(key=lambda one: -one[0])
-        return [
-            self._word(run, verdict, self.severity, " ".join(filter(None, [self.says, self.advice])), fields, far)
-            for _, verdict, fields, far in (found[:1] if self.only_worst else found)
-        ]
+        return [finding for _, finding in (found[:1] if self.only_worst else found)]
 
     def measure_gravity(self, evidence: Row) -> float:
         return abs(evidence.get(self.figure) or 0.0) + abs(evidence.get(f"other_{self.figure}") or 0.0)
-
-
-# --------------------------------------------------------------------------------------------------------- the tests
-
-
-class _Tests:
-    """p-values of rows' figures against a limit, by their intervals.
-
-    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the only one where there
-    is no interval. Rows without either are not tested, and count in the correction all the same.
-    """
-
-    def __init__(self, run: AuditedRun, rows: Sequence[Row], figure: str, is_share: bool = False) -> None:
-        def read(ending: str) -> np.ndarray:
-            return np.array([row.get(f"{figure}{ending}") for row in rows], dtype=float)
-
-        self.run, self.is_share = run, is_share
-        self.value, self.low, self.high = read(""), read("_low"), read("_high")
-        least, most = read("_min"), read("_max")
-        self.least, self.most = (np.where(np.isnan(end), self.value, end) for end in (least, most))
-        self.own = np.array([row.get(f"p_{figure}") for row in rows], dtype=float)
-        self.has_interval = ~np.isnan(self.low) & ~np.isnan(self.high)
-        self.freedom = np.array([count_degrees_of_freedom(run, row) for row in rows])
-        self.can_reject = self._select_rejectable(rows)
-
-    def _select_rejectable(self, rows: Sequence[Row]) -> np.ndarray:
-        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some cannot be
-        significant beside the others, and leave these their power (Tarone 1990)."""
-        clusters = np.array([row.get("n_clusters") for row in rows], dtype=float)
-        is_few = (clusters < FEWEST_CLUSTERS_FOR_T_TEST) & ~np.isnan(self.own) & self.has_interval
-        least_p = np.zeros(len(rows))
-        least_p[is_few] = sign_test_p(clusters[is_few], np.zeros(int(is_few.sum())))
-        self.own = np.fmax(self.own, np.where(is_few, least_p, np.nan))
-        return select_rejectable_tests(least_p, 1 - self.run.confidence)
-
-    def adjust(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
-        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was tested.
-
-        has_bounds: whatever the unscored claims are; else as if they were like the others.
-        """
-        p = self.compute(limit, side, has_bounds=has_bounds)
-        p[~self.can_reject] = np.nan
-        tested = np.where(np.isnan(p), 1.0, p)[self.can_reject]
-        adjusted = np.full(len(p), np.nan)
-        adjusted[self.can_reject] = holm_adjusted_p(tested)
-        return np.where(np.isnan(p), np.nan, adjusted)
-
-    def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
-        """Two-sided p-values, not adjusted."""
-        both = (self._on_one_side(at, way, has_bounds) for at, way in ((limit, 1), (-limit, -1)))
-        p = {
-            "over": lambda: self._on_one_side(limit, 1, has_bounds),
-            "under": lambda: self._on_one_side(limit, -1, has_bounds),
-            "off": lambda: np.minimum(*both),
-        }[side]()
-        return np.where(self.has_interval, p, self.own)
-
-    def _on_one_side(self, limit: float, side: int, has_bounds: bool) -> np.ndarray:
-        half, end = (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
-        point = (self.least if side > 0 else self.most) if has_bounds else self.value
-        if self.is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
-            half = half * np.sqrt(limit * (1 - limit) / np.maximum(end * (1 - end), 1e-12))
-        p = p_value_of_interval(side * (point - limit), half, self.freedom, self.run.confidence)
-        if side * limit >= 0:  # nothing is significantly beyond a limit that is not significantly beyond 0
-            p = np.where(np.isnan(self.own), p, np.maximum(p, self.own))
-        return p
-
-
-def compute_p_values(run: AuditedRun, rows: Sequence[Row], figure: str, limit: float, side: Side) -> list[float]:
-    """Of each row alone, "the figure is not beyond the limit": for rows that a check makes of several."""
-    return [float(p) for p in _Tests(run, rows, figure).compute(limit, side)]
-
-
-def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
-    """One less than the clusters that a row rests on: its own number of them, else what its data set has at most."""
-    if row.get("n_clusters") is not None:
-        return float(row["n_clusters"] - 1)
-    counts = [run.cluster_counts.get(str(row.get("dataset"))), row.get("n")]
-    return float(min((count for count in counts if count is not None), default=1e6) - 1)
 
 
 def is_within(row: Row, figure: str, limit: float, side: Side) -> bool:
@@ -444,6 +369,5 @@ def describe_place(row: Row) -> str:
     return "" if row.get("dataset") in (None, ALL_TOGETHER) else " on {dataset}"
 
 
-def _is_total(row: Row) -> bool:
-    """Whether a row sums up others: a mean over data sets, or one that says so (``is_total``)."""
-    return bool(row.get("is_total", row.get("dataset") == MACRO_MEAN))
+def _count(unit: str, judged: Sequence[Judged]) -> int:
+    return len({one.row.get("dataset") for one in judged}) if unit == "data set" else len(judged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
 
 if TYPE_CHECKING:
-    from factaudit.audit.core.audit_declaration import AuditedRun
+    pass
 
 #: An evaluator whose verdicts change more often than this share, where nothing that matters did, is not stable.
 MAX_FLIP_RATE = 0.05
@@ -49,11 +49,6 @@ class DecisionLimits:
         return asdict(self)
 
 
-def read_decision_limits(audited_run: AuditedRun) -> DecisionLimits:
-    """The limits of a run: those that its ``about`` has, else the defaults."""
-    return DecisionLimits.parse(audited_run.about.get("limits"))
-
-
 def widen_interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | None:
     """The interval of a figure, widened to its bounds; None without an interval.
 
@@ -70,23 +65,6 @@ def widen_interval_for_decision_limits(row: Row, key: str) -> tuple[float, float
 def has_interval(row: Row, key: str) -> bool:
     """Whether a figure has an interval: without one nothing follows of what it could be."""
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
-
-
-def can_warn_without_intervals(rows: Iterable[Row], key: str) -> bool:
-    """Whether a check may warn by a figure alone: no row that it looks at has an interval, as of published rates.
-
-    Beside rows that have one, a row without (of a single error, say) shows nothing.
-    """
-    return not any(has_interval(row, key) for row in rows)
-
-
-def explain_undecided_decision_limit(row: Row, *keys: str) -> str:
-    """Why it is open whether figures are beyond a limit: there is no interval, or it has the limit in it."""
-    if not all(has_interval(row, key) for key in keys):
-        return "no interval was computed"
-    if any(row.get(f"{key}_min") != row.get(f"{key}_max") for key in keys):
-        return "not significant either way, or it depends on the unscored claims"
-    return "not significant either way"
 
 
 def is_significantly_above(row: Row, key: str, limit: float) -> bool:

@@ -1,102 +1,92 @@
-"""Which of many figures are significantly beyond a limit? Corrected for all that a check looks at in a run.
+"""How significantly are figures beyond a limit? By their own intervals, corrected for all rows of a check.
 
-The p-value of a figure is that of its own interval: a test that knows clusters. Holm's correction over all rows of the
-run that a check looks at keeps the chance of one false alarm or more at 5 %, however many rows there are.
+The p-value of a figure is that of its interval: a test that knows clusters. The interval is moved to either bound, so
+that nothing is significant that unscored claims could undo. Holm's correction over all rows of a check keeps the chance
+of one false alarm or more at 5 %, however many rows there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
+from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.decision_limits import widen_interval_for_decision_limits
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
+from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval, select_rejectable_tests, sign_test_p
+
+#: To which side of its limit a figure is wrong; off: farther from 0 than the limit.
+Side = Literal["over", "under", "off"]
 
 
-def read_confidence(audited_run: AuditedRun) -> float:
-    """The confidence of the run's intervals."""
-    return float(audited_run.about.get("confidence") or DEFAULT_CONFIDENCE)
+class Tests:
+    """p-values of rows' figures against a limit, by their intervals.
 
-
-def p_above_limit(audited_run: AuditedRun, row: Row, key: str, limit: float, is_share: bool = False) -> float:
-    """The two-sided p-value of "the figure is not above the limit", by its interval and its bounds; NaN without one.
-
-    is_share: the interval is Wilson's, so that the test is the score test at the limit. A row that has its own p-value
-    of no difference (``p_bias`` of ``bias``) is never taken for more significant than that.
+    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the only one where there
+    is no interval. Rows without either are not tested, and count in the correction all the same.
     """
-    return _compute_p_value_on_one_side(audited_run, row, key, limit, 1, is_share)
+
+    def __init__(self, run: AuditedRun, rows: Sequence[Row], figure: str, is_share: bool = False) -> None:
+        def read(ending: str) -> np.ndarray:
+            return np.array([row.get(f"{figure}{ending}") for row in rows], dtype=float)
+
+        self.run, self.is_share = run, is_share
+        self.value, self.low, self.high = read(""), read("_low"), read("_high")
+        least, most = read("_min"), read("_max")
+        self.least, self.most = (np.where(np.isnan(end), self.value, end) for end in (least, most))
+        self.own = np.array([row.get(f"p_{figure}") for row in rows], dtype=float)
+        self.has_interval = ~np.isnan(self.low) & ~np.isnan(self.high)
+        self.freedom = np.array([count_degrees_of_freedom(run, row) for row in rows])
+        self.can_reject = self._select_rejectable(rows)
+
+    def _select_rejectable(self, rows: Sequence[Row]) -> np.ndarray:
+        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some cannot be
+        significant beside the others, and leave these their power (Tarone 1990)."""
+        clusters = np.array([row.get("n_clusters") for row in rows], dtype=float)
+        is_few = (clusters < FEWEST_CLUSTERS_FOR_T_TEST) & ~np.isnan(self.own) & self.has_interval
+        least_p = np.zeros(len(rows))
+        least_p[is_few] = sign_test_p(clusters[is_few], np.zeros(int(is_few.sum())))
+        self.own = np.fmax(self.own, np.where(is_few, least_p, np.nan))
+        return select_rejectable_tests(least_p, 1 - self.run.confidence)
+
+    def adjust(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
+        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was tested.
+
+        has_bounds: whatever the unscored claims are; else as if they were like the others.
+        """
+        p = np.where(self.can_reject, self.compute(limit, side, has_bounds=has_bounds), np.nan)
+        adjusted = np.full(len(p), np.nan)
+        adjusted[self.can_reject] = holm_adjusted_p(np.nan_to_num(p, nan=1.0)[self.can_reject])
+        return np.where(np.isnan(p), np.nan, adjusted)
+
+    def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
+        """Two-sided p-values, not adjusted."""
+        over = self._on_one_side(limit, 1, has_bounds)
+        under = self._on_one_side(-limit if side == "off" else limit, -1, has_bounds)
+        p = {"over": over, "under": under, "off": np.minimum(over, under)}[side]
+        return np.where(self.has_interval, p, self.own)
+
+    def _on_one_side(self, limit: float, side: int, has_bounds: bool) -> np.ndarray:
+        half, end = (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
+        point = (self.least if side > 0 else self.most) if has_bounds else self.value
+        if self.is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
+            half = half * np.sqrt(limit * (1 - limit) / np.maximum(end * (1 - end), 1e-12))
+        p = p_value_of_interval(side * (point - limit), half, self.freedom, self.run.confidence)
+        if side * limit >= 0:  # nothing is significantly beyond a limit that is not significantly beyond 0
+            p = np.where(np.isnan(self.own), p, np.maximum(p, self.own))
+        return p
 
 
-def p_below_limit(audited_run: AuditedRun, row: Row, key: str, limit: float, is_share: bool = False) -> float:
-    """As `p_above_limit`, for a figure under the limit."""
-    return _compute_p_value_on_one_side(audited_run, row, key, limit, -1, is_share)
+def compute_p_values(run: AuditedRun, rows: Sequence[Row], figure: str, limit: float, side: Side) -> list[float]:
+    """Of each row alone, "the figure is not beyond the limit": for rows that a check makes of several."""
+    return [float(p) for p in Tests(run, rows, figure).compute(limit, side)]
 
 
-def p_beyond_limit(audited_run: AuditedRun, row: Row, key: str, limit: float) -> float:
-    """The p-value of "the figure is no farther than ``limit`` from 0"."""
-    return min(p_above_limit(audited_run, row, key, limit), p_below_limit(audited_run, row, key, -limit))
-
-
-def select_significant_rows(
-    audited_run: AuditedRun, rows: Sequence[Row], p_values: Iterable[float], n_tests: int | None = None
-) -> list[Row]:
-    """The rows whose p-values, corrected by Holm for the number of rows, are below the run's level.
-
-    A row without a p-value (NaN) is not tested, and counts in the correction all the same. n_tests: how many tests
-    they are of, where p-values are already corrected for others.
-    """
-    p, level = np.array(list(p_values), dtype=float), 1 - read_confidence(audited_run)
-    audited_run.test_counts.append(int((~np.isnan(p)).sum()) if n_tests is None else n_tests)
-    p = np.where(np.isnan(p), 1.0, p)
-    return [row for row, adjusted in zip(rows, holm_adjusted_p(p), strict=True) if adjusted < level] if len(p) else []
-
-
-def select_rows_beyond_limit(audited_run: AuditedRun, rows: Sequence[Row], key: str, limit: float) -> list[Row]:
-    """The rows whose figure is significantly farther than ``limit`` from 0 (Holm over ``rows``)."""
-    return select_significant_rows(audited_run, rows, [p_beyond_limit(audited_run, row, key, limit) for row in rows])
-
-
-def p_above_other_figure(audited_run: AuditedRun, row: Row, key: str, other_row: Row, other_key: str) -> float:
-    """The p-value of "a figure is not above another one", as if the two were independent; NaN without intervals."""
-    mine, its = widen_interval_for_decision_limits(row, key), widen_interval_for_decision_limits(other_row, other_key)
-    if mine is None or its is None:
-        return float("nan")
-    half, other_half = row[key] - row[f"{key}_low"], other_row[f"{other_key}_high"] - other_row[other_key]
-    return _normal_or_t_p(audited_run, row, (mine[0] + half) - (its[1] - other_half), (half**2 + other_half**2) ** 0.5)
-
-
-def _normal_or_t_p(audited_run: AuditedRun, row: Row, distance: float, half_width: float) -> float:
-    freedom = np.array(significance_degrees_of_freedom(audited_run, row))
-    return float(p_value_of_interval(np.array(distance), np.array(half_width), freedom, read_confidence(audited_run)))
-
-
-def _compute_p_value_on_one_side(
-    audited_run: AuditedRun, row: Row, key: str, limit: float, side: int, is_share: bool
-) -> float:
-    ends, value = widen_interval_for_decision_limits(row, key), row.get(key)
-    if ends is None or value is None:
-        return float("nan")
-    low, high = row[f"{key}_low"], row[f"{key}_high"]
-    # Bounds move the interval as a whole: its half-width is that of the interval as it stands in the row.
-    half, end = (value - low, low) if side > 0 else (high - value, high)
-    distance = side * ((ends[0] if side > 0 else ends[1]) - limit) + half
-    if distance <= 0:
-        return 1.0
-    if is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
-        half *= (limit * (1 - limit) / max(end * (1 - end), 1e-12)) ** 0.5
-    # Nothing is significantly beyond a limit that is not significantly beyond 0.
-    own = row.get(f"p_{key}") if side * limit >= 0 else None
-    return max(_normal_or_t_p(audited_run, row, distance, half), own if own is not None else 0.0)
-
-
-def significance_degrees_of_freedom(audited_run: AuditedRun, row: Row) -> float:
+def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
     """One less than the clusters that a row rests on: its own number of them, else what its data set has at most."""
     if row.get("n_clusters") is not None:
         return float(row["n_clusters"] - 1)
-    known = {each.get("dataset"): each.get("n_clusters") for each in audited_run.about.get("claims") or []}
-    counts = [known.get(row.get("dataset")), row.get("n")]
+    counts = [run.cluster_counts.get(str(row.get("dataset"))), row.get("n")]
     return float(min((count for count in counts if count is not None), default=1e6) - 1)

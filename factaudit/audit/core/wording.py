@@ -24,6 +24,9 @@ from factaudit.audit.core.figure_formatting import (
 )
 from factaudit.text.display_text import format_count
 
+#: Of fewer things (errors, responses) a count is said, not a share.
+MIN_SHARE_COUNT = 30
+
 #: How values read; what follows the number, and stands once behind a range, is apart.
 _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
     "percent": (lambda share: format_percent(share).removesuffix(" %"), " %"),
@@ -31,6 +34,11 @@ _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
     "points": (lambda difference: format_percentage_points(abs(difference)), ""),
     "signed": (lambda difference: format_percentage_points(difference, with_sign=True), ""),
     "limit": (format_limit_in_points, ""),
+    # Whole points, where that does not hide what is there.
+    "rough": (
+        lambda share: (format_percentage_points if 0 < share < 0.015 else format_whole_percent)(share),
+        " points",
+    ),
     "decimal": (lambda number: f"{number:.1f}", ""),
     "hundredths": (lambda number: f"{number:.2f}".replace("-", "−"), ""),
     "threshold": (lambda number: f"{number:.6g}", ""),
@@ -41,7 +49,8 @@ _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
 def fill(template: str, fields: Mapping[str, Any], is_open: bool = False) -> str:
     """The template with the values of its fields; is_open: a figure with bounds is told as their range.
 
-    A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``, ``limit`` (in
+    A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``, ``rough`` (23
+    points), ``limit`` (in
     points or percent, without needless decimals), ``decimal``, ``hundredths``, ``threshold``, ``number NOUN`` (3
     claims; an irregular plural stands behind a bar), or as it is.
     """
@@ -76,18 +85,6 @@ def format_share_of(some: int, every: int, noun: str) -> str:
     if some == every:
         return f"This is so {preposition} {'both' if every == 2 else 'all {n_compared}'} {noun}s."
     return f"This is so {preposition} {{n_beyond}} of {{n_compared}} {noun}s."
-
-
-def format_rough_points(share: float) -> str:
-    """``23 points``; ``0.4 points`` where a whole number would hide what is there.
-
-    >>> format_rough_points(0.234), format_rough_points(0.004), format_rough_points(0.02)
-    ('23 points', '0.4 points', '2 points')
-    """
-    if 0 < share < 0.015:
-        return f"{format_percentage_points(share)} points"
-    n = format_whole_percent(share)
-    return f"{n} point" if n == "1" else f"{n} points"
 
 
 def join_names(names: Sequence[str] | Iterable[str], last: str = "and") -> str:
