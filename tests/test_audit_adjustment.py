@@ -283,7 +283,7 @@ def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     table = judged(random_rows(5), "e")
     rows = compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1))
     monkeypatch.setattr("factaudit.stats.cluster_bootstrap._BLOCK_NUMBERS", 1000)
-    monkeypatch.setattr("factaudit.arrays.calibration._MOST_WEIGHTS", 10_000)
+    monkeypatch.setattr("factaudit.arrays.calibration._REPLICATES_AT_A_TIME", 30)
     assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1)) == rows
     assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=2)) != rows
     assert "change_low" not in compute_adjustment_effect(table, intervals=ClusterBootstrap(9))[0], (
