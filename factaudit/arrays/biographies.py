@@ -15,6 +15,10 @@ the same in all its rows:
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -67,64 +71,70 @@ def _read_biographies(judgements: Judgements, evaluator: int, group_column: str)
     is_fact = table["fact_id"].notna()
     table = table[table["response_id"].notna() & (is_fact | (table.index >= len(claims)))]
     # The longer id comes later: "r.10" after "r.9".
-    order = pd.DataFrame({"length": table["fact_id"].map(len, na_action="ignore"), "id": table["fact_id"]}).sort_values(
-        ["length", "id"]
-    )
-    responses = table.loc[order.index].groupby(_RESPONSE, sort=True, dropna=False)
-    return [_read_biography(rows) for _, rows in responses]
+    order = pd.DataFrame({"length": table["fact_id"].map(len, na_action="ignore"), "id": table["fact_id"]})
+    table = table.loc[order.sort_values(["length", "id"]).index]
+    owner = table.groupby(_RESPONSE, sort=True, dropna=False).ngroup().to_numpy()
+    rank = np.argsort(owner, kind="stable")
+    columns = {str(name): table[name].to_numpy()[rank] for name in table}
+    ends = np.flatnonzero(np.diff(owner[rank], prepend=-1, append=-1)).tolist()
+    return [_read_biography({name: each[start:end] for name, each in columns.items()}) for start, end in pairwise(ends)]
 
 
-def _read_biography(rows: pd.DataFrame) -> SupportMatrix:
-    first_row = rows.iloc[0]
-    key = {name: first_row[name] for name in (*_RESPONSE, "topic")}
-    rows = rows[rows["fact_id"].notna()]
-    is_decoy = (rows["decoy"] == 1).to_numpy(dtype=bool)
-    decoys, rows = rows[is_decoy], rows[~is_decoy]
-    facts = rows.drop_duplicates("fact_id")
+def _read_biography(rows: Mapping[str, np.ndarray]) -> SupportMatrix:
+    """The matrix of one response, from its columns."""
+    key = {name: rows[name][0] for name in (*_RESPONSE, "topic")}
+    is_fact, is_decoy = pd.notna(rows["fact_id"]), (rows["decoy"] == 1).astype(bool)
+    decoys, rows = _select(rows, is_fact & is_decoy), _select(rows, is_fact & ~is_decoy)
     fact = pd.factorize(rows["fact_id"])[0]
+    facts = _select(rows, np.unique(fact, return_index=True)[1])
+    n_facts = len(facts["fact_id"])
     person, people = pd.factorize(rows["entity"], sort=True)  # -1: no candidate
-    asked = rows[person >= 0]
-    if asked.duplicated(["fact_id", "entity"]).any():
+    asked = person >= 0
+    at = fact[asked], person[asked]
+    if len(set(zip(*at, strict=True))) < asked.sum():
         raise UsageError(f"response {key['response_id']!r}: a fact is put to the same entity twice (fact_id, entity)")
-    if (facts["group"].to_numpy()[fact] != rows["group"].to_numpy()).any():
+    if (facts["group"][fact] != rows["group"]).any():
         raise UsageError(f"response {key['response_id']!r}: the rows of one fact are in different groups")
-    at = fact[person >= 0], person[person >= 0]
-    shape = (len(facts), len(people))
+    shape = (n_facts, len(people))
     prediction, status = np.full(shape, MISSING, dtype=np.int8), np.full(shape, MISSING, dtype=np.int8)
     score = np.full(shape, np.nan)
-    prediction[at], status[at], score[at] = asked["prediction"], asked["status"], asked["score"]
+    prediction[at], status[at], score[at] = (rows[name][asked] for name in ("prediction", "status", "score"))
     group = pd.factorize(facts["group"])[0]
-    named = facts.assign(number=group)[(group >= 0) & facts["given_entity"].notna().to_numpy()]
-    # Of several titles the most frequent, and of these the first in the alphabet.
-    titles = named.groupby("number")["given_entity"].agg(lambda own: own.mode().iloc[0])
-    mean_biographies = facts["mean_biographies"].dropna()
+    # A label is about one person, whatever other groups a grouping makes of the facts: that of the fact's only labelled
+    # row; where several rows of the fact have the label, that of ``given_entity``.
+    labelled = rows["label"] != MISSING
+    alone = np.bincount(fact[labelled], minlength=n_facts)[fact] == 1
+    is_false = (rows["label"] == 0) & asked & (alone | (rows["given_entity"] == rows["entity"]).astype(bool))
+    false_predictions = (decoys["prediction"], rows["prediction"][is_false])
+    numbers = [number for number in facts["mean_biographies"] if number is not None]
     return SupportMatrix(
         people=tuple(people),
         prediction=prediction,
         score=score,
         unsure=(prediction == MISSING) | ((status != _OK) & (status >= 0)),
         group=group,
-        own=(facts["invented"] != 1).to_numpy(dtype=bool),
-        given=dict(zip(titles.index.tolist(), titles.tolist(), strict=True)),
-        about=tuple(facts["about"]) if facts["about"].notna().any() else None,
+        own=(facts["invented"] != 1).astype(bool),
+        given=_find_given_people(group, facts["given_entity"]),
+        about=tuple(facts["about"]) if pd.notna(facts["about"]).any() else None,
         was_asked=bool(((prediction != MISSING) | ((status >= 0) & (status != _SKIPPED))).any()),
-        mean_biographies=float(mean_biographies.iloc[0]) if len(mean_biographies) else None,
+        mean_biographies=float(numbers[0]) if numbers else None,
         false_cells={
-            source: (int((cells["prediction"] != MISSING).sum()), int((cells["prediction"] == 1).sum()))
-            for source, cells in zip(FALSE_CELL_SOURCES, (decoys, _select_false_cells(rows)), strict=True)
+            source: (int((cells != MISSING).sum()), int((cells == 1).sum()))
+            for source, cells in zip(FALSE_CELL_SOURCES, false_predictions, strict=True)
         },
         key=key,
         texts=tuple(facts["claim"]),
     )
 
 
-def _select_false_cells(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows whose label is 0: the fact is not true of the person of the row.
+def _select(rows: Mapping[str, np.ndarray], which: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: values[which] for name, values in rows.items()}
 
-    A label is about one person, whatever other groups a grouping makes of the facts: that of the fact's only labelled
-    row; where several rows of the fact have the label, that of ``given_entity``.
-    """
-    labelled = rows[rows["label"] != MISSING]
-    alone = ~labelled.duplicated("fact_id", keep=False)
-    its = alone | (labelled["given_entity"] == labelled["entity"])
-    return labelled[(labelled["label"] == 0) & labelled["entity"].notna() & its]
+
+def _find_given_people(group: np.ndarray, titles: np.ndarray) -> dict[int, str]:
+    """Of each group the title that most of its facts name, of several the first in the alphabet."""
+    named: dict[int, Counter[str]] = {}
+    for number, title in zip(group.tolist(), titles, strict=True):
+        if number >= 0 and title is not None:
+            named.setdefault(number, Counter())[title] += 1
+    return {number: min(counts, key=lambda one: (-counts[one], one)) for number, counts in named.items()}
