@@ -271,7 +271,7 @@ def test_lfqa_errors_name_file_item_and_field(write: Write) -> None:
     path.write_text('[{"question_id": 7,\n "annot', encoding="utf-8")
     assert fails("lfqa", [path]).startswith(f"{path}: line 2: not JSON: ")
     path.write_bytes(b'["\xe9"]')
-    assert fails("lfqa", [path]).startswith(f"{path}: row 1: byte 0xe9 is not UTF-8 text; save the file as UTF-8")
+    assert fails("lfqa", [path]).startswith(f"{path}: line 1: byte 0xe9 is not UTF-8 text; save the file as UTF-8")
 
 
 # -------------------------------------------------------------------------------------------------------- WiCE

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class DatasetFormat:
     """A published data set's format, or a framework's log.
 
-    Its converter is the function ``convert_MODULE`` of the module, which takes the sources (files or folders) and the
+    Its converter is the function ``convert_NAME`` of the module, which takes the sources (files or folders) and the
     options as keywords, and returns a `Conversion`.
 
     options: what each option means, by name. module: by default the format's name with underscores.
@@ -40,8 +40,8 @@ class DatasetFormat:
             from factaudit.datasets.logs import make_log_converter
 
             return make_log_converter(self.name)
-        module = self.module or self.name.replace("-", "_")
-        return getattr(import_module(f"factaudit.datasets.{module}"), f"convert_{module}")
+        name = self.name.replace("-", "_")
+        return getattr(import_module(f"factaudit.datasets.{self.module or name}"), f"convert_{name}")
 
 
 #: Files that are told by their keys and not read, since a row of them is no claim: read as a table they might say
@@ -198,6 +198,7 @@ FORMATS: dict[str, DatasetFormat] = {
                 "dataset": "the dataset's name (required)",
                 "name": "the evaluators' names, one per file (default: the files' names)",
             },
+            module="aggrefact_scores",
         ),
         DatasetFormat(
             "faithbench",

@@ -27,7 +27,7 @@ _ORIGINS = {"cnndm": "AggreFact-CNN", "xsum": "AggreFact-XSum"}
 _METRIC_SUFFIXES = {"_score": "score", "_label": "prediction", "_pred": "prediction", "_prediction": "prediction"}
 
 
-def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source") -> Conversion:
+def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source") -> Conversion:
     """A summary (or claim) is a claim, a metric an evaluator.
 
     datasets: what they are: those that AggreFact was made of (``source``), or its two (``origin``), of which

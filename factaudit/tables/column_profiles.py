@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
+    COLUMN_NAMES,
     INTERMEDIATE_WORDS,
     has_name_of_error,
     normalise_label_word,
+    normalise_vocabulary_words,
     parse_label_word,
 )
 
@@ -26,6 +30,12 @@ MAX_PROFILED_ROWS = 20_000
 _MAX_SHOWN_WORDS = 6
 #: Fewer rows than this count up by chance.
 _MIN_COUNTED_ROWS = 4
+#: Names of columns of texts and names, in which "NA" and "None" are what they say.
+_NAMES_OF_TEXTS = {
+    name
+    for role in ("claim_id", "claim", "doc", "dataset", "system", "response_id", "doc_id", "topic", "entity")
+    for name in COLUMN_NAMES[role]
+}
 _DATE_PATTERN = re.compile(
     r"(\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d))([T ,].*)?"
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[AP]M)?"
@@ -41,8 +51,8 @@ class ColumnProfile:
     ``kind``: ``empty``, ``binary`` (words or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (whole numbers on a
     scale), ``number``, ``list``, ``name`` (few different texts), ``text``, or ``id`` (all different).
     ``is_whole``: whole numbers. ``counts_up``: such as grow by the same step from row to row. ``has_questions``: most
-    texts are. ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``is_half_numbers``: of
-    texts, many are numbers.
+    texts are. ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``blanks``: the
+    words that were taken for no value ("n/a").
     """
 
     name: str
@@ -59,7 +69,7 @@ class ColumnProfile:
     n_present: int = 0
     is_whole: bool = False
     unreadable: tuple[str, ...] = ()
-    is_half_numbers: bool = False
+    blanks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         held = ""
@@ -72,6 +82,7 @@ class ColumnProfile:
             held = f"about {self.mean_length:.0f} characters"
         kind = "words" if self.kind == "binary" and self.n_different > 2 else self.kind
         missing = f"{self.n_missing:,} without a value" if self.n_missing else ""
+        missing += f" ({', '.join(map(repr, self.blanks))})" if self.blanks else ""
         return f"{self.name:<24} {kind:<7} {', '.join(filter(None, (held, missing)))}"
 
     @property
@@ -109,14 +120,19 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     """What a column holds, from at most 20,000 of its rows."""
     values = values.iloc[:MAX_PROFILED_ROWS]
     reverse = has_name_of_error(column_name)  # an error of the kind "none" is no error
+    is_named = normalise_vocabulary_words(column_name) in _NAMES_OF_TEXTS
+    said = [
+        one for one in values.tolist() if not is_missing_value(one) and not (isinstance(one, str) and not one.strip())
+    ]
     present = [
         one
-        for one in values.tolist()
-        if not has_no_value(one) or (reverse and isinstance(one, str) and one.strip().lower() == "none")
+        for one in said
+        if is_named or not has_no_value(one) or (reverse and isinstance(one, str) and one.strip().lower() == "none")
     ]
     n_missing = len(values) - len(present)
+    blanks = () if len(said) == len(present) else _list_blanks(said, present)
     if not present:
-        return ColumnProfile(column_name, "empty", 0, n_missing)
+        return ColumnProfile(column_name, "empty", 0, n_missing, blanks=blanks)
     if any(isinstance(value, list | tuple | np.ndarray | dict) for value in present):
         return ColumnProfile(column_name, "list", len(present), n_missing)
     texts = [str(value).strip() for value in present]
@@ -129,6 +145,7 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         "words": words,
         "mean_length": length,
         "n_present": len(present),
+        "blanks": blanks,
     }
     if _can_words_be_read_as_labels(words, reverse):
         return ColumnProfile(column_name, "binary", **shared)  # type: ignore[arg-type]
@@ -154,7 +171,6 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         is_time = any(a <= low and high < b for a, b in _EPOCHS)
         shared |= {"low": low, "high": high, "is_whole": whole}
         return ColumnProfile(column_name, kind, counts_up=counts_up, is_time=is_time, **shared)  # type: ignore[arg-type]
-    shared["is_half_numbers"] = len(unreadable) < 0.7 * len(present)
     asked = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
     is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)
     if (
@@ -166,6 +182,12 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         return ColumnProfile(column_name, "id", is_time=is_time, **shared)  # type: ignore[arg-type]
     kind = "name" if len(different) <= max(2, len(texts) // 3) and length < 60 else "text"
     return ColumnProfile(column_name, kind, is_time=is_time, has_questions=asked, **shared)  # type: ignore[arg-type]
+
+
+def _list_blanks(said: list[Any], present: list[Any]) -> tuple[str, ...]:
+    """The first words among cells that are no values."""
+    known = {str(one) for one in present if not isinstance(one, list | dict)}
+    return tuple(dict.fromkeys(one for one in said if isinstance(one, str) and one not in known))[:3]
 
 
 def _can_words_be_read_as_labels(words: tuple[str, ...], reverse: bool) -> bool:

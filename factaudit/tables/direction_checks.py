@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import pandas as pd
 
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.cell_values import parse_judgement_numbers
-from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.meanings import Scale
+from factaudit.tables.meanings import Scale, describe_scale
 from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
 from factaudit.tables.vocabulary import (
     has_vocabulary_word_in_column_name,
@@ -49,17 +48,17 @@ def ask_about_directions(
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
-        judge = _EvaluatorScaleOption.find(name, mapping, len(names), bool(rows["score"].notna().any()))
+        key, scale = _find_scale_option(name, mapping, len(names), bool(rows["score"].notna().any()))
         own = mapping.evaluators.get(name)
-        called = {name, judge.key} | (set() if own is None else {own.score, own.prediction})
+        called = {name, key} | (set() if own is None else {own.score, own.prediction})
         is_said = bool(called & {*chosen.scale, *chosen.high_is_error})
         auc, p = _test_auc_below_half(rows, truth)
         if auc is not None and p < _LEVEL:
             text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"
-            if judge.key is None or is_said or auc > _LARGEST_REVERSED_AUC:
-                lines.append(f"note  {text}: --scale {judge.key or name}=1:0 turns it round")
+            if key is None or is_said or auc > _LARGEST_REVERSED_AUC:
+                lines.append(f"note  {text}: --scale {key or name}=1:0 turns it round")
             else:
-                directions.append((text, _list_score_scale_directions(name, judge.key, judge.scale)[::-1]))
+                directions.append((text, _list_score_scale_directions(name, key, scale)[::-1]))
                 continue
         if len(names) == 1 and not mapping.evaluators:
             questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
@@ -77,38 +76,34 @@ def _join_readings(readings: Sequence[PossibleReading]) -> PossibleReading:
     return PossibleReading("; ".join(one.description for one in readings), {"scale": scales})
 
 
-@dataclass(frozen=True)
-class _EvaluatorScaleOption:
+def _find_scale_option(
+    name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool
+) -> tuple[str | None, Scale | None]:
     """What ``--scale`` calls an evaluator, and its scale; None where unknown."""
-
-    key: str | None
-    scale: Scale | None
-
-    @classmethod
-    def find(cls, name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool) -> _EvaluatorScaleOption:
-        own = mapping.evaluators.get(name)
-        if own is not None and own.score is not None:
-            return cls(name, own.scale)
-        if own is not None:
-            return cls(own.prediction, (1.0, 0.0) if own.prediction in mapping.words else None)
-        column = mapping.columns.get("score", "score")
-        if mapping.evaluators or not isinstance(column, str) or not has_scores:
-            return cls(None, None)
-        key = column if n_evaluators == 1 else name
-        return cls(key, mapping.scale.get(key))
+    own = mapping.evaluators.get(name)
+    if own is not None and own.score is not None:
+        return name, own.scale
+    if own is not None:
+        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else None
+    column = mapping.columns.get("score", "score")
+    if mapping.evaluators or not isinstance(column, str) or not has_scores:
+        return None, None
+    key = column if n_evaluators == 1 else name
+    return key, mapping.scale.get(key)
 
 
 def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleReading]:
     """The way in which scores are read, and the opposite."""
-    if isinstance(scale, str):
-        ways = {"logit": ("logit", "-logit"), "-logit": ("-logit", "logit")}.get(scale, (scale,))
-        kept = [PossibleReading(f"{name} has {SCORE_TRANSFORM_NAMES[w]}", {"scale": {key: w}}) for w in ways]
-        return [*kept, *([ignore_columns([key])] if len(ways) < 2 else [])]
-    low, high = scale or (0.0, 1.0)
-    return [
-        PossibleReading(f"{name} runs from {a:g} (not supported) to {b:g} (supported)", {"scale": {key: [a, b]}})
-        for a, b in ((low, high), (high, low))
+    ways: list[Scale] = [scale or (0.0, 1.0)]
+    if isinstance(scale, str) and "logit" in scale:
+        ways.append("logit" if scale == "-logit" else "-logit")
+    elif not isinstance(ways[0], str):
+        ways.append(ways[0][::-1])
+    kept = [
+        PossibleReading(f"{name} {describe_scale(one)}", {"scale": {key: one if isinstance(one, str) else [*one]}})
+        for one in ways
     ]
+    return [*kept, *([ignore_columns([key])] if len(ways) < 2 else [])]
 
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float | None, float]:

@@ -36,7 +36,6 @@ from factaudit.tables.meanings import scale_judgement_numbers
 from factaudit.tables.nested_lists import ROW_COLUMN
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, STATUSES, VERDICT_COLUMNS, make_text_placeholder
 from factaudit.tables.standard_columns import OWN_COLUMNS
-from factaudit.tables.unmapped_tables import describe_unmapped_table
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.validation import (
     make_claim_ids_from_content,
@@ -86,7 +85,7 @@ def apply_mapping_to_tables(
         one.annotators[column if len(labelled) == 1 else one.name if stems.count(stem) > 1 else stem] = column
     for one in read:
         if not one.has_claims and not one.has_verdicts and not one.has_annotations:
-            raise InputError(one.name, [Problem(describe_unmapped_table(one.rows))])
+            raise InputError(one.name, [Problem(_describe_unmapped_columns([*map(str, one.rows.columns)]))])
     owners = [one for one in read if one.has_claims]
     for is_told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
         owners = [one for one in owners if not is_told(one)] or owners
@@ -114,6 +113,14 @@ def apply_mapping_to_tables(
     named = ", ".join(one.name for one in read if one.has_verdicts)
     made = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole, source=named)
     return MappedTables(whole, made, annotations, notes)
+
+
+def _describe_unmapped_columns(names: Sequence[str]) -> str:
+    if not names:
+        return "nothing in it is mapped: it has no column"
+    listed = ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
+    expected = "a row for each claim, and columns for 'claim', 'label', and a score or a verdict of each evaluator"
+    return f"nothing in it is mapped: expected {expected}; it has {listed}: say --claim COLUMN, or turn the table round"
 
 
 def _make_claims(
@@ -183,9 +190,6 @@ class _MappedTable:
         found: dict[str, str] = {}
         for ours, theirs in self.mapping.columns.items():
             present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in self.rows]
-            if len(present) > 1:
-                message = f"for {ours!r} the mapping names {present!r}, and the table has both"
-                raise InputError(self.name, [Problem(message)])
             if present:
                 found[ours] = present[0]
         used = {*found.values(), *(column for one in self.evaluators.values() for column in one.columns)}
@@ -323,9 +327,10 @@ class _MappedTable:
         is_said &= (who.notna() | np.logical_or.reduce(judged)).to_numpy()
         if not self.mapping.scale and not self.mapping.threshold:
             return [_Statement(who, own, every[is_said])]
+        codes, names = pd.factorize(who, use_na_sentinel=False)
         return [
-            _Statement(who, self._add_scale(own, str(name)), rows[is_said[rows]])
-            for name, rows in who.groupby(who, sort=False, dropna=False).indices.items()
+            _Statement(who, self._add_scale(own, str(name)), np.flatnonzero(is_said & (codes == at)))
+            for at, name in enumerate(names)
         ]
 
     def _add_scale(self, columns: EvaluatorColumnMapping, name: str) -> EvaluatorColumnMapping:

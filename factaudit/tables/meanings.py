@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.tables.cell_values import find_verdict_in_reply, is_number_text
-from factaudit.tables.column_mapping import ColumnMapping, ScoreTransform
+from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping, ScoreTransform
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
 from factaudit.tables.vocabulary import (
@@ -119,9 +119,6 @@ def _ask_about_unknown_words(
         elif {*known.values()} == {0}:
             values = [1, None, 0]  # "hallucinated" and "clean"
         ways = [_read_words(dict.fromkeys(unknown, value)) for value in values]
-        if len(known) == len(unknown) == 1 and len(next(iter(known))) <= 2:  # F and H: F may be faithful, or false
-            value = next(iter(known.values()))
-            ways.append(_read_words({unknown[0]: value, next(iter(known)): 1 - (value or 0)}))
     else:
         ways = [
             _read_words({word: int(word == one) for word in unknown}) for one in sorted(unknown, key=len)[:_MAX_OFFERED]
@@ -163,49 +160,40 @@ def ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> list[Open
     codes = [f"{one:g}" for one in numbers]
     held = ", ".join(codes) if 0 < len(codes) <= _MAX_OFFERED else f"{column.low:g} to {column.high:g}"
     reverse = is_column_reversed(column.name, mapping)
-    if len(codes) == 2:
-        first, second = codes if (codes == ["1", "2"]) != reverse else codes[::-1]
-        rest = {word: None for word, point in zip(column.words, points, strict=True) if not is_number_text(point)}
-        ways = [_read_words({first: 1, second: 0, **rest}), _read_words({first: 0, second: 1, **rest})]
-    else:
-        ways = _list_cuts(column, bool(numbers) and column.is_whole, reverse)
-        if {0, 1} < {*numbers} and len(numbers) <= _MAX_OFFERED:
-            ways = [*_list_readings_of_codes(codes), *ways]
+    ways = []
+    if len(codes) == 2 or ({0, 1} < {*numbers} and len(codes) <= _MAX_OFFERED):  # other codes are no labels
+        pair = codes if len(codes) == 2 else ["0", "1"]
+        others = [
+            word
+            for word, point in zip(column.words, points, strict=True)
+            if not is_number_text(point) or f"{float(point):g}" not in pair
+        ]
+        zero, one = pair[::-1] if (pair == ["1", "2"]) != reverse else pair
+        ways = [
+            _read_words({one: 1, zero: 0, **dict.fromkeys(others)}),
+            _read_words({one: 0, zero: 1, **dict.fromkeys(others, None if len(codes) == 2 else 0)}),
+        ]
+    if len(codes) != 2:
+        side = "below" if reverse else "above"
+        ways += [
+            PossibleReading(f"{column.name} {side} {cut:g}: supported", {"threshold": {column.name: cut}})
+            for cut in _list_cuts(column, bool(numbers) and column.is_whole)
+        ]
     return [OpenQuestion(f"{column.name} ({held}): from which value on is a claim supported", ways)]
 
 
-def _list_cuts(column: ColumnProfile, is_whole: bool, is_reversed: bool) -> list[PossibleReading]:
-    """Values from which on a claim may be supported, the middle of the scale first; of errors, up to which."""
-    low, high = find_stated_range(column) or _find_common_range(column)
-    middle = (low + high) / 2
-    levels = range(round(low), round(high) + 1) if is_whole and high - low <= 10 else range(0)
-    if not levels:
-        cuts = [0.5, 0.99] if (column.low or 0) >= 0 and (column.high or 0) <= 1 else [middle]
-    else:
-        cuts = sorted(map(float, levels[:-1]), key=lambda one: abs(one - middle + 0.25))
-    ways = []
-    if is_reversed and levels:
-        upper = sorted(cuts, key=lambda one: abs(one + 1 - middle))[:_MAX_OFFERED]
-        ways = [_read_words({str(one): int(one <= cut) for one in levels}) for cut in upper]
-    side = "below" if is_reversed else "above"
-    return ways + [
-        PossibleReading(f"{column.name} {side} {cut:g}: supported", {"threshold": {column.name: cut}})
-        for cut in cuts[: _MAX_OFFERED - bool(ways) * 2]
-    ]
-
-
-def _find_common_range(column: ColumnProfile) -> tuple[float, float]:
-    """The likeliest of the usual scales that a column of numbers may be on."""
+def _list_cuts(column: ColumnProfile, is_whole: bool) -> list[float]:
+    """Values from which on a claim may be supported, the middle of the scale first."""
     low, high = column.low or 0.0, column.high or 0.0
-    return next((one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]), (low, high))
-
-
-def _list_readings_of_codes(codes: Sequence[str]) -> list[PossibleReading]:
-    """Meanings of 0 and 1 beside a few other codes, which are no labels or errors."""
-    others: dict[str, int | None] = dict.fromkeys(one for one in codes if one not in ("0", "1"))
-    ways: list[dict[str, int | None]] = [{"0": 0, "1": 1, **others}, {"0": 0, "1": 1, **dict.fromkeys(others, 0)}]
-    ways += [{"0": 1, "1": 0, **dict.fromkeys(others, 0)}] if codes[0] == "0" else []
-    return [*map(_read_words, ways)]
+    if low >= 0 and high <= 1:
+        return [0.5, 0.99]
+    usual = (one for one in _COMMON_SCALES if one[0] <= low and high <= one[1])
+    low, high = find_stated_range(column) or next(usual, (low, high))
+    middle = (low + high) / 2
+    if is_whole and high - low <= 10:
+        cuts = [float(one) for one in range(round(low), round(high))]
+        return sorted(cuts, key=lambda one: abs(one - middle + 0.25))[:_MAX_OFFERED]
+    return [middle]
 
 
 def find_score_scale(
@@ -238,31 +226,32 @@ def find_score_scale(
         return ((sure[1], sure[0]) if reverse else (float(sure[0]), float(sure[1]))), []
     if low == high:
         return None, []
-    ways: list[PossibleReading] = []
-    if low >= 0 and high <= 1:
-        ends = [(1.0, 0.0), (0.0, 1.0)]
-    elif low < 0 < high:
-        ends = []
-        for transform in ("logit", "-logit") if not reverse else ("-logit", "logit"):
-            side = "above" if transform == "logit" else "below"
-            said = f"{column.name} is a logit: {side} 0 means supported"
-            ways.append(PossibleReading(said, {"scale": {name: transform}}))
+    known: list[Scale] = []
+    if low < 0 < high:
+        known = ["-logit", "logit"] if reverse else ["logit", "-logit"]
+        ends = list[tuple[float, float]]()
     elif high <= 0:
-        ends = [(low, high)]
-        said = f"{column.name} is the logarithm of a probability"
-        ways.append(PossibleReading(said, {"scale": {name: "log"}}))
+        known, ends = ["log"], [(low, high)]
+    elif high <= 1:
+        ends, reverse = [(0.0, 1.0)], True
     else:
         ends = [(float(a), float(b)) for a, b in _COMMON_SCALES if a <= low and high <= b][:3] or [(low, high)]
-        ends = [(b, a) for a, b in ends] if reverse else ends
-    ends += [(b, a) for a, b in ends[:1] if (b, a) not in ends]
-    ways += [
+    ends = [(b, a) for a, b in ends] if reverse else ends
+    ways = [
         PossibleReading(
-            f"{column.name} runs from {a:g} (not supported) to {b:g} (supported)", {"scale": {name: [a, b]}}
+            f"{column.name} {describe_scale(one)}", {"scale": {name: one if isinstance(one, str) else [*one]}}
         )
-        for a, b in ends
+        for one in [*known, *ends, *((b, a) for a, b in ends[:1])]
     ]
     ways.append(ignore_columns([column.name]))
     return None, [OpenQuestion(f"{column.name} holds numbers from {low:g} to {high:g}: on which scale", ways)]
+
+
+def describe_scale(scale: Scale) -> str:
+    """What numbers of a scale are, as what a sentence says of their column."""
+    if isinstance(scale, str):
+        return f"holds {SCORE_TRANSFORM_NAMES[scale]}"
+    return f"runs from {scale[0]:g} (not supported) to {scale[1]:g} (supported)"
 
 
 def find_stated_range(column: ColumnProfile) -> tuple[float, float] | None:

@@ -168,31 +168,39 @@ def _ask_whose_they_are(
 ) -> OpenQuestion:
     """The question whose judgements some columns hold; the likeliest answer is the first."""
     names = [one.name for one in unplaced]
-    evaluators, ignored = read_columns_as_evaluators(names), ignore_columns(names)
-    ways = [read_columns_as_people(names)]
+    people, evaluators, ignored = (
+        read_columns_as_people(names),
+        read_columns_as_evaluators(names),
+        ignore_columns(names),
+    )
+    label = table.roles.get("label")
     if not is_labelled:
-        for one in names[:3] if len(names) > 1 else ():
-            rest = [name for name in names if name != one]
-            named = {"columns": {"label": one}}
-            ways.append(PossibleReading(f"{one} holds the labels; ignore {', '.join(rest)}", named | {"ignore": rest}))
-            others = f"{one} holds the labels, {', '.join(rest)} what evaluators said"
-            ways.append(PossibleReading(others, named | {"evaluator": rest}))
-        ways = ways[1:] + ways[:1] if is_judged else ways
+        ways = [] if len(names) == 1 else [way for one in names[:3] for way in _read_as_label(one, names)]
+        ways = [*ways, people] if is_judged else [people, *ways]
         ways += [evaluators, ignored]
     elif is_judged:
-        ways = [ignored, evaluators, *ways]
+        ways = [ignored, evaluators, people]
     else:
         ways = [evaluators, ignored]
-        label = table.roles.get("label")
-        if len(names) == 1 and label is not None and not has_vocabulary_word_in_column_name("people", label.name):
+    if label is not None and len(names) == 1:
+        both = [label.name, names[0]]
+        ways = [one for one in ways if one is not people]
+        if not is_judged and not has_vocabulary_word_in_column_name("people", label.name):
             said = f"{names[0]} holds the labels, {label.name} is an evaluator"
             ways.append(PossibleReading(said, {"columns": {"label": names[0]}, "evaluator": [label.name]}))
-    if is_labelled and "label" in table.roles and len(names) == 1:
-        both = [table.roles["label"].name, names[0]]
-        ways = [one for one in ways if "label" not in one.mapping.get("columns", {}) or "evaluator" in one.mapping]
         ways.append(PossibleReading(f"{both[0]} and {both[1]}: one annotator each", {"people": both}))
     held = ", ".join(f"{one.name} ({_describe_values(one)})" for one in unplaced[:4])
     return OpenQuestion(f"{held}: labels of people, what an evaluator said, or neither", ways)
+
+
+def _read_as_label(name: str, names: Sequence[str]) -> list[PossibleReading]:
+    """The readings by which one of several columns holds the labels, and the others nothing, or what judges said."""
+    rest = [one for one in names if one != name]
+    said, named = f"{name} holds the labels", {"columns": {"label": name}}
+    return [
+        PossibleReading(f"{said}; ignore {', '.join(rest)}", named | {"ignore": rest}),
+        PossibleReading(f"{said}, {', '.join(rest)} what evaluators said", named | {"evaluator": rest}),
+    ]
 
 
 def ask_whether_label_is_of_being_right(table: TableRoles) -> None:

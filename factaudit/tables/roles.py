@@ -109,7 +109,8 @@ def place_columns(
     if "label" not in table.roles and not (table.people_evaluators or (table.people and "label" not in fixed)):
         _place_labels(table, kinds, has_labels)
     _place_evaluators(table, given, kinds, has_labels)
-    if not has_others or "claim" in table.roles:
+    is_ours = {"dataset", "claim", "label"} <= {*columns}  # of further columns nothing is asked
+    if not is_ours and (not has_others or "claim" in table.roles):
         ask_about_unplaced_columns(table, given, kinds, has_labels)
     if not {"evaluator", "annotator", "system"} & {*fixed}:
         ask_about_repeated_claims(table)

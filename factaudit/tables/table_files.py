@@ -224,12 +224,13 @@ def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
 
     features: what `datasets` says of the columns, as plain data or as its own objects.
     """
-    found = {}
-    for column, feature in features.items() if isinstance(features, Mapping) else ():
+    found: dict[str, pd.Series] = {}
+    for name, feature in features.items() if isinstance(features, Mapping) else ():
+        column = str(name)
         names = feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
         if column not in table or not isinstance(names, list) or not names:
             continue
-        codes = pd.to_numeric(table[str(column)], errors="coerce")
+        codes = pd.to_numeric(table[column], errors="coerce")
         if codes[~table[column].map(is_missing_value)].isin(range(-1, len(names))).all():  # else they are names already
             words = [None if pd.isna(code) or code < 0 else str(names[int(code)]) for code in codes]
             found[column] = pd.Series(words, index=table.index, dtype="object")
@@ -689,8 +690,8 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
 def _find_rows_of_columns(document: Mapping[str, Any], source: str) -> list[dict[str, Any]] | None:
     """Rows of pandas' orient="split" and W&B's tables (``columns``, ``data``), or of an object of columns."""
     names, rows = document.get("columns"), document.get("data")
-    is_split = isinstance(names, list) and isinstance(rows, list) and bool(rows)
-    if is_split and all(isinstance(row, list) and len(row) == len(names) for row in rows):
+    names, rows = (one if isinstance(one, list) else [] for one in (names, rows))
+    if names and rows and all(isinstance(row, list) and len(row) == len(names) for row in rows):
         names = [str(tuple(name)) if isinstance(name, list) else str(name) for name in names]
         return [dict(zip(names, row, strict=True)) for row in rows]
     columns = [value for value in document.values() if isinstance(value, list)]

@@ -244,13 +244,16 @@ def _can_load_as_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[
 
 
 def _check_mapped_columns(mapping: ColumnMapping, tables: Sequence[NamedTable], source: str) -> None:
-    """Raise `InputError` where a column that the mapping names is in none of the tables."""
+    """Raise `InputError` where a column that the mapping names is in none of the tables, or one has two for a role."""
     present = list(dict.fromkeys(str(column) for _, table in tables for column in table.columns))
     for ours, theirs in mapping.columns.items():
         names = [theirs] if isinstance(theirs, str) else theirs
         if not set(names) & set(present):
             message = f"no column {names[0]!r} to map to {ours!r}{suggest_known_name(names[0], present)}"
             raise InputError(source, [Problem(message)])
+        for name, table in tables:
+            if len(both := [one for one in names if one in table]) > 1:
+                raise InputError(name, [Problem(f"for {ours!r} the mapping names {both!r}, and the table has both")])
 
 
 def _load_standard_tables(

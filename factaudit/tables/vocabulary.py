@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
@@ -68,19 +68,11 @@ _UP, _DOWN, _IS = r"\b(?:high|higher|highest|more)", r"\b(?:low|lower|lowest|les
 _GOOD, _BAD = r"(?:good|better|best)\b", r"(?:bad|worse|worst)\b"
 _HIGH_IS_BAD_PATTERN = re.compile(f"{_DOWN}{_IS}{_GOOD}|{_UP}{_IS}{_BAD}")
 _HIGH_IS_GOOD_PATTERN = re.compile(f"{_UP}{_IS}{_GOOD}|{_DOWN}{_IS}{_BAD}")
-_CODE = r"(-?\d+|yes|no|y|n|true|false)"
-_PHRASE = r"([^\W\d_][^,;/|()\[\]=:\d]*?)"
-#: Where a text says what codes mean: whether the code stands first, and the pattern.
-_CODE_PATTERNS = (
-    (True, re.compile(rf"(?<![\w.]){_CODE}\s*(?:=|:|[-–](?=[^\W\d]))\s*{_PHRASE}\s*(?=[,;/|()\[\]]|\d|$)")),
-    (False, re.compile(rf"(?<!\w)(?=\w\w){_PHRASE}\s*(?:\((?=\s*-?\w+\s*\))|=)\s*{_CODE}\b(?!\s*=)")),
-    (False, re.compile(r"(?:^|_)([^\W\d_]{3,})_([01])(?=_|$)")),
-    (True, re.compile(r"_([01])([^\W\d_]+)")),
+#: A name that says what codes mean: ``label (1 = hallucinated)``, ``hallucinated_0_faithful_1``. It is asked about.
+_STATED_CODES_PATTERN = re.compile(
+    r"(?<![\w.])-?\d\s*[=:]\s*[^\W\d]|[^\W\d]\s*=\s*-?\d|(?<![\w.-])[01]\s*[-–−]\s*[^\W\d]|\((yes|no|y|n)\s*=|=\s*(yes|no)\b"
+    r"|[^\W\d]\s*\(\s*[01]\s*\).*[^\W\d]\s*\(\s*[01]\s*\)|[^\W\d_]{3}_[01]_.*[^\W\d_]{3}_[01]$|_[01][^\W\d_]+_[01][^\W\d_]"
 )
-#: Of these, what says enough by one code.
-_SURE_CODE_PATTERNS = [pattern for _, pattern in _CODE_PATTERNS[:2]]
-_BEST_WORDS = frozenset(["best", "good", "excellent", "perfect", "none", "gut", "bueno", "bon", "ottimo"])
-_WORST_WORDS = frozenset(["worst", "bad", "poor", "terrible", "ungenugend", "schlecht", "malo", "mauvais", "pessimo"])
 #: Letters that have no accent to take off.
 _PLAIN_LETTERS = str.maketrans("łıøđ", "liod")
 #: Names of columns that hold what one of several people said of the row's claim (``annotator_1``, ``human b``).
@@ -144,14 +136,13 @@ def parse_stated_range(column_name: str) -> tuple[float, float] | None:
 
     >>> parse_stated_range("human (0-2)"), parse_stated_range("KI (1 bis 7)"), parse_stated_range("gpt4_score_0_100")
     ((0.0, 2.0), (1.0, 7.0), (0.0, 100.0))
-    >>> parse_stated_range("rating (1=worst, 5=best)"), parse_stated_range("gpt-4 (2024-05)")
-    ((1.0, 5.0), None)
+    >>> parse_stated_range("gpt-4 (2024-05)") is None
+    True
     """
     if match := _RANGE_PATTERN.search(column_name):
         low, high = float(match[1] or match[3]), float(match[2] or match[4])
         return (low, high) if low in (-1, 0, 1) and low < high <= 100 else None
-    codes = parse_stated_codes(column_name)
-    return (min(codes), max(codes)) if len(codes) > 1 and max(codes) - min(codes) > 1 else None
+    return None
 
 
 def strip_column_name_values_hint(column_name: str) -> str:
@@ -220,16 +211,13 @@ def find_direction_of_column_name(column_name: str) -> Direction:
     >>> [find_direction_of_column_name(name) for name in names]
     ['reversed', 'reversed', 'upright', 'doubtful']
     >>> [find_direction_of_column_name(name) for name in ("hallucinated (0) / faithful (1)", "risk (lower is better)")]
-    ['upright', 'reversed']
+    ['doubtful', 'reversed']
     """
     text = unicodedata.normalize("NFKC", column_name).lower()
-    if codes := parse_stated_codes(column_name):
-        sign = find_direction_of_label_codes(codes)
-        return "doubtful" if sign is None else "upright" if sign > 0 else "reversed"
+    if _STATED_CODES_PATTERN.search(text):
+        return "doubtful"
     if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
         return "reversed" if _HIGH_IS_BAD_PATTERN.search(text) else "upright"
-    if re.match(r"1\s*[-−–]\s*[a-z]", text):
-        return "upright" if _TURNING_PATTERN.fullmatch(_list_telling_part(text.partition("1")[2])) else "doubtful"
     heading, dot, last = column_name.rpartition(".")
     if dot and heading and _SMELL_PATTERN.search(normalise_vocabulary_words(last)):
         column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
@@ -285,56 +273,6 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
             words = _split_into_words(normalise_vocabulary_words(field))
             found |= {one for one in words if one.isalpha() and (len(one) > 2 or _has_no_blanks(one))}
     return frozenset(found - _KNOWN_WORDS)
-
-
-def parse_stated_codes(text: str) -> dict[float, int | None]:
-    """What a text says that codes mean: 1, 0, or None where its words are not known; empty where it says nothing.
-
-    >>> parse_stated_codes("label: 1 = hallucinated, 0 = faithful"), parse_stated_codes("score (1-5)")
-    ({1.0: 0, 0.0: 1}, {})
-    """
-    text = unicodedata.normalize("NFKC", text).strip().lower()
-    for code_first, pattern in _CODE_PATTERNS:
-        found: dict[float, int | None] = {}
-        start = len(text)
-        for match in pattern.finditer(text):
-            start = min(start, match.start())
-            code, phrase = match.groups() if code_first else match.groups()[::-1]
-            number = {"yes": 1, "y": 1, "true": 1, "no": 0, "n": 0, "false": 0}.get(code)
-            is_of_error = has_name_of_error(text[:start])
-            found[float(code if number is None else number)] = _parse_code_meaning(phrase, is_of_error)
-        known = {value for value in found.values() if value is not None}
-        if len(known) == 2 or ("=" in text and len(found) > 1) or (known and pattern in _SURE_CODE_PATTERNS):
-            return found
-    return {}
-
-
-def _parse_code_meaning(phrase: str, is_of_error: bool) -> int | None:
-    """1 or 0 where a phrase says so. is_of_error: whether yes means an error."""
-    known = normalise_vocabulary_words(phrase.strip(" ?!.'\""))
-    if known in BARE_WORDS:
-        value = parse_label_word(known)
-        return 1 - value if is_of_error and value is not None else value
-    if {*known.split()} & _WORST_WORDS:
-        return 0
-    if {*known.split()} & _BEST_WORDS or _UPRIGHT_NAME_PATTERN.search(known):
-        return 1
-    if _NAMED_ERROR_PATTERN.search(known):
-        return 0
-    values = {parse_label_word(word) for word in (known, *known.split()) if word not in BARE_WORDS} - {None}
-    return values.pop() if len(values) == 1 else None
-
-
-def find_direction_of_label_codes(codes: Mapping[float, int | None]) -> int | None:
-    """1 where the higher code is support, -1 where it is not, None where the codes do not say."""
-    ones, zeros = ([code for code, value in codes.items() if value == wanted] for wanted in (1, 0))
-    if not ones and not zeros:
-        return None
-    if not ones or not zeros:  # the codes that are not known, or not named, are the opposite
-        code, sign = (max(ones), 1) if ones else (max(zeros), -1)
-        others = [other for other in codes if codes[other] is None] or [0.0 if code > 0 else 1.0]
-        return sign if code > max(others) else -sign if code < min(others) else None
-    return 1 if min(ones) > max(zeros) else -1 if max(ones) < min(zeros) else None
 
 
 def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:

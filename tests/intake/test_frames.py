@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from table_readings import describe_tables
-from test_generated_shapes import SHAPES, write_shape
+from test_shapes import HOSTILE
 from town_tables import (
     CLAIMS,
     DOCS,
@@ -50,8 +50,8 @@ def test_a_map_of_arrow_is_a_column_for_each_key() -> None:
 
 @pytest.mark.parametrize("name", ["class_names.parquet", "class_names_own.parquet"])
 def test_classes_of_an_arrow_table_have_their_names(name: str, tmp_path: Path) -> None:
-    shape = next(one for one in SHAPES if one["file"] == name)
-    table = pq.read_table(write_shape(shape, tmp_path))
+    case = next(one for one in HOSTILE.values() if name in one.files)
+    table = pq.read_table(case.write(tmp_path)[0])
     assert describe_tables(load_input_tables([table]))["labels"] == L
 
 

@@ -1,4 +1,4 @@
-"""Claims, labels and judgements in files of their own: joined as they were meant, asked about or refused."""
+"""Claims, labels and judgements in files of their own (those that are simply joined: several.jsonl)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from table_readings import describe_tables
-from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
+from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv
 
 from factaudit import compare, input_tables
 from factaudit.errors import InputError, UsageError
@@ -23,204 +23,14 @@ IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
 CLAIMS_TABLE: dict[str, Any] = {**TEXTS, "human_label": [int(digit) for digit in L]}
 LABELLED_CLAIMS: dict[str, Any] = {"claim_id": IDS, "claim": CLAIMS, "label": [int(digit) for digit in L]}
-SECOND = "".join(str(int(score > 0.5)) for score in SECOND_SCORES)
 OTHER = "1001011001"
-#: Files, what the evaluators predict, and how many people there are.
-CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, str], int]] = {
-    "the same claims without ids, a judge in each file": (
-        {
-            "gpt4.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "verdict": [*map(int, A)]},
-            "claude.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "verdict": [*map(int, B)]},
-        },
-        {"gpt4": A, "claude": B},
-        0,
-    ),
-    "the same claims without ids, some of them in a second file": (
-        {
-            "gold.csv": {"claim": CLAIMS, "context": DOCS, "human_label": [*map(int, L)], "gpt4": [*map(int, A)]},
-            "more.csv": {"claim": CLAIMS[::-1][3:], "claude": [*map(int, B)][::-1][3:]},
-        },
-        {"gpt4": A, "claude": B[:-3] + "---"},
-        0,
-    ),
-    "labels beside the scores, claims in a file of their own": (
-        {
-            "claims.csv": TEXTS,
-            "judge.csv": {"id": IDS[::-1], "gpt4_score": FIRST_SCORES[::-1], "human_label": [*map(int, L)][::-1]},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "labels beside the scores of several judges": (
-        {
-            "claims.csv": TEXTS,
-            "judges.csv": {
-                "id": IDS * 2,
-                "judge": ["gpt4"] * N + ["claude"] * N,
-                "score": FIRST_SCORES + SECOND_SCORES,
-                "human_label": [*map(int, L)] * 2,
-            },
-        },
-        {"gpt4": A, "claude": SECOND},
-        0,
-    ),
-    "labels and texts beside the scores, ids in one file": (
-        {
-            "claims.csv": {"claim": CLAIMS, "context": DOCS},
-            "judge.csv": {"id": IDS, "claim": CLAIMS, "gpt4_score": FIRST_SCORES, "human_label": [*map(int, L)]},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "labels in our verdicts": (
-        {
-            "claims.csv": {"claim_id": IDS, "dataset": ["d"] * N, "claim": CLAIMS, "doc": DOCS},
-            "judge.csv": {
-                "claim_id": IDS,
-                "evaluator": ["gpt4"] * N,
-                "score": FIRST_SCORES,
-                "label": [*map(int, L)],
-            },
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "questions with their documents, and answers of two systems by the question's id": (
-        {
-            "questions.csv": {
-                "id": range(5),
-                "question": [f"Who wrote the book number {k}?" for k in range(5)],
-                "context": DOCS[:5],
-            },
-            "answers.csv": {
-                "id": [*range(5)] * 2,
-                "model": ["a"] * 5 + ["b"] * 5,
-                "answer": CLAIMS,
-                "gpt4_score": FIRST_SCORES,
-                "human_label": [*map(int, L)],
-            },
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "an id of another name": (
-        {"claims.csv": CLAIMS_TABLE, "judge.csv": {"example_id": IDS, "gpt4_score": FIRST_SCORES}},
-        {"gpt4": A},
-        0,
-    ),
-    "replies keyed by custom_id": (
-        {"claims.csv": CLAIMS_TABLE, "gpt4.csv": {"custom_id": IDS, "verdict": spell(A, "yes", "no")}},
-        {"gpt4": A},
-        0,
-    ),
-    "a file per judge, scores": (
-        {
-            "claims.csv": CLAIMS_TABLE,
-            "gpt4.csv": {"id": IDS, "score": FIRST_SCORES},
-            "claude.csv": {"id": IDS, "score": SECOND_SCORES},
-        },
-        {"gpt4": A, "claude": SECOND},
-        0,
-    ),
-    "a file per judge, verdicts": (
-        {
-            "claims.csv": CLAIMS_TABLE,
-            "gpt4.csv": {"id": IDS, "verdict": spell(A, "yes", "no")},
-            "claude.csv": {"id": IDS, "verdict": spell(B, "yes", "no")},
-        },
-        {"gpt4": A, "claude": B},
-        0,
-    ),
-    "ids that became floats": (
-        {
-            "claims.csv": {**CLAIMS_TABLE, "id": range(N)},
-            "judge.csv": {"id": [float(k) for k in range(N)], "gpt4_score": FIRST_SCORES},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "ids that lost their noughts": (
-        {
-            "claims.csv": {**CLAIMS_TABLE, "id": [f"{k:03}" for k in range(N)]},
-            "judge.csv": {"id": range(N), "gpt4_score": FIRST_SCORES},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "another order, by the claim's text": (
-        {
-            "claims.csv": {name: CLAIMS_TABLE[name] for name in ("claim", "context", "human_label")},
-            "judge.csv": {"claim": CLAIMS[::-1], "gpt4_score": FIRST_SCORES[::-1]},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "documents by their id": (
-        {
-            "docs.csv": {"doc_id": [f"d{k}" for k in range(N)], "title": [f"T{k}" for k in range(N)], "text": DOCS},
-            "claims.csv": {
-                **{name: CLAIMS_TABLE[name] for name in ("id", "claim", "human_label")},
-                "doc_id": [f"d{k}" for k in range(N)],
-                "gpt4_score": FIRST_SCORES,
-            },
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "our verdicts, and documents by their id": (
-        {
-            "documents.csv": {"doc_id": [f"d{k}" for k in range(N)], "text": DOCS},
-            "claims.csv": {**LABELLED_CLAIMS, "doc_id": [f"d{k}" for k in range(N)]},
-            "scores.csv": {"claim_id": IDS, "evaluator": ["gpt4"] * N, "score": FIRST_SCORES},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "our claims and verdicts, and documents of several claims": (
-        {
-            "claims.csv": {**LABELLED_CLAIMS, "dataset": ["towns"] * N, "doc_id": ["d0", "d1"] * (N // 2)},
-            "scores.csv": {"claim_id": IDS, "evaluator": ["gpt4"] * N, "score": FIRST_SCORES},
-            "documents.csv": {"doc_id": ["d0", "d1"], "document": DOCS[:2]},
-        },
-        {"gpt4": A},
-        0,
-    ),
-    "our annotations, and documents by their id": (
-        {
-            "claims.csv": {"claim_id": IDS, "claim": CLAIMS, "doc_id": [f"d{k}" for k in range(N)]},
-            "documents.csv": {"doc_id": [f"d{k}" for k in range(N)], "text": DOCS},
-            "said.csv": {"claim_id": IDS * 2, "annotator": ["ann"] * N + ["bob"] * N, "label": [*map(int, L + L)]},
-        },
-        {},
-        2,
-    ),
-    "a file per annotator, each with the claims": (
-        {
-            "eve.csv": {**TEXTS, "label": [int(digit) for digit in L], "minutes": range(N)},
-            "bob.csv": {**TEXTS, "label": [int(digit) for digit in OTHER], "minutes": range(1, N + 1)},
-            "zoe.csv": {**TEXTS, "label": [int(digit) for digit in L], "minutes": range(N)},
-        },
-        {},
-        3,
-    ),
-    "a file per judge, each with the claims": (
-        {
-            "gpt4.csv": {**CLAIMS_TABLE, "score": FIRST_SCORES},
-            "claude.csv": {name: [*cells][::-1] for name, cells in {**CLAIMS_TABLE, "score": SECOND_SCORES}.items()},
-        },
-        {"gpt4": A, "claude": SECOND},
-        0,
-    ),
-    "a file per annotator": (
-        {
-            "claims.csv": TEXTS,
-            "ann_eve.csv": {"id": IDS, "label": [int(digit) for digit in L]},
-            "ann_bob.csv": {"id": IDS, "label": [int(digit) for digit in OTHER]},
-            "ann_zoe.csv": {"id": IDS, "label": [int(digit) for digit in L]},
-        },
-        {},
-        3,
-    ),
+#: A file for each annotator.
+BY_ANNOTATOR: dict[str, dict[str, Any]] = {
+    "claims.csv": TEXTS,
+    **{
+        f"ann_{name}.csv": {"id": IDS, "label": [*map(int, said)]}
+        for name, said in (("eve", L), ("bob", OTHER), ("zoe", L))
+    },
 }
 
 
@@ -230,17 +40,9 @@ def write_files(folder: Path, files: Mapping[str, Mapping[str, Sequence[Any]]]) 
     return [folder / name for name in files]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_files_are_joined(name: str, tmp_path: Path) -> None:
-    files, judges, people = CASES[name]
-    found = describe_tables(load_input_tables(write_files(tmp_path, files)))
-    assert (found["labels"], found["evaluators"], found["people"]) == (L, judges, people)
-    assert found["doc"] == DOCS[0]
-
-
 def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
     """All were one person called "label", whose last word counted."""
-    loaded = load_input_tables(write_files(tmp_path, CASES["a file per annotator"][0]))
+    loaded = load_input_tables(write_files(tmp_path, BY_ANNOTATOR))
     assert loaded.annotations is not None
     said = loaded.annotations.pivot(index="claim_id", columns="annotator", values="label").loc[IDS]
     assert said["ann_bob"].astype(str).str.cat() == OTHER
