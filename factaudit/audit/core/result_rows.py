@@ -64,15 +64,6 @@ def select_reason_of_figure(row: Row, key: str) -> str:
 CONSTANT_EVALUATOR = "it says the same of every claim, whatever the claims"
 
 
-def is_constant_evaluator_row(row: Row) -> bool:
-    """Whether rates are those of an evaluator that says the same of every claim: its BAcc is 50 %, whatever claims.
-
-    >>> is_constant_evaluator_row({"tpr": 0.0, "tnr": 1.0}), is_constant_evaluator_row({"tpr": 1.0, "tnr": None})
-    (True, False)
-    """
-    return (row.get("tpr"), row.get("tnr")) in ((0, 1), (1, 0))
-
-
 def drop_row_intervals(rows: Iterable[Row], cause: str, *keys: str) -> None:
     """Take the intervals of some figures out of rows, and say why in their ``reason``."""
     for row in rows:
