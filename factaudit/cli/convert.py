@@ -50,7 +50,7 @@ def convert_command(
     """Turn a published data set into claims and verdicts. `factaudit list formats` shows the formats.
 
     A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without a SOURCE, the
-    published files of the format are fetched.
+    published files of this data set are fetched.
     """
     import pandas as pd
 

@@ -70,9 +70,8 @@ def diff_command(
     compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
     sets.
 
-    --fail-on and --warn-on accept flips (the share of verdicts that changed) or the change in one of these: bacc, tpr,
-    tnr, ppr (the share of claims that pass), bias (the change in its absolute value) and unscored (the share of claims
-    without a verdict).
+    A limit can be on flips (the share of verdicts that changed) or on the change in bacc, tpr, tnr, ppr (the share of
+    claims that pass), bias (its absolute value) or unscored (the share of claims without a verdict).
 
     The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if such a limit
     cannot be checked or nothing can be compared. Use it in CI when a judge is updated.

@@ -86,9 +86,9 @@ def estimate_command(
 ) -> None:
     """Estimate the error rate of each system from a few labels and from the scores of evaluators on all claims.
 
-    The report shows four methods and says which one to quote: hierarchical (a model of labels and scores),
-    regression-ppi (prediction-powered inference), labels (the labels alone) and raw (the predicted rates, which have no
-    interval).
+    The report shows four methods: hierarchical (a model of labels and scores), regression-ppi (prediction-powered
+    inference), labels (the labels alone) and raw (the predicted rates, which have no interval). It says which one to
+    quote.
     """
     from factaudit.estimate.settings import EstimateSettings
     from factaudit.experiment import Experiment

@@ -49,8 +49,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 )
 @click.option(
     "--facts",
-    help="Use existing facts instead of splitting the texts: a file of facts, or, if the texts include facts, 'model' "
-    "(those written by a model) or 'human' (written by a person).",
+    help="Use existing facts instead of splitting the texts: a file of facts, or, if each line of the file has "
+    "annotated facts, 'model' (those that a model wrote) or 'human' (those that a person wrote).",
 )
 @click.option(
     "--conversation",

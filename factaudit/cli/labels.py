@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The claims that were annotated. Annotations of other claims are named in the output. --page needs this file.",
+    help="The claims that were annotated. Annotations of claims that are not in it are listed in the output. --page "
+    "needs this file.",
 )
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     type=options.PATH_TYPE,
-    help="Also write a page (.html) on which you decide about the claims on which annotators disagree.",
+    help="Also write a page (.html) for settling the claims that annotators disagree on.",
 )
 @options.SEED_OPTION
 def labels_command(

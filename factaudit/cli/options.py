@@ -218,8 +218,8 @@ _MAPPING_OPTIONS = (
         "--threshold",
         multiple=True,
         metavar="NAME=NUMBER",
-        help="Scores (or grades of a label column) above this number mean supported, e.g. gpt4_score=0.7.  [default:"
-        " the middle of the scale]",
+        help="Scores above this number mean supported, e.g. gpt4_score=3.5; for a label column, grades above it.  "
+        "[default: the middle of the scale]",
     ),
     _column_option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
     _column_option(

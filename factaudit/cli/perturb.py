@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def perturb_command(
     claims: Path, kinds: str, per_kind: int | None, out: Path, seed: int, mapping: ColumnMapping
 ) -> None:
-    """Write claims together with variants. In each variant, one thing was changed by rule: the wording or the meaning.
+    """Write a file with your claims and variants of them. In each variant, a rule changed the wording or the meaning.
 
     Then judge and audit the file like any other: the audit `invariance` says how many verdicts stayed the same
     although the meaning changed, and how many verdicts changed although the meaning stayed the same. No language
