@@ -88,7 +88,7 @@ HOSTILE = {f"{row['file']} {at}": make_town_case(row) for at, row in enumerate(r
 READINGS = yaml.safe_load((FOLDER / "gauntlet/readings.yaml").read_text(encoding="utf-8"))
 GAUNTLET = {name: make_gauntlet_case(name, row) for name, row in READINGS.items()}
 CASES = [
-    pytest.param(case, marks=[pytest.mark.slow] if at < len(HOSTILE) and at % 4 else [], id=name)
+    pytest.param(case, marks=[pytest.mark.slow] if at < len(HOSTILE) and at % 8 else [], id=name)
     for at, (name, case) in enumerate([*HOSTILE.items(), *EVERYDAY.items(), *SEVERAL.items(), *GAUNTLET.items()])
 ]
 
