@@ -108,6 +108,7 @@ def test_distinct_clusters_and_their_numbers_give_the_clusters_back():
 @pytest.mark.parametrize("whole", [True, False])
 def test_more_clusters_than_units_are_drawn_in_random_groups_that_vary_as_much(monkeypatch, whole):
     monkeypatch.setattr(cluster_bootstrap, "MOST_RESAMPLED_UNITS", 1000)
+    monkeypatch.setattr(cluster_bootstrap, "_MULTINOMIAL_PAYS", 10**9)
     random, intervals = np.random.default_rng(0), ClusterBootstrap(replicates=4000, seed=1)
     n = random.integers(1, 6, 5300)
     errors = random.binomial(n, random.beta(0.5, 2, len(n)))

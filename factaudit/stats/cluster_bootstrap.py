@@ -24,6 +24,10 @@ _BLOCK_NUMBERS = 1 << 22
 #: What is drawn in a stratum: clusters, or so many groups of them. A standard error from so many is within 1 % of that
 #: from all clusters; 2,000 replicates leave more than that to chance.
 MOST_RESAMPLED_UNITS = 1 << 14
+#: So many clusters are drawn at a time.
+_CLUSTERS_AT_A_TIME = 1 << 17
+#: Drawing the number of times of each kind of cluster beats drawing each cluster where kinds are this much fewer.
+_MULTINOMIAL_PAYS = 16
 
 
 @dataclass(frozen=True)
@@ -64,18 +68,28 @@ class ClusterBootstrap:
         by_unit: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
         for statistics in cluster_statistics:
             kinds, times = statistics if isinstance(statistics, tuple) else count_distinct_rows(statistics)
-            rows = np.repeat(kinds.astype(np.float64), times, axis=0)
-            unit = self.assign_resampled_units(len(rows), stratum)
-            if len(rows) > MOST_RESAMPLED_UNITS:
-                order = np.argsort(unit, kind="stable")
+            n_clusters = int(times.sum())
+            # Sums of whole numbers are exact in the narrower type, too, where they are small enough.
+            largest = int(np.abs(kinds).max(initial=0)) * n_clusters
+            kinds = kinds.astype(np.float32 if kinds.dtype.kind in "iu" and largest < 1 << 24 else np.float64)
+            found.append(np.empty((self.replicates, kinds.shape[1])))
+            if len(times) * _MULTINOMIAL_PAYS < min(n_clusters, MOST_RESAMPLED_UNITS):
+                # Equal clusters are exchangeable: drawing clusters and counting them is one multinomial draw of kinds.
+                drawn = self._stratum_generator(stratum).multinomial(n_clusters, times / n_clusters, self.replicates)
+                found[-1][:] = drawn.astype(kinds.dtype) @ kinds
+                continue
+            unit = self.assign_resampled_units(n_clusters, stratum)
+            rows = np.repeat(kinds, times, axis=0)
+            if n_clusters > MOST_RESAMPLED_UNITS:
+                order = np.argsort(unit.astype(np.uint16), kind="stable")  # of short numbers numpy counts
                 rows = np.add.reduceat(rows[order], np.flatnonzero(np.diff(unit[order], prepend=-1)), axis=0)
-            found.append(np.empty((self.replicates, rows.shape[1])))
             by_unit.setdefault(len(rows), []).append((found[-1], rows))
         for n_units, alike in by_unit.items():
             done = 0
             for weights in self.draw_cluster_weights(n_units, stratum):
+                as_many = {kind: weights.astype(kind) for kind in {rows.dtype for _, rows in alike}}
                 for sums, rows in alike:
-                    sums[done : done + len(weights)] = weights.astype(np.float64) @ rows
+                    sums[done : done + len(weights)] = as_many[rows.dtype] @ rows
                 done += len(weights)
         return found
 
@@ -102,12 +116,17 @@ class ClusterBootstrap:
         """
         random = self._stratum_generator(stratum)
         block = max(1, _BLOCK_NUMBERS // max(1, n_clusters))
+        # So many at a time: the places that they are counted at stay in the processor's cache.
+        at_once = max(1, _CLUSTERS_AT_A_TIME // max(1, n_clusters))
         for start in range(0, self.replicates, block):
-            shape = min(block, self.replicates - start), n_clusters
-            # Each replicate's counts are at a place of their own among the bins. No cluster is drawn more than 255
-            # times: fewer clusters than that cannot be, more never are (p < 1e-500).
-            places = random.integers(0, n_clusters, shape) + n_clusters * np.arange(shape[0])[:, None]
-            yield np.bincount(places.ravel(), minlength=places.size).reshape(shape).astype(np.uint8)
+            # No cluster is drawn more than 255 times: fewer clusters than that cannot be, more never are (p < 1e-500).
+            times = np.empty((min(block, self.replicates - start), n_clusters), dtype=np.uint8)
+            for first in range(0, len(times), at_once):
+                some = times[first : first + at_once]
+                # Each replicate's counts are at a place of their own among the bins.
+                places = random.integers(0, n_clusters, some.shape) + n_clusters * np.arange(len(some))[:, None]
+                some[:] = np.bincount(places.ravel(), minlength=some.size).reshape(some.shape)
+            yield times
 
     def _stratum_generator(self, stratum: str) -> np.random.Generator:
         name = stratum.encode("utf-8", "surrogatepass")
@@ -125,12 +144,20 @@ class ClusterBootstrap:
         if n_clusters is not None:
             t = scipy.special.stdtrit(max(n_clusters - 1, 1), 1 - tail)
             tail = float(scipy.special.ndtr(-t * np.sqrt(n_clusters / max(n_clusters - 1, 1))))
-        ends, flat = [tail, 1 - tail], replicates.reshape(len(replicates), -1)
-        n_lost = np.isnan(flat).sum(0)
-        found = np.full((2, flat.shape[1]), np.nan)
-        whole, part = n_lost == 0, (n_lost > 0) & (2 * n_lost <= len(flat))
-        found[:, whole] = np.quantile(flat[:, whole], ends, axis=0)
-        if part.any():
-            found[:, part] = np.nanquantile(flat[:, part], ends, axis=0)
+        # Sorted as they then lie in memory, undefined ones last: many times as fast as numpy's nanquantile.
+        ordered = np.sort(replicates.reshape(len(replicates), -1).T, axis=1)
+        n_defined = len(replicates) - np.isnan(ordered).sum(1)
+        found = np.stack([_quantile_of_rows(ordered, n_defined, q) for q in (tail, 1 - tail)])
+        found[:, 2 * n_defined < len(replicates)] = np.nan
         low, high = found.reshape(2, *replicates.shape[1:])
         return low, high
+
+
+def _quantile_of_rows(ordered: np.ndarray, n_defined: np.ndarray, q: float) -> np.ndarray:
+    """(J,): a quantile of the first ``n_defined`` of each of J ordered rows, as numpy interpolates it."""
+    place = np.maximum(n_defined - 1, 0) * q
+    below = np.floor(place).astype(np.int64)
+    rows = np.arange(len(ordered))
+    low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, np.maximum(n_defined - 1, 0))]
+    part, step = place - below, high - low
+    return np.where(part < 0.5, low + step * part, high - step * (1 - part))
