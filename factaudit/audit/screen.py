@@ -322,13 +322,14 @@ def _advise_to_label(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
     if not labelled:
         yield Advice("Label more", f"No claim is labelled, so nobody can say which verdicts are right. First {how}.")
     elif min(errors, correct) < MIN_LABELS:
-        unknown = {"errors are missed": errors, "correct claims are flagged": correct}
-        what = " and how many ".join(text for text, n in unknown.items() if n < MIN_LABELS)
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
-        text = f"There are only {found}, too few to tell how many {what}."
-        if not min(errors, correct):
-            text = f"All {labelled:,} labelled claims are {'errors' if errors else 'correct'}, so nobody can tell how "
-            text += f"many {what}."
+        text = f"{found} are too few to choose an evaluator."
+        if not errors:
+            text = f"All {labelled:,} labelled claims are correct, so nobody can tell how many errors are missed."
+        elif not correct:
+            text = (
+                f"All {labelled:,} labelled claims are errors, so nobody can tell how many correct claims are flagged."
+            )
         yield Advice("Label more", f"{text} Aim for at least {ENOUGH_LABELS} of each: {how}.")
     elif rows and not _has_enough_labels(rows):
         text = "Most labelled claims have no verdict, so there is too little to compare: judge them again."
@@ -437,14 +438,14 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
         return
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
     text = fill(
-        "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
-        "errors.",
+        "review the claims with the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain "
+        "{errors_found:whole} of the errors.",
         best,
     )
     if (row := find_least_review_evaluator_row(run, [best["evaluator"]])) is not None:
         text += fill(
-            " If you review the lowest {review_share:whole}, at most {max_error:limit} % of the other claims are "
-            "errors ({confidence:limit} % confidence).",
+            " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that are "
+            "left are errors ({confidence:limit} % confidence).",
             row,
         )
     yield Advice("Instead", text[0].lower() + text[1:])
@@ -499,8 +500,8 @@ def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
         return ""
     each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
     each += " and data set" * (bool(each) and len({row["dataset"] for row in rows}) > 1)
-    text = f" To know how far a rate is off to within ±{format_limit_in_points(limit)} points takes about "
-    return text + f"{_round_up(needed):,} labels{each}, and there are {have:,.0f}."
+    text = f" To measure how far a rate is off to within ±{format_limit_in_points(limit)} points, you need about "
+    return text + f"{_round_up(needed):,} labels{each}; there are {have:,.0f}."
 
 
 def _round_up(number: float) -> int:
@@ -514,8 +515,10 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice
     if run.rows("estimate_summary"):
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, _list_biases(run, evaluator)))
     elif run.about.get("claims"):
-        text = "for new claims, label some of them (about 100 per data set to begin with): factaudit sample chooses "
-        yield Advice("Instead", text + "them, and factaudit estimate gives each error rate a 95 % CI.")
+        text = "label about 100 of your new claims per data set. factaudit sample chooses "
+        yield Advice(
+            "Instead", text + "them, and factaudit estimate corrects the error rates and gives each a 95 % CI."
+        )
 
 
 def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -533,8 +536,8 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
     if fit:
         yield Advice("Good for", f"ranking systems: {join_names(told)}.")
     elif evaluators[0] in answers and counts and counts["n_one_sided"] and not counts["n_reversed_max"]:
-        text = f"Rankings: {told[0]}. On the others, one of the two finds a significant difference and the other does "
-        yield Advice("Beware", text + "not; no pair is reversed.")
+        text = f"Rankings: {told[0]}. On each of the others, only the evaluator or only the labels find a "
+        yield Advice("Beware", text + "significant difference; no pair is reversed.")
 
 
 # ----------------------------------------------------------------------------------------------------- what to distrust

@@ -277,9 +277,11 @@ def _describe_what_is_missing(
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
         notes.append("labels  none found; name their column with --label")
     if "claim" not in columns and "label" in columns:
-        notes.append("text  none found, but word overlap and chunking need it; name its column with --claim")
+        notes.append(
+            "text  no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN"
+        )
     if "dataset" not in columns and {"claim", "label"} & set(columns):
-        notes.append("dataset  named after the file; to use a column, add --dataset COLUMN")
+        notes.append("dataset  the name of the file; if a column holds it, add --dataset COLUMN")
     unread = []
     for table in placed:
         where = f"{table.name}: " if several else ""
