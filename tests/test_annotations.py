@@ -119,7 +119,6 @@ def test_rules() -> None:
     assert by("majority") == {"all": 1, "most": 1, "tie": None, "unsure": 1, "none": None}
     assert by("any_unattributable") == {"all": 1, "most": 0, "tie": 0, "unsure": 1, "none": None}
     assert by("all_attributable") == {"all": 1, "most": 0, "tie": 0, "unsure": None, "none": None}
-    assert by("mean") == {"all": 1, "most": pytest.approx(2 / 3), "tie": 0.5, "unsure": 1, "none": None}
     assert by("z") == {"all": 1, "most": 0, "unsure": None}
     with pytest.raises(UsageError, match="did you mean 'majority'"):
         label_claims_by_annotations("majorty", judged)

@@ -136,7 +136,9 @@ def test_labels_and_judgements_need_no_text() -> None:
     assert loaded.claims is not None
     assert loaded.claims["claim_id"].tolist() == IDS
     assert (list_labels(loaded), list_judged(loaded)) == (LABELS, {"judge": PREDICTIONS})
-    assert "text  no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN" in said
+    assert (
+        "text  no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN" in said
+    )
     results = fa.compare(loaded.claims, loaded.verdicts)
     assert {"rates", "quantification"} <= set(results.audits)
     assert "surface" not in results.audits

@@ -68,8 +68,9 @@ def _read_biographies(judgements: Judgements, evaluator: int, group_column: str)
     for name in ("prediction", "score", "status"):
         table[name] = pd.Series(getattr(judgements, name)[evaluator]).reindex(table.index)
     table["label"] = pd.Series(judgements.label).reindex(table.index, fill_value=MISSING)
-    is_fact = table["fact_id"].notna()
-    table = table[table["response_id"].notna() & (is_fact | (table.index >= len(claims)))]
+    is_empty = table.index >= len(claims)
+    table.loc[is_empty, "fact_id"] = None  # whatever stands there: a response without a claim has no fact
+    table = table[table["response_id"].notna() & (table["fact_id"].notna() | is_empty)]
     # The longer id comes later: "r.10" after "r.9".
     order = pd.DataFrame({"length": table["fact_id"].map(len, na_action="ignore"), "id": table["fact_id"]})
     table = table.loc[order.sort_values(["length", "id"]).index]
@@ -86,20 +87,22 @@ def _read_biography(rows: Mapping[str, np.ndarray]) -> SupportMatrix:
     is_fact, is_decoy = pd.notna(rows["fact_id"]), (rows["decoy"] == 1).astype(bool)
     decoys, rows = _select(rows, is_fact & is_decoy), _select(rows, is_fact & ~is_decoy)
     fact = pd.factorize(rows["fact_id"])[0]
-    facts = _select(rows, np.unique(fact, return_index=True)[1])
+    first = np.unique(fact, return_index=True)[1]
+    facts = _select(rows, first)
     n_facts = len(facts["fact_id"])
     person, people = pd.factorize(rows["entity"], sort=True)  # -1: no candidate
     asked = person >= 0
     at = fact[asked], person[asked]
     if len(set(zip(*at, strict=True))) < asked.sum():
         raise UsageError(f"response {key['response_id']!r}: a fact is put to the same entity twice (fact_id, entity)")
-    if (facts["group"][fact] != rows["group"]).any():
+    group_of_row = pd.factorize(rows["group"])[0]  # -1: no group
+    group = group_of_row[first]
+    if (group[fact] != group_of_row).any():
         raise UsageError(f"response {key['response_id']!r}: the rows of one fact are in different groups")
     shape = (n_facts, len(people))
     prediction, status = np.full(shape, MISSING, dtype=np.int8), np.full(shape, MISSING, dtype=np.int8)
     score = np.full(shape, np.nan)
     prediction[at], status[at], score[at] = (rows[name][asked] for name in ("prediction", "status", "score"))
-    group = pd.factorize(facts["group"])[0]
     # A label is about one person, whatever other groups a grouping makes of the facts: that of the fact's only labelled
     # row; where several rows of the fact have the label, that of ``given_entity``.
     labelled = rows["label"] != MISSING

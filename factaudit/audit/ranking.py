@@ -192,7 +192,7 @@ def _list_orders_by_labels(run: AuditedRun) -> list[Row]:
     rows = group_rows((row for row in list_compared_orders(run) if row["n"] is not None), "dataset")
     least = [min(mine, key=lambda row: row["n"]) for mine in rows.values()]
     return [
-        row | {"evaluator": None} | ({"orderable": 1.0} if row["detectable_10"] >= MIN_DETECTABLE else {})
+        row | {"evaluator": None} | ({"orderable": 1.0} if (row["detectable_10"] or 0.0) >= MIN_DETECTABLE else {})
         for row in least
     ]
 

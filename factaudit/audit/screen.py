@@ -438,8 +438,8 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
         return
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
     text = fill(
-        "review the claims with the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain "
-        "{errors_found:whole} of the errors.",
+        "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
+        "errors.",
         best,
     )
     if (row := find_least_review_evaluator_row(run, [best["evaluator"]])) is not None:

@@ -97,13 +97,19 @@ def labels_command(
     elif page is not None:
         page = None
         print_line("no disagreement: no page to write")
-    found: dict[str, Any] = {"without": int(made.isna().sum())}
-    if rule == "mean":
-        found["mean"] = float(made.mean())
-    else:
-        found |= {"attributable": int((made == 1).sum()), "unattributable": int((made == 0).sum())}
-    told = {"agreement": rows, "rule": rule, "labels": found, "undecided": undecided, "disagreements": list(split)}
+    told = {
+        "agreement": rows,
+        "rule": rule,
+        "labels": _count_labels(made),
+        "undecided": undecided,
+        "disagreements": list(split),
+    }
     print_json_output({"out": out, "page": page, **told})
+
+
+def _count_labels(labels: pd.Series) -> dict[str, int]:
+    counts = {"attributable": labels == 1, "unattributable": labels == 0, "without": labels.isna()}
+    return {name: int(which.sum()) for name, which in counts.items()}
 
 
 def _display_annotator_agreement(
@@ -122,10 +128,9 @@ def _display_annotator_agreement(
             if row[key] is not None
         ]
         print_line(f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}")
-    counts = labels.value_counts()
-    kinds = (f"{counts.get(1, 0):,} attributable", f"{counts.get(0, 0):,} unattributable")
-    said = ", ".join(kinds) if rule != "mean" else f"mean {labels.mean():.3f}"
-    print_line(f"labels by {rule}: {said}, {int(labels.isna().sum()):,} without")
+    print_line(
+        f"labels by {rule}: " + ", ".join(f"{number:,} {name}" for name, number in _count_labels(labels).items())
+    )
     if undecided_reasons:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?")
         print_line(

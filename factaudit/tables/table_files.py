@@ -467,7 +467,9 @@ def _check_last_row(
     if len(filled) == 1:
         _check_is_no_remark(source, filled, number)
     texts = [at for at in range(len(row)) if all(len(str(one[at] or "")) >= _TEXT_LENGTH for one in above)]
-    is_short = bool(texts) and all(len(str(row[at] or "")) < _TEXT_LENGTH for at in texts)
+    is_short = (
+        2 * len(filled) <= len(row) and bool(texts) and all(len(str(row[at] or "")) < _TEXT_LENGTH for at in texts)
+    )
     is_short = is_short and any(not row[at] and all(one[at] for one in above) for at in range(len(row)))
     if is_short or str(filled[0]).strip().lower().rstrip(":") in _TOTAL_WORDS:
         raise InputError(source, [Problem(f"the last row ({filled[0]} ...) is no claim: delete it", number)])
