@@ -11,7 +11,7 @@ from scipy import stats
 
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
-    compute_biography_annotator_agreement,
+    compute_annotator_agreement,
     compute_human_dfactscores,
 )
 from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
@@ -70,7 +70,7 @@ def test_agreement_of_two_annotators() -> None:
         for name, own in labels.items()
         for n, label in enumerate(own)
     ]
-    rows = {row["judgement"]: row for row in compute_biography_annotator_agreement(notes)}
+    rows = {row["judgement"]: row for row in compute_annotator_agreement(notes)}
     facts = rows["fact label"]
     assert (facts["n_units"], facts["n_annotators"], facts["percent"]) == (8, 2, 6 / 8)
     # Cohen by hand: expected = (5*5 + 2*2 + 1*1) / 64.
@@ -81,14 +81,11 @@ def test_agreement_of_two_annotators() -> None:
     assert rows["entity"]["percent"] == 0.0
     # Per system, and of all together where there are several.
     other = [one | {"system": "t", "label": "S"} for one in notes]
-    both = {
-        (row["system"], row["judgement"]): row["percent"]
-        for row in compute_biography_annotator_agreement([*notes, *other])
-    }
+    both = {(row["system"], row["judgement"]): row["percent"] for row in compute_annotator_agreement([*notes, *other])}
     assert both["s", "fact label"] == 6 / 8
     assert both["t", "fact label"] == 1
     assert both["__all__", "fact label"] == 14 / 16
-    alone = compute_biography_annotator_agreement([note("a", "S")])
+    alone = compute_annotator_agreement([note("a", "S")])
     assert all(row["percent"] is None and row["reason"] for row in alone)
 
 

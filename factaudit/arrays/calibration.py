@@ -20,7 +20,7 @@ from factaudit.stats.calibration import (
     CORRECTION_METHODS,
     adjust_counts,
     list_candidate_thresholds,
-    mean_over_threshold_calibrations,
+    mean_of_calibrations,
     tune_calibration_threshold,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -285,7 +285,7 @@ def estimate_corrected_intervals(
             replicates = np.full(labelled.shape, np.nan)
             for system in range(size):
                 others = [at for at in possible if at != system]
-                replicates[system] = mean_over_threshold_calibrations(rates[others, system])
+                replicates[system] = mean_of_calibrations(rates[others, system])
         both = np.stack([replicates, replicates - labelled])
         low, high = bootstrap.percentile_ends(np.moveaxis(both, -1, 0), resampled.n_clusters)
         found[:, :, by] = np.where(low < high, [low, high], np.nan)

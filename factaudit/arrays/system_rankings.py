@@ -95,7 +95,7 @@ class SystemErrors:
         power = two_proportion_power(pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical))
         return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)  # of one cluster none
 
-    def find_least_detectable_difference(self, test: PairTest) -> float | None:
+    def least_detectable_difference(self, test: PairTest) -> float | None:
         """The least difference (in steps of half a point) that at least half of the pairs would show."""
         if len(self.n) < 2:
             return None

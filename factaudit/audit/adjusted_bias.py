@@ -37,7 +37,7 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import BIAS_CHECK
-from factaudit.stats.calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
+from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
@@ -88,7 +88,7 @@ def _tabulate_method(
     adjusted = np.full((size + 1, size), np.nan)
     adjusted[made] = corrected[made]
     np.fill_diagonal(adjusted[:-1], np.nan)
-    adjusted[-1] = mean_over_threshold_calibrations(adjusted[:-1])
+    adjusted[-1] = mean_of_calibrations(adjusted[:-1])
     # A row for each system and calibration on another one, the mean last.
     system, by = np.nonzero(np.append(~np.eye(size, dtype=bool), np.ones((size, 1), dtype=bool), axis=1))
     points = np.stack([adjusted, adjusted - labelled])
@@ -114,10 +114,10 @@ def _tabulate_method(
         about | {"calibration_system": names[calibrating], "system": names[at]}
         for calibrating, at in zip(by.tolist(), system.tolist(), strict=True)
     ]
-    return tabulate(keys, counts, figures, reasons, explain_missing_correction_interval(resampled))
+    return tabulate(keys, counts, figures, reasons, explain_missing_interval(resampled))
 
 
-def explain_missing_correction_interval(resampled: ResampledRates | None) -> str:
+def explain_missing_interval(resampled: ResampledRates | None) -> str:
     """Why a corrected rate or its bias has no interval: what `estimate_corrected_intervals` asks of the replicates."""
     return FEW_CLUSTERS if resampled is None else "its replicates are all alike, or most of them undefined"
 

@@ -25,8 +25,8 @@ from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
-    bias_after_calibration_on_one_system,
-    mean_over_threshold_calibrations,
+    mean_of_calibrations,
+    remaining_bias,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import format_count
@@ -130,14 +130,12 @@ def _tabulate_method(calibration: Calibration, method: str) -> list[Row]:
     sizes, refusals, systems = calibration.sizes[method], calibration.refusals[method], calibration.systems
     labelled = calibration.rates.labelled[:, 0]
     has_claims, is_refused = sizes[..., 1].sum(1) > 0, np.array([bool(why) for why in refusals], dtype=bool)
-    before, _ = bias_after_calibration_on_one_system(calibration.rates.corrected["none"][..., 0], labelled, has_claims)
-    mean, worst = bias_after_calibration_on_one_system(
-        calibration.rates.corrected[method][..., 0], labelled, has_claims
-    )
+    before, _ = remaining_bias(calibration.rates.corrected["none"][..., 0], labelled, has_claims)
+    mean, worst = remaining_bias(calibration.rates.corrected[method][..., 0], labelled, has_claims)
     biases = {"mean_abs_bias": mean, "worst_abs_bias": worst, "mean_abs_bias_before": before, "change": mean - before}
     biases = {key: np.where(is_refused, np.nan, values) for key, values in biases.items()}
     made = ~np.isnan(biases["mean_abs_bias"])
-    means = {key: mean_over_threshold_calibrations(values[made]) for key, values in biases.items()}
+    means = {key: mean_of_calibrations(values[made]) for key, values in biases.items()}
     if made.any():
         means["worst_abs_bias"] = biases["worst_abs_bias"][made].max()
     figures = {

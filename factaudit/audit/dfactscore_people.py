@@ -136,7 +136,7 @@ def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> R
     return row
 
 
-def compute_biography_annotator_agreement(annotations: Sequence[Mapping[str, Any]]) -> list[Row]:
+def compute_annotator_agreement(annotations: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Agreement on labels of facts, numbers of biographies, and entities of biographies: of all systems, and of each.
 
     Over what at least two annotators judged: n_units, n_annotators, ``percent`` (the share of pairs of judgements that

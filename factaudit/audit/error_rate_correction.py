@@ -19,7 +19,7 @@ from factaudit.arrays.calibration import (
 )
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.adjusted_bias import explain_missing_correction_interval
+from factaudit.audit.adjusted_bias import explain_missing_interval
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError, suggest_known_name
@@ -110,6 +110,6 @@ def _correct_by_each_method(claims: CalibrationClaims, keys: Row, bootstrap: Clu
             "no label" if usable and np.isnan(labelled[0]) else "",
             "" if method in THRESHOLD_METHODS else "the method has no threshold",
         ]
-        cause = explain_missing_correction_interval(resampled)
+        cause = explain_missing_interval(resampled)
         rows += tabulate([keys | {"method": method}], counts, figures, [[text] for text in reasons], cause)
     return rows

@@ -12,7 +12,7 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Check
+from factaudit.audit.core.checks import Check, scale_figure
 from factaudit.audit.core.decision_limits import unscored_share_for_decision
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
@@ -200,10 +200,7 @@ def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
 def _list_shifts(run: AuditedRun) -> Iterator[Row]:
     """The mean difference as a share of the scale's length."""
     for row in run.per_dataset("grades", "difference"):
-        length = row["highest"] - row["lowest"]
-        ends = ("", "_min", "_max", "_low", "_high")
-        found = {f"shift{end}": row.get(f"difference{end}") for end in ends}
-        yield row | {key: None if value is None else value / length for key, value in found.items()}
+        yield row | scale_figure("shift", row, "difference", 1 / (row["highest"] - row["lowest"]))
 
 
 CHECKS = (

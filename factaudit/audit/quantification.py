@@ -22,10 +22,9 @@ from factaudit.audit.core.audit_declaration import (
     Column,
     pick_shared_columns,
 )
-from factaudit.audit.core.checks import Check, Opposite, per_dataset, subtract_figures
+from factaudit.audit.core.checks import Check, Opposite, is_within, per_dataset, scale_figure, subtract_figures
 from factaudit.audit.core.decision_limits import (
     is_mostly_open,
-    is_significantly_within,
 )
 from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
@@ -142,17 +141,9 @@ def _list_excess_of_responses(run: AuditedRun) -> Iterator[Row]:
     for row in rows:
         claim = claims.get((row["dataset"], row["evaluator"]))
         if row["level"] == "response" and claim is not None and row["n"] != claim["n"]:
-            excess = subtract_figures("excess", _turn_to_positive(row), "size", _turn_to_positive(claim), "size")
+            sizes = [scale_figure("size", one, "bias", 1 if one["bias"] >= 0 else -1) for one in (row, claim)]
+            excess = subtract_figures("excess", sizes[0], "size", sizes[1], "size")
             yield row | excess | {"bias_of_claims": claim["bias"], "p_excess": row.get("p_bias")}
-
-
-def _turn_to_positive(row: Row) -> Row:
-    """|bias| as the figure ``size``, whose ends change places where the bias is below 0."""
-    if row["bias"] >= 0:
-        return {f"size{end}": row.get(f"bias{end}") for end in ("", "_low", "_high", "_min", "_max")}
-    turned = {"": "", "_low": "_high", "_high": "_low", "_min": "_max", "_max": "_min"}
-    ends = {end: row.get(f"bias{other}") for end, other in turned.items()}
-    return {f"size{end}": None if value is None else -value for end, value in ends.items()}
 
 
 BIAS_CHECK = Check(
@@ -228,7 +219,7 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
         "{n_rates:number rate}, on average wrong by {off:points} points", mean, is_mostly_open(mean, run.limits)
     )
     required = f"every error rate within {format_limit_in_points(most)} points of the labelled one"
-    if all(is_significantly_within(row, "bias", most) for row in rows):
+    if all(is_within(row, "bias", most, "off") for row in rows):
         return answer("yes", figure, required)
     found = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
     if any(one.verdict == "beyond" for one in found):

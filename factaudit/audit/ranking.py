@@ -121,7 +121,7 @@ def _compare_systems(case: RankingCase, how: PairTest) -> Row:
     for points in DETECTABLE_POINTS:
         powers = labelled.compute_power(points / 100, how)
         row[f"detectable_{points}"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-    row["detectable_difference"] = labelled.find_least_detectable_difference(how)
+    row["detectable_difference"] = labelled.least_detectable_difference(how)
     row |= cross_tabulate_orders(labelled.rates, *orders)
     return row | count_reversed_pairs(*clustered, how.alpha)
 
@@ -255,12 +255,12 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
         why = f"the labels order {format_limit_in_points(limits.min_orderable)} % of the pairs of systems"
         return Answer("cannot tell", figure, f"Required: {why}. They order fewer.")
     most = format_limit_in_points(limits.max_misordered)
-    required = f"Required: at most {most} % of the pairs are ordered otherwise than by the labels."
+    required = f"Required: the evaluator and the labels disagree on at most {most} % of the pairs of systems."
     if not counts["n_ordered_alike"]:
-        return Answer("no", figure, f"{required} None that the labels order is ordered alike.")
+        return Answer("no", figure, f"{required} It finds none of the differences that the labels show.")
     if counts["n_not_alike_max"] <= limits.max_misordered * counts["n_pairs"]:
-        return Answer("yes", figure, f"{required} So it is.")
-    why = "These are {n_not_alike_max:number pair}, counting those that only one side orders"
+        return Answer("yes", figure, f"{required} This is so.")
+    why = "They disagree on {n_not_alike_max:number pair}, counting those where only one side finds a difference"
     if counts["n_not_alike_max"] > counts["n_one_sided"]:
         why += " and what the unscored claims leave open"
     return Answer("cannot tell", figure, fill(f"{required} {why}.", counts))

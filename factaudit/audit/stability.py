@@ -11,8 +11,8 @@ from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Check, per_dataset
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, is_significantly_above, is_significantly_within
+from factaudit.audit.core.checks import Check, is_within, per_dataset
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, is_significantly_above
 from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
@@ -110,7 +110,7 @@ def _may_be_asked_once(run: AuditedRun, evaluator: str) -> Answer | None:
     worst = max(rows, key=lambda row: row["flip_rate"])
     figure = fill("{flip_rate:percent} of its verdicts change", worst)
     required = f"at most {format_limit_in_points(MAX_FLIP_RATE)} % of the verdicts change when asked again"
-    if all(is_significantly_within(row, "flip_rate", MAX_FLIP_RATE) for row in rows):
+    if all(is_within(row, "flip_rate", MAX_FLIP_RATE, "off") for row in rows):
         return answer("yes", figure, required)
     if is_significantly_above(worst, "flip_rate", MAX_FLIP_RATE):
         return answer("no", figure, required)

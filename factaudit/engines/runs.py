@@ -15,7 +15,7 @@ from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
-    compute_biography_annotator_agreement,
+    compute_annotator_agreement,
     compute_human_dfactscores,
 )
 from factaudit.datasets import convert
@@ -271,7 +271,7 @@ def score_dfactscore_files(
                 results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
                     compute_human_dfactscores(people), scored.responses, intervals=scorer.intervals
                 )
-                results.audits["annotator_agreement"] = compute_biography_annotator_agreement(people)
+                results.audits["annotator_agreement"] = compute_annotator_agreement(people)
 
         return add_audits
 

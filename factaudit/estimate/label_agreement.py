@@ -38,10 +38,7 @@ def compute_label_agreement(annotator_labels: pd.DataFrame, claims: pd.DataFrame
         groups.append(("__all__", None, values))
     if len(names) > 2:
         groups += [(names[a], names[b], values[:, [a, b]]) for a, b in combinations(range(len(names)), 2)]
-    return [
-        {"annotator_a": a, "annotator_b": b, **_compute_label_agreement_figures(labels, clusters)}
-        for a, b, labels in groups
-    ]
+    return [{"annotator_a": a, "annotator_b": b, **_compute_figures(labels, clusters)} for a, b, labels in groups]
 
 
 def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
@@ -50,7 +47,7 @@ def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
     return labels.index[labels > 1]
 
 
-def _compute_label_agreement_figures(labels: np.ndarray, clusters: np.ndarray) -> Row:
+def _compute_figures(labels: np.ndarray, clusters: np.ndarray) -> Row:
     """labels: (claims, annotators), NaN where missing; clusters: (claims,), their documents."""
     known = ~np.isnan(labels)
     is_shared = known.sum(1) > 1

@@ -231,8 +231,7 @@ class LLMClient:
             tokens = send.prompt_tokens, 0
         else:
             cost = None if price is None else discount * price.cost(*tokens)
-        is_kept = isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES
-        reply = answer if is_kept and isinstance(answer, ChatReply) else None
+        reply = answer if isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES else None
         origin = (self.cache_server, self.model, self.revision)
         kept_as = None if self.cache is None else origin
         paid = self.store.finish(send.key, status, tokens, cost, reply=reply, origin=kept_as, batch=send.batch)

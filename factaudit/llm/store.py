@@ -142,8 +142,8 @@ class ReplyStore:
 
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
-        #: Two of one name are one file.
         self.read_only = read_only
+        #: Two of one name are one file.
         self.name = f"memory {id(self)}" if path is None else str(Path(path).absolute())
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None

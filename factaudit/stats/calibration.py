@@ -126,10 +126,10 @@ def list_candidate_thresholds(scores: np.ndarray) -> np.ndarray:
     return np.concatenate([[lowest], middle, [1.0]])[: len(scores) + 1]
 
 
-def mean_over_threshold_calibrations(values: np.ndarray) -> np.ndarray:
+def mean_of_calibrations(values: np.ndarray) -> np.ndarray:
     """The mean along the first axis of what is defined; NaN where nothing is (`numpy.nanmean` without its warning).
 
-    >>> mean_over_threshold_calibrations(np.array([[0.2, np.nan], [0.4, np.nan]])).round(3).tolist()
+    >>> mean_of_calibrations(np.array([[0.2, np.nan], [0.4, np.nan]])).round(3).tolist()
     [0.3, nan]
     """
     lost = np.isnan(values)
@@ -138,7 +138,7 @@ def mean_over_threshold_calibrations(values: np.ndarray) -> np.ndarray:
     return divide_or_undefined(np.where(lost, 0, values).sum(axis=0), (~lost).sum(axis=0))
 
 
-def bias_after_calibration_on_one_system(
+def remaining_bias(
     corrected_rates: np.ndarray, labelled_rates: np.ndarray, has_claims: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and greatest |corrected - labelled| over the systems other than the calibration system: (C,) each.
@@ -147,7 +147,7 @@ def bias_after_calibration_on_one_system(
     count.
 
     >>> rates, labelled = np.array([[0.2, 0.5], [0.3, 0.4]]), np.array([0.2, 0.4])
-    >>> mean, worst = bias_after_calibration_on_one_system(rates, labelled, np.array([True, True]))
+    >>> mean, worst = remaining_bias(rates, labelled, np.array([True, True]))
     >>> mean.round(3).tolist(), worst.round(3).tolist()
     ([0.1, 0.1], [0.1, 0.1])
     """

@@ -53,8 +53,6 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "not shown": "not significantly {beyond}",
     "within": "significantly not {beyond}",
 }
-#: The verdicts on which advice follows.
-_ADVISED = ("beyond", "figure")
 
 
 @dataclass(frozen=True)
@@ -344,6 +342,13 @@ def subtract_figures(name: str, row: Row, figure: str, other: Row, other_figure:
         found[f"{name}_low"] = found[name] - ((a[0] - a[1]) ** 2 + (b[2] - b[0]) ** 2) ** 0.5
         found[f"{name}_high"] = found[name] + ((a[2] - a[0]) ** 2 + (b[0] - b[1]) ** 2) ** 0.5
     return found
+
+
+def scale_figure(name: str, row: Row, figure: str, factor: float) -> Row:
+    """A figure times a factor, as the figure ``name`` with bounds and interval: a factor below 0 turns their ends."""
+    turned = {"": "", "_low": "_high", "_high": "_low", "_min": "_max", "_max": "_min"}
+    ends = {end: row.get(f"{figure}{turned[end] if factor < 0 else end}") for end in turned}
+    return {f"{name}{end}": None if value is None else factor * value for end, value in ends.items()}
 
 
 def _read_ends(row: Row, figure: str) -> tuple[Any, ...]:

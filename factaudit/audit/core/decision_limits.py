@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
-
-if TYPE_CHECKING:
-    pass
 
 #: An evaluator whose verdicts change more often than this share, where nothing that matters did, is not stable.
 MAX_FLIP_RATE = 0.05
@@ -77,12 +74,6 @@ def is_significantly_below(row: Row, key: str, limit: float) -> bool:
     """Whether a figure is under a limit by its interval and its bounds."""
     found = widen_interval_for_decision_limits(row, key)
     return found is not None and found[1] < limit
-
-
-def is_significantly_within(row: Row, key: str, limit: float) -> bool:
-    """Whether a figure is no farther than ``limit`` from 0 by its interval and its bounds."""
-    found = widen_interval_for_decision_limits(row, key)
-    return found is not None and -limit <= found[0] and found[1] <= limit
 
 
 def unscored_share_for_decision(row: Row) -> float:

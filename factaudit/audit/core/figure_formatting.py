@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from factaudit.audit.core.audit_declaration import Column
@@ -63,13 +62,6 @@ def format_figure_range(column: Column, low: Any, high: Any) -> str:
 def format_percent(share: float) -> str:
     """``91.0 %``."""
     return f"{format_audit_figure(PERCENT_COLUMN, share)} %"
-
-
-def format_percent_with_interval(row: Mapping[str, Any], key: str) -> str:
-    """``78.3 % (75.1–81.2)``: a share with its interval, where it has one."""
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    text = format_percent(row[key])
-    return text if low is None or high is None else f"{text} ({format_figure_range(PERCENT_COLUMN, low, high)})"
 
 
 def format_whole_percent(share: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.text.display_text import join_reasons
 
 Row = dict[str, Any]
 
@@ -41,36 +40,8 @@ def explain_missing_row_intervals(row: Row, cause: str, keys: Iterable[str] | No
     return f"no interval for {', '.join(lacking)}: {cause}" if lacking else ""
 
 
-def select_reason_of_figure(row: Row, key: str) -> str:
-    """Of a row's reasons those of one undefined figure: "cause: a, b" is of these two, and of a missing interval none.
-
-    >>> select_reason_of_figure({"a": 1, "b": None, "reason": "no interval for a: one cluster; no label: b"}, "b")
-    'no label'
-    """
-    told = []
-    for reason in str(row.get("reason") or "").split("; "):
-        cause, _, named = reason.rpartition(": ")
-        names = named.split(", ")
-        if reason.startswith("no interval for "):
-            continue
-        if not cause or not all(name in row for name in names):
-            told.append(reason)
-        elif key in names:
-            told.append(cause)
-    return "; ".join(told)
-
-
 #: Why figures of an evaluator that says the same of every claim have no interval.
 CONSTANT_EVALUATOR = "it says the same of every claim, whatever the claims"
-
-
-def drop_row_intervals(rows: Iterable[Row], cause: str, *keys: str) -> None:
-    """Take the intervals of some figures out of rows, and say why in their ``reason``."""
-    for row in rows:
-        lacking = [key for key in keys if row.get(key) is not None and row.get(f"{key}_low") is not None]
-        if lacking:
-            row.update({f"{key}{end}": None for key in lacking for end in ("_low", "_high")})
-            row["reason"] = join_reasons([f"no interval for {', '.join(lacking)}: {cause}", row.get("reason") or ""])
 
 
 def list_row_keys(rows: Sequence[Row]) -> list[str]:

@@ -50,9 +50,8 @@ def fill(template: str, fields: Mapping[str, Any], is_open: bool = False) -> str
     """The template with the values of its fields; is_open: a figure with bounds is told as their range.
 
     A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``, ``rough`` (23
-    points), ``limit`` (in
-    points or percent, without needless decimals), ``decimal``, ``hundredths``, ``threshold``, ``number NOUN`` (3
-    claims; an irregular plural stands behind a bar), or as it is.
+    points), ``limit`` (in points or percent, without needless decimals), ``decimal``, ``hundredths``, ``threshold``,
+    ``number NOUN`` (3 claims; an irregular plural stands behind a bar), or as it is.
     """
     text = ""
     for literal, name, reading, _ in Formatter().parse(template):
