@@ -17,6 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from estimate_data import World, tables
+from worlds import WORLDS
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.datasets import convert
@@ -160,25 +161,9 @@ class Regime:
     budget: int = 120
 
 
-REGIMES = (
-    Regime("four systems", World()),
-    Regime("60 labels", World(), 60),
-    Regime("400 labels", World(), 400),
-    Regime("rare errors", World(rates=(-4.6, -4.0, -3.5, -3.0)), 200),
-    Regime("mostly errors", World(rates=(0.5, 1.0, 2.0, 3.0))),
-    Regime("one system", World(rates=(-1.0,), size=600)),
-    Regime("two systems", World(rates=(-1.5, -0.5), size=400)),
-    Regime("30 systems", World(rates=tuple(np.linspace(-3, 0.5, 30)), size=100), 300),
-    Regime("equal systems", World(rates=(-1.2,) * 6)),
-    Regime("useless evaluators", World(skill=(0.0, 0.0))),
-    Regime("good evaluators", World(skill=(3.0, 2.0))),
-    Regime("nearly perfect evaluators", World(skill=(6.0, 4.0))),
-    Regime("one good of five", World(skill=(0.3, 3.0, 0.0, 0.5, 0.2))),
-    Regime("TPR and TNR drift", World(drift=0.7)),
-    Regime("strong drift, 10 systems", World(rates=tuple(np.linspace(-2.5, 0, 10)), size=150, drift=1.5), 200),
-    Regime("20 documents", World(documents=20, cluster=1.0)),
-    Regime("50 documents", World(documents=50, cluster=1.0)),
-    Regime("clusters of 5", World(documents=50, cluster=0.7), 200),
+REGIMES = tuple(
+    Regime(name, World(**{key: value for key, value in fields.items() if key != "budget"}), fields.get("budget", 120))
+    for name, fields in WORLDS["estimation"].items()
 )
 
 

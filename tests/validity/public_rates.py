@@ -1,9 +1,8 @@
 """Do rates hold that are made public? The best system, and many pairs.
 
 All truths are known: corpora, labels and scores are simulated as arrays. *Extremes*: intervals of the lowest and of the
-highest rate, and of that of the system that looks best. *Low ends*: how far down any interval of the lowest rate must
-reach. *Pairs*: how many are told apart, how many of these are in the wrong order, and the mean share of wrong ones over
-runs.
+highest rate, and of that of the system that looks best. *Pairs*: how many are told apart, how many of these are in the
+wrong order, and the mean share of wrong ones over runs.
 """
 
 from __future__ import annotations
@@ -56,13 +55,12 @@ def draw_corpus(
     return corpus, np.sort(rows)
 
 
-def reveal(corpus: Corpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> Estimation:
-    """The case in which these rows were labelled; undecided: bool, of all claims, which annotators cannot decide."""
+def reveal(corpus: Corpus, rows: np.ndarray) -> Estimation:
+    """The case in which these rows were labelled."""
     drawn = np.zeros(len(corpus.error), dtype=bool)
     drawn[rows] = True
-    is_open = drawn & undecided if undecided is not None else np.zeros_like(drawn)
-    known = np.where(drawn & ~is_open, corpus.error, np.nan)
-    return Estimation(replace(corpus, error=known, undecided=is_open), simple_random_draw(drawn, corpus.system))
+    known = np.where(drawn, corpus.error, np.nan)
+    return Estimation(replace(corpus, error=known), simple_random_draw(drawn, corpus.system))
 
 
 def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -120,21 +118,3 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
         shares.append(n_wrong / max(n_called, 1))
     found = {key: float(np.mean(values)) for key, values in held.items()}
     return found | {"called": called / pairs, "wrong": wrong / max(called, 1), "wrong share": float(np.mean(shares))}
-
-
-def least_reach_of_low_ends(
-    n_systems: int, n_labels: int, alike: float, far: float, held: float = 0.93, draws: int = 100_000
-) -> float:
-    """In what share of draws of alike systems any low end must reach ``far``, if it holds in a share ``held`` of the
-    draws in which one system, whichever it is, has that rate.
-
-    n_labels: of each system, no scores; alike: the rate of all, or of all others. Neyman and Pearson: of the regions of
-    data that have this probability under the one, that of the largest likelihood ratios has the least under the other.
-    """
-    random = np.random.default_rng([n_systems, n_labels])
-    errors = random.binomial(n_labels, alike, (2, draws, n_systems))
-    errors[1, :, 0] = random.binomial(n_labels, far, draws)
-    log_ratio = errors * (log_odds(far) - log_odds(alike)) + n_labels * np.log((1 - far) / (1 - alike))
-    ratio = np.exp(log_ratio).mean(-1)
-    of_alike, of_one_far = ratio * (1 + 1e-9 * random.random(ratio.shape))  # equal ones in random order
-    return float((of_alike >= np.quantile(of_one_far, 1 - held)).mean())

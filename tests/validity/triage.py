@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from worlds import WORLDS, make_worlds
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.triage import compute_review_shares
@@ -158,73 +159,7 @@ def is_broken(
     return bool(broken), float(passes.mean())
 
 
-REGIMES = (
-    TriageRegime("one good evaluator"),
-    TriageRegime("10 % promised", max_error=0.1),
-    TriageRegime("50 labels", max_error=0.1, n_labels=50),
-    TriageRegime("400 of 1,000 labelled", n_labels=400),
-    TriageRegime(
-        "400 of 900 labelled, four evaluators", skill=(1.5, 1.2, 0.8, 0.0), rate=0.18, n_claims=900, n_labels=400
-    ),
-    TriageRegime("700 of 900 labelled, many errors", 0.35, 0.1, skill=(1.0,), n_claims=900, n_labels=700),
-    TriageRegime("a weak evaluator", skill=(0.5,), max_error=0.15),
-    TriageRegime("useless scores, errors just above what is promised", skill=(0.0,), rate=0.055),
-    TriageRegime("four useless scores, errors just above", skill=(0.0,) * 4, rate=0.055),
-    TriageRegime("useless scores, 20 % errors", skill=(0.0,)),
-    TriageRegime("rare errors", rate=0.03, max_error=0.02, n_labels=300),
-    TriageRegime("three evaluators combined", skill=(1.2, 0.8, 0.3)),
-    TriageRegime("six evaluators, five of them useless", skill=(1.5, 0, 0, 0, 0, 0), n_labels=100, max_error=0.1),
-    TriageRegime("a shifted system", skill=(1.5, 1.0), shift=2.0, max_error=0.1),
-    TriageRegime("labels by `sample`", draw="sample", max_error=0.1),
-    TriageRegime("labels by `sample`, a useless score", draw="sample", skill=(0.0,), rate=0.11, max_error=0.1),
-    TriageRegime("labels by `sample`, three evaluators, 5 %", draw="sample", skill=(1.2, 0.8, 0.3), n_labels=400),
-    TriageRegime(
-        "labels by `sample` of a misleading evaluator", draw="sample", skill=(-1.0, 1.5), rate=0.1, max_error=0.1
-    ),
-    TriageRegime("labels by `sample`, rare errors", draw="sample", skill=(1.0,), rate=0.04, max_error=0.03),
-    TriageRegime(
-        "labels by `sample`, a misleading score, few errors",
-        *(0.055, 0.05, None, (-0.7,)),
-        draw="sample",
-    ),
-    TriageRegime("documents of 5", claims_per_document=5, document_effect=1.5, draw="documents", max_error=0.1),
-    TriageRegime(
-        "useless scores, documents of 10 that are alike",
-        *(0.11, 0.1, None, (0.0,)),
-        claims_per_document=10,
-        document_effect=2.0,
-        draw="documents",
-        n_labels=400,
-        n_claims=2000,
-    ),
-    TriageRegime("claims of documents of 6 at random", claims_per_document=6, document_effect=1.5, max_error=0.1),
-    TriageRegime("new claims", target="population", max_error=0.1),
-    TriageRegime("new claims, a useless score", target="population", skill=(0.0,), rate=0.105, max_error=0.1),
-    TriageRegime("new claims, three evaluators", target="population", skill=(1.2, 0.8, 0.3), max_error=0.1),
-    TriageRegime(
-        "new claims, documents of 6",
-        target="population",
-        claims_per_document=6,
-        document_effect=1.5,
-        draw="documents",
-        max_error=0.15,
-        n_labels=300,
-    ),
-    TriageRegime("the audit, one evaluator", draw="all", max_error=0.1, n_claims=400),
-    TriageRegime("the audit, the best of four like evaluators", draw="all", max_error=0.1, skill=(1.0,) * 4),
-    TriageRegime("the audit, four useless ones", draw="all", max_error=0.1, skill=(0.0,) * 4, rate=0.105, n_claims=400),
-    TriageRegime(
-        "the audit, documents of 6 that are alike",
-        *(0.1, 0.1, None, (1.0, 0.5)),
-        draw="all",
-        claims_per_document=6,
-        document_effect=1.5,
-        n_claims=600,
-    ),
-    TriageRegime("nine of ten errors reviewed", max_error=None, min_recall=0.9),
-    TriageRegime("nine of ten errors reviewed, a useless score", max_error=None, min_recall=0.9, skill=(0.0,)),
-    TriageRegime("both promises", max_error=0.1, min_recall=0.8, skill=(1.2, 0.8, 0.3)),
-)
+REGIMES = make_worlds(TriageRegime, WORLDS["triage"])
 
 
 def measure_regime(regime: TriageRegime, replicates: int, seed: int) -> tuple[float, float]:
