@@ -16,12 +16,12 @@ from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from factaudit.datasets import convert
+    from factaudit.datasets.python_input import read_python_input_claims as read_claims
+    from factaudit.datasets.python_input import read_python_input_verdicts as read_verdicts
     from factaudit.estimate.rates import estimate_rates
     from factaudit.evaluators.judging import judge
-    from factaudit.experiment import run
+    from factaudit.experiment.run import run
     from factaudit.llm.settings import LLM
-    from factaudit.python_input import read_python_input_claims as read_claims
-    from factaudit.python_input import read_python_input_verdicts as read_verdicts
     from factaudit.results import Results, compare
     from factaudit.tables import validate_claims, validate_verdicts, write_table
     from factaudit.tables.annotations import read_annotations
@@ -51,9 +51,9 @@ _MODULES = {
     "estimate_rates": "factaudit.estimate.rates",
     "judge": "factaudit.evaluators.judging",
     "read_annotations": "factaudit.tables.annotations",
-    "read_claims": "factaudit.python_input",
-    "read_verdicts": "factaudit.python_input",
-    "run": "factaudit.experiment",
+    "read_claims": "factaudit.datasets.python_input",
+    "read_verdicts": "factaudit.datasets.python_input",
+    "run": "factaudit.experiment.run",
     "validate_claims": "factaudit.tables",
     "validate_verdicts": "factaudit.tables",
     "write_table": "factaudit.tables",

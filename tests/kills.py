@@ -27,7 +27,7 @@ from scripted_llm import find_facts_to_group
 #: of the one that was started first out.
 FORKS = """
 import json, os, resource, sys
-import factaudit.experiment, factaudit.engines.runs
+import factaudit.experiment.run, factaudit.engines.runs
 import factaudit.report.plots.drawing, factaudit.report.document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from estimate_data import World, tables
 
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, UsageError
-from factaudit.input_tables import load_input_tables
 from factaudit.tables import write_table
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,

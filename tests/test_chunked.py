@@ -12,7 +12,7 @@ from factaudit.evaluators.chunked_evaluator import ChunkedEvaluator
 from factaudit.evaluators.ensemble import EnsembleEvaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.spec_string import parse_spec_string
+from factaudit.settings.spec_string import parse_spec_string
 from factaudit.text.chunks import split_document_into_chunks
 
 DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))

@@ -14,7 +14,7 @@ from factaudit.arrays.published_counts import expand_published_counts
 from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
-from factaudit.experiment import read_experiment, run
+from factaudit.experiment.run import read_experiment, run
 from factaudit.results import Results, compare, compare_counts
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.counts_table import COUNT_COLUMNS, is_counts_table, read_counts, validate_counts

@@ -16,7 +16,7 @@ from factaudit.audit import list_computable_audits
 from factaudit.cli.app import cli
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.rates import estimate_rates
-from factaudit.experiment import Experiment, run
+from factaudit.experiment.run import Experiment, run
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import STATUSES, validate_claims, validate_verdicts
 from factaudit.tables.annotations import validate_annotations

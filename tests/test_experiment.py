@@ -12,12 +12,13 @@ import pytest
 import yaml
 
 import factaudit
-from factaudit import experiment, run_folder
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judging import judge
-from factaudit.experiment import Experiment, read_experiment, run
+from factaudit.experiment import folder as run_folder
+from factaudit.experiment import run as experiment_module
+from factaudit.experiment.run import Experiment, read_experiment, run
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts, write_table
 
@@ -141,7 +142,7 @@ def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_d
         raise AssertionError("computed again")
 
     known = {name: replace(audit, compute=_signed(never)) for name, audit in list_computable_audits().items()}
-    monkeypatch.setattr("factaudit.results.list_computable_audits", lambda: known)
+    monkeypatch.setattr("factaudit.results.compute.list_computable_audits", lambda: known)
     monkeypatch.setattr("factaudit.evaluators.lexical_baselines.UnigramEvaluator.judge", never)
     run(yaml_file, run_dir)
     after = {path: path.read_bytes() for path in before}
@@ -239,33 +240,33 @@ def test_a_run_with_nothing_changed_only_checks(
 ) -> None:
     out = tmp_path / "run"
     said: list[str] = []
-    first = experiment.run(asked, out, say=said.append)
+    first = experiment_module.run(asked, out, say=said.append)
     read = []
-    inputs = experiment.read_experiment_inputs
+    inputs = experiment_module.read_experiment_inputs
 
     def reading(one, evaluators):
         read.append(one)
         return inputs(one, evaluators)
 
-    monkeypatch.setattr(experiment, "read_experiment_inputs", reading)
+    monkeypatch.setattr(experiment_module, "read_experiment_inputs", reading)
     again: list[str] = []
-    assert experiment.run(asked, out, say=again.append) == first
+    assert experiment_module.run(asked, out, say=again.append) == first
     assert not read
     assert again == [*said[:-1], f"report    {out / 'report.html'} (unchanged, as inputs and settings are the same)"]
     # Whatever changes, it is a run again: a setting, an input, a file of the run folder, the code.
-    experiment.run(asked.model_copy(update={"seed": 1}), out)
-    experiment.run(asked, out)
+    experiment_module.run(asked.model_copy(update={"seed": 1}), out)
+    experiment_module.run(asked, out)
     assert len(read) == 2
     (out / "verdicts.parquet").unlink()
-    experiment.run(asked, out)
+    experiment_module.run(asked, out)
     assert len(read) == 3
     claims = tmp_path / "claims.jsonl"
     claims.write_text(claims.read_text().replace("a 3", "b 3"))
-    assert experiment.run(asked, out).signature != first.signature
+    assert experiment_module.run(asked, out).signature != first.signature
     (out / ".work" / "run.json").write_text("[damaged")
-    experiment.run(asked, out)
+    experiment_module.run(asked, out)
     monkeypatch.setattr(run_folder, "digest_package_code", lambda: "another version")
-    experiment.run(asked, out)
+    experiment_module.run(asked, out)
     assert len(read) == 6
 
 
@@ -281,9 +282,9 @@ def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> No
                 calls.append(claim.claim_id)
                 yield Verdict(claim.claim_id, status="error", raw="no line")
 
-    original = experiment.make_named_evaluator
+    original = experiment_module.make_named_evaluator
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "make_named_evaluator", lambda spec: original(Failing()))
-        experiment.run(asked, tmp_path / "run")
-        experiment.run(asked, tmp_path / "run")
+        patch.setattr(experiment_module, "make_named_evaluator", lambda spec: original(Failing()))
+        experiment_module.run(asked, tmp_path / "run")
+        experiment_module.run(asked, tmp_path / "run")
     assert len(calls) == 40

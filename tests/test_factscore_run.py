@@ -18,7 +18,7 @@ from factaudit.engines.factscore import FactScorer
 from factaudit.engines.runs import FactScoreExperiment, score_response_files
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError
-from factaudit.experiment import run as run_experiment
+from factaudit.experiment.run import run as run_experiment
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [

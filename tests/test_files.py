@@ -14,6 +14,7 @@ import pytest
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError, UsageError
+from factaudit.experiment.folder import RunFolder
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,
@@ -24,7 +25,6 @@ from factaudit.files import (
     replace_file_atomically,
 )
 from factaudit.llm.store import ReplyStore
-from factaudit.run_folder import RunFolder
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 

@@ -12,8 +12,8 @@ import pytest
 from factaudit.cli import main
 from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.format_detection import detect_dataset_format
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, UsageError
-from factaudit.input_tables import load_input_tables
 from factaudit.tables import read_claims, read_verdicts
 
 LOGS = Path(__file__).parent / "logs"

@@ -17,7 +17,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.judging import NamedEvaluator, judge, make_named_evaluator
-from factaudit.experiment import Experiment, run
+from factaudit.experiment.run import Experiment, run
 from factaudit.files import hold_folder_lock
 from factaudit.tables import validate_claims
 

@@ -15,7 +15,7 @@ from factaudit.audit.annotators import compute_annotator_ceiling
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import convert
 from factaudit.errors import UsageError
-from factaudit.experiment import run
+from factaudit.experiment.run import run
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, write_table
 from factaudit.tables.annotations import list_annotator_judgements

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from llm_server import FaultServer, Plan
 
-from factaudit.garbage_collection import collect_garbage_rarely
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
+from factaudit.llm.garbage_collection import collect_garbage_rarely
 
 
 class Double:

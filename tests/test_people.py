@@ -14,7 +14,7 @@ from factaudit.engines.dfactscore import DFactScorer
 from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.responses import Response, read_response_file
 from factaudit.engines.settings import open_knowledge_source
-from factaudit.experiment import run as run_experiment
+from factaudit.experiment.run import run as run_experiment
 from factaudit.knowledge.person_names import (
     find_titles_of_same_name,
     is_title_of_name,

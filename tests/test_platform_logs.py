@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from factaudit.datasets import convert
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
-from factaudit.input_tables import load_input_tables
 from factaudit.tables.questions import AmbiguousReadingError
 
 LOGS = Path(__file__).parent / "logs"

@@ -94,19 +94,11 @@ def test_what_is_missing_is_said_by_the_arguments(frame, capsys):
     assert not re.search(OPTION, told)
 
 
-def test_an_audit_is_a_tidy_frame_and_its_rows_are_a_wide_one(results):
-    wide, tidy = results["rates"], results.rates
-    assert list(tidy.columns) == ["dataset", "evaluator", "figure", "value", "low", "high"]
-    mean = tidy[(tidy["dataset"] == "__macro__") & (tidy["figure"] == "bacc")]
-    row = wide[wide["dataset"] == "__macro__"].iloc[0]
-    assert mean[["value", "low", "high"]].iloc[0].tolist() == [row["bacc"], row["bacc_low"], row["bacc_high"]]
-    assert tidy[tidy["figure"] == "n"]["low"].isna().all()
-    assert tidy["value"].dtype == float
-    assert len(results.differences) == 0
-    with pytest.raises(KeyError, match="did you mean 'rates'"):
-        results["rats"]
-    with pytest.raises(AttributeError, match="did you mean 'rates'"):
-        _ = results.rats
+def test_an_audit_is_one_table_by_either_name(results):
+    table = results["rates"]
+    assert results.rates.equals(table)
+    assert len(table) == len(results.audits["rates"])
+    assert {"dataset", "evaluator", "n", "bacc", "bacc_low", "bacc_high"} <= {*table.columns}
 
 
 def test_results_are_completed_copied_and_shown_in_a_line(results):

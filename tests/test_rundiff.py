@@ -20,7 +20,7 @@ from factaudit.cli import cli
 from factaudit.diff import diff_runs
 from factaudit.diff.gate import judge_changes
 from factaudit.errors import FactauditError, UsageError
-from factaudit.experiment import Experiment, run
+from factaudit.experiment.run import Experiment, run
 from factaudit.results import Row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table

@@ -12,10 +12,10 @@ import pytest
 
 from factaudit.engines.factscore import FactScorer
 from factaudit.errors import FactauditError
+from factaudit.experiment.folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
 from factaudit.llm.store import Send
-from factaudit.run_folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 
 
 class Caller:

@@ -12,8 +12,8 @@ from conftest import Call
 from llm_server import FaultServer, Plan
 
 from factaudit.errors import InputError, UsageError
-from factaudit.experiment import read_experiment
-from factaudit.experiment import run as run_experiment
+from factaudit.experiment.run import read_experiment
+from factaudit.experiment.run import run as run_experiment
 from factaudit.results import Results, compare
 from factaudit.tables import read_claims, read_verdicts
 

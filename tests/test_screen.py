@@ -55,7 +55,7 @@ def make_tables(
 def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     from importlib.resources import as_file, files
 
-    from factaudit.experiment import run
+    from factaudit.experiment.run import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
         return run(folder / "ragtruth.yaml", tmp_path_factory.mktemp("demo") / "run", settings={"replicates": 200})

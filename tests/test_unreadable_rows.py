@@ -12,8 +12,8 @@ import pytest
 from factaudit.cli import main
 from factaudit.datasets import convert
 from factaudit.datasets.alce_citations import convert_alce_citations
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError
-from factaudit.input_tables import load_input_tables
 
 
 def write(path: Path, value: Any) -> Path:

@@ -8,7 +8,7 @@ import pytest
 
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.judging import make_named_evaluator
-from factaudit.experiment import read_experiment
+from factaudit.experiment.run import read_experiment
 
 CLAIMS = '{"dataset": "D", "claim": "x", "doc": "x y", "label": 1}\n'
 

@@ -43,7 +43,7 @@ from factaudit.cli.terminal import (
     print_terminal_traceback,
 )
 from factaudit.errors import FactauditError, UsageError
-from factaudit.python_errors import COMMAND_LINE_KEY
+from factaudit.settings.python_errors import COMMAND_LINE_KEY
 from factaudit.version import __version__
 
 #: The headings of the help, and what stands under them, in its order.

@@ -85,9 +85,9 @@ def audit_command(
 
     Tables that do not fit into memory can be Parquet files or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """
-    from factaudit.experiment import Experiment
-    from factaudit.experiment import run as run_experiment
-    from factaudit.input_tables import is_input_counts_file
+    from factaudit.datasets.input_tables import is_input_counts_file
+    from factaudit.experiment.run import Experiment
+    from factaudit.experiment.run import run as run_experiment
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)

@@ -56,10 +56,10 @@ def convert_command(
 
     from factaudit.datasets import convert as convert_sources
     from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.settings.yaml_file import parse_yaml_set_options
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.unreadable_rows import MAX_SHOWN_REASONS
     from factaudit.text.display_text import format_count
-    from factaudit.yaml_file import parse_yaml_set_options
 
     for path in (out, verdicts, annotations, problems):
         if path is not None:

@@ -129,8 +129,8 @@ def _find_workflow_address_for_diff_command() -> str | None:
 
 def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMapping) -> Path:
     """A run folder of a file of claims and verdicts, with the audits that are compared."""
-    from factaudit.experiment import Experiment
-    from factaudit.experiment import run as run_experiment
+    from factaudit.experiment.run import Experiment
+    from factaudit.experiment.run import run as run_experiment
 
     experiment = Experiment(
         claims=[str(path.resolve())], mapping=mapping.model_dump(exclude_defaults=True, mode="json")

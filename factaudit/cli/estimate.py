@@ -91,8 +91,8 @@ def estimate_command(
     quote.
     """
     from factaudit.estimate.settings import EstimateSettings
-    from factaudit.experiment import Experiment
-    from factaudit.experiment import run as run_experiment
+    from factaudit.experiment.run import Experiment
+    from factaudit.experiment.run import run as run_experiment
 
     if claims.suffix in (".yaml", ".yml"):
         raise UsageError(
@@ -158,8 +158,8 @@ def adjust_command(
     import pandas as pd
 
     from factaudit.audit.error_rate_correction import correct_system_error_rates
+    from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_judged_input_claims
     from factaudit.stats.cluster_bootstrap import ClusterBootstrap
     from factaudit.tables import list_plain_rows, parse_table_suffix, write_table
 

@@ -64,8 +64,8 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 
 
 def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
+    from factaudit.experiment.folder import RunFolder
     from factaudit.results import Results
-    from factaudit.run_folder import RunFolder
 
     Results.load(run_dir)  # says what is wrong, where something is
     with RunFolder.open(run_dir) as run:

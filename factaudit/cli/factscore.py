@@ -14,7 +14,7 @@ from factaudit.cli.result_display import display_expected_costs, display_score_w
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from factaudit.run_folder import RunSettings
+    from factaudit.experiment.folder import RunSettings
 
 EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 
@@ -118,7 +118,7 @@ def score_command(
     checked against one person's page.
     """
     from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
-    from factaudit.experiment import estimate_experiment_cost, run
+    from factaudit.experiment.run import run
 
     experiment: RunSettings
     if dfactscore:
@@ -128,7 +128,7 @@ def score_command(
         given["responses"] = responses
         experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, given)
     if dry_run:
-        display_expected_costs(estimate_experiment_cost(experiment))
+        display_expected_costs(experiment.estimate_cost())
         return
     out = options.check_out_is_given(out)
     results = run(experiment, out, progress=True, overwrite=overwrite, say=print_line)
@@ -140,7 +140,11 @@ def _parse_scoring_engine_options(
     model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], given: dict[str, Any]
 ) -> EngineExperiment:
     """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
-    from factaudit.yaml_file import check_yaml_settings, parse_option_of_varied_settings, parse_yaml_set_options
+    from factaudit.settings.yaml_file import (
+        check_yaml_settings,
+        parse_option_of_varied_settings,
+        parse_yaml_set_options,
+    )
 
     if pairs := given.pop("vary"):
         given["variants"] = parse_option_of_varied_settings(pairs)

@@ -49,8 +49,8 @@ def inspect_command(
     was made.
     """
     from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
+    from factaudit.datasets.input_tables import load_input_tables
     from factaudit.files import check_outputs_do_not_replace_inputs, replace_file_atomically
-    from factaudit.input_tables import load_input_tables
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
     from factaudit.tables.mapping_options import format_mapping_options
@@ -137,7 +137,7 @@ def inspect_command(
 
 def _display_score_commands_for_annotated_responses(paths: tuple[Path, ...], held: list[dict[str, Any]]) -> None:
     """FActScore's annotated responses become claims by its engine."""
-    from factaudit.input_tables import suggest_score_command_for_annotated_responses
+    from factaudit.datasets.input_tables import suggest_score_command_for_annotated_responses
 
     commands = [suggest_score_command_for_annotated_responses(path) for path in paths]
     line = "responses with the facts that people annotated (FActScore): no claims yet"
@@ -149,9 +149,9 @@ def _display_score_commands_for_annotated_responses(paths: tuple[Path, ...], hel
 
 def _check_experiment(path: Path, settings: Sequence[str]) -> None:
     """All that is wrong with an experiment YAML is raised together."""
-    from factaudit.experiment import Experiment, read_experiment
+    from factaudit.experiment.run import Experiment, read_experiment
+    from factaudit.settings.yaml_file import parse_yaml_set_options
     from factaudit.text.display_text import format_count
-    from factaudit.yaml_file import parse_yaml_set_options
 
     experiment = read_experiment(path, parse_yaml_set_options(settings))
     n_evaluators = len(experiment.evaluators) if isinstance(experiment, Experiment) else None

@@ -114,6 +114,7 @@ def _read_claims_for_judge_command(
     mapping: ColumnMapping,
     out: Path | None = None,
 ) -> tuple[pd.DataFrame, list[NamedEvaluator]]:
+    from factaudit.datasets.input_tables import load_input_claims
     from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
     from factaudit.evaluators.judging import (
         check_unique_evaluator_names,
@@ -121,9 +122,8 @@ def _read_claims_for_judge_command(
         make_named_evaluator,
         walk_evaluator_members,
     )
-    from factaudit.experiment_inputs import select_claims_of_split
+    from factaudit.experiment.inputs import select_claims_of_split
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_claims
 
     named = [make_named_evaluator(spec, repeats) for spec in evaluators]
     check_unique_evaluator_names(named)

@@ -65,9 +65,9 @@ def labels_command(
     mapping: ColumnMapping,
 ) -> None:
     """Merge the files of several annotators, measure how well they agree, and make one label per claim by a rule."""
+    from factaudit.datasets.input_tables import load_input_annotations
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_annotations
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.annotations import (
         find_undecided_claims,

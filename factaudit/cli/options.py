@@ -33,7 +33,7 @@ class _CommandFilePathType(click.Path):
 
 PATH_TYPE: click.ParamType = _CommandFilePathType(path_type=Path)
 
-#: More would take hours and move no digit that is shown (`factaudit.run_folder.MAX_REPLICATES`).
+#: More would take hours and move no digit that is shown (`factaudit.experiment.folder.MAX_REPLICATES`).
 REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")

@@ -45,8 +45,8 @@ def perturb_command(
     Then judge and audit the file like any other: the audit `invariance` says how many verdicts stayed the same
     although the meaning changed, and how many verdicts changed although the meaning stayed the same. No language
     model is needed."""
+    from factaudit.datasets.input_tables import load_input_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_input_claims
     from factaudit.perturb.rule_list import PERTURBATION_RULES
     from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
     from factaudit.tables import parse_table_suffix, write_table

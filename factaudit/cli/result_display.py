@@ -97,7 +97,7 @@ def check_displayed_run_has_predictions(results: Results) -> None:
 
 
 def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
-    """The rows of `factaudit.experiment.estimate_experiment_cost`, and their total; also as JSON."""
+    """The rows of `RunSettings.estimate_cost`, and their total; also as JSON."""
     costs = [row["cost"] for row in cost_rows]
     total = None if None in costs else sum(costs)
     print_json_output({"rows": cost_rows, "cost": total})

@@ -31,14 +31,14 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
     A second run reuses what has not changed. Published data that the YAML names (`published:NAME`) is fetched once and
     kept in your cache folder.
     """
-    from factaudit.experiment import estimate_experiment_cost
-    from factaudit.experiment import run as run_experiment
-    from factaudit.yaml_file import parse_yaml_set_options
+    from factaudit.experiment.run import read_experiment
+    from factaudit.experiment.run import run as run_experiment
+    from factaudit.settings.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
     if dry_run:
-        display_expected_costs(estimate_experiment_cost(experiment, changed))
+        display_expected_costs(read_experiment(experiment, changed).estimate_cost())
         return
     results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
     display_run_results(results, out)

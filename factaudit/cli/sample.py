@@ -95,10 +95,10 @@ def sample_command(
     least 100 labels per data set and 8 per system, the sample has two phases: label the first one, then draw the
     second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
     """
+    from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.rates import join_claims, order_evaluators
     from factaudit.estimate.sample import draw_next_phase, draw_sample, read_sample
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.schema import is_text_placeholder
 
     if (budget is None) == (then is None):

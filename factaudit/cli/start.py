@@ -27,7 +27,7 @@ def demo_command(out: Path) -> None:
     """
     from importlib.resources import as_file, files
 
-    from factaudit.experiment import run
+    from factaudit.experiment.run import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
         display_run_results(run(folder / "ragtruth.yaml", out, progress=True, say=print_line), out)

@@ -89,10 +89,10 @@ def triage_command(
     sample (`factaudit sample --at-random`) show which threshold keeps the guarantee. All other claims are written as a
     queue for review, the most probable errors first.
     """
+    from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.sample import read_sample
     from factaudit.estimate.triage import triage_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
-    from factaudit.input_tables import load_judged_input_claims
 
     check_outputs_do_not_replace_inputs(
         [claims, *verdicts, *label_files, sample], *(out / name for name in _TRIAGE_FILES)

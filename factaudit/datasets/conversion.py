@@ -12,7 +12,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
 from factaudit.publications.fetching import fetch_missing_published_files, resolve_published_data_paths
 from factaudit.publications.register import list_published_format_references
-from factaudit.python_errors import raise_python_errors
+from factaudit.settings.python_errors import raise_python_errors
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from pydantic import (
 
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file, list_folder_files
+from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
 from factaudit.tables.column_kinds import find_judged_columns
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_json_document
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
 from factaudit.text.display_text import format_count
-from factaudit.yaml_paths import YamlPathKind
 
 
 @dataclass(frozen=True)

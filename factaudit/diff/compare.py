@@ -20,8 +20,8 @@ from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.diff.gate import GateVerdict, judge_changes
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.experiment.folder import sum_run_call_costs
 from factaudit.results import Results, Row
-from factaudit.run_folder import sum_run_call_costs
 from factaudit.stats.mover import mover_weighted_sum
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import read_claims, read_verdicts

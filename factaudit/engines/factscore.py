@@ -56,11 +56,11 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.reply import extract_llm_answer
+from factaudit.settings.yaml_file import check_yaml_settings
 from factaudit.signature import make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import merge_verdict_tables, validate_verdicts
 from factaudit.text.stated_verdicts import make_answer_parser, read_stated_verdict
-from factaudit.yaml_file import check_yaml_settings
 
 # ------------------------------------------------------------------------------------------------- the prompts
 

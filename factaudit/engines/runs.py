@@ -27,6 +27,7 @@ from factaudit.engines.dfactscore import DFactScorer
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.factscore_report import ScoredResponses
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES, Response, read_response_files
+from factaudit.engines.scoring_calls import count_scoring_calls
 from factaudit.engines.settings import (
     DFactScoreSettings,
     FactScoreSettings,
@@ -39,10 +40,7 @@ from factaudit.engines.variants import list_score_variants, score_variants
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_members
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.files import write_json, write_jsonl
-from factaudit.publications.fetching import fetch_missing_published_files
-from factaudit.results import Results
-from factaudit.run_folder import (
+from factaudit.experiment.folder import (
     RunFolder,
     RunSettings,
     compare_run_tables,
@@ -50,10 +48,13 @@ from factaudit.run_folder import (
     list_file_checksums,
     sum_run_call_costs,
 )
+from factaudit.files import write_json, write_jsonl
+from factaudit.publications.fetching import fetch_missing_published_files
+from factaudit.results import Results
+from factaudit.settings.yaml_file import YamlFile
 from factaudit.signature import make_signature
 from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
 from factaudit.text.display_text import format_count
-from factaudit.yaml_file import YamlFile
 
 #: Called with the responses, their scores and the folder of journals while calls are counted; what it returns is
 #: called with the results and the run folder, to add to them.
@@ -98,6 +99,10 @@ class FactScoreExperiment(RunSettings):
             say=say,
         )
 
+    def estimate_cost(self) -> list[Row]:
+        """See `RunSettings.estimate_cost`."""
+        return count_scoring_calls(self)
+
 
 def _name_settings(block: Any) -> str:
     # Told by its key, so that a complaint is about the block that was meant, and named as the branches of a union are.
@@ -133,9 +138,13 @@ class DFactScoreExperiment(RunSettings):
             say=say,
         )
 
+    def estimate_cost(self) -> list[Row]:
+        """See `RunSettings.estimate_cost`."""
+        return count_scoring_calls(self)
+
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
-    """Check an experiment YAML; `factaudit.experiment.read_experiment` reads it."""
+    """Check an experiment YAML; `factaudit.experiment.run.read_experiment` reads it."""
     if "factscore" in file.data:
         return check_engine_experiment(FactScoreExperiment, "factscore", file)
     return check_engine_experiment(DFactScoreExperiment, "dfactscore", file)

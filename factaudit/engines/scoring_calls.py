@@ -12,7 +12,7 @@ from factaudit.engines.factscore import NONPARAMETRIC, is_own_verifier
 from factaudit.engines.responses import Response, read_response_files
 from factaudit.engines.settings import DFactScoreSettings, FactScoreSettings
 from factaudit.engines.variants import list_score_variants
-from factaudit.run_folder import RunSettings
+from factaudit.experiment.folder import RunSettings
 
 _REASON = "the cost is not known before the facts are; max_cost limits it"
 

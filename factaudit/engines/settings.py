@@ -14,7 +14,8 @@ from factaudit.engines.options import DFactScoreOptions, FactScoreOptions
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
 from factaudit.engines.variants import list_score_variants
 from factaudit.errors import FactauditError, UsageError
-from factaudit.experiment_inputs import check_audit_specs, resolve_evaluator_paths
+from factaudit.experiment.folder import RunFolder, RunSettings, check_run_spares_inputs
+from factaudit.experiment.inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
 from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
@@ -24,10 +25,9 @@ from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.settings import LLMField, LLMSettings
 from factaudit.publications.fetching import fetch_missing_published_files, is_offline
-from factaudit.run_folder import RunFolder, RunSettings, check_run_spares_inputs
+from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
+from factaudit.settings.yaml_paths import YamlPaths
 from factaudit.signature import hash_texts
-from factaudit.yaml_file import YamlFile, check_yaml_settings
-from factaudit.yaml_paths import YamlPaths
 
 EvaluatorSpec = str | dict[str, dict[str, Any] | None]
 Say = Callable[[str], None]

@@ -17,7 +17,7 @@ import scipy
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import LEVELS, MISSING, Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
-from factaudit.blas_threads import use_one_blas_thread
+from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import (
@@ -29,9 +29,9 @@ from factaudit.estimate.methods import (
     estimate_by_method,
 )
 from factaudit.estimate.sample import LabelSample
-from factaudit.python_errors import raise_python_errors
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.settings.python_errors import raise_python_errors
 from factaudit.stats import posterior_comparison as posterior
+from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.regression import MIN_EFFECTIVE_PROPOSALS
 from factaudit.stats.sampling import simple_random_draw
 from factaudit.stats.undefined_values import name_ends, none_if_undefined

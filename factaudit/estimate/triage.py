@@ -13,13 +13,13 @@ import scipy
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
-from factaudit.blas_threads import use_one_blas_thread
+from factaudit.datasets.python_input import load_python_input_frames
 from factaudit.errors import UsageError
 from factaudit.estimate.corpus import build_corpora
 from factaudit.estimate.rates import ESTIMATION_TARGETS, join_claims
 from factaudit.estimate.sample import LabelSample
 from factaudit.evaluators.triage_rule import TriageRule
-from factaudit.python_input import load_python_input_frames
+from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.risk_control import (
     MAX_LABEL_FACTOR,
     RiskCurve,

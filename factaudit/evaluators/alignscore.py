@@ -29,10 +29,10 @@ from factaudit.evaluators.transformers_models import (
     import_transformers,
     transformers_signature_settings,
 )
+from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.text.chunks import count_words
 from factaudit.text.sentences import split_sentences
-from factaudit.yaml_paths import NameOrPath
 
 #: The published checkpoints, all in one repository of the hub, and the RoBERTa that each was trained from.
 HUB_REPOSITORY = "yzha/AlignScore"

@@ -19,11 +19,11 @@ from factaudit.evaluators.base import (
 )
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.transformers_models import import_transformers
+from factaudit.settings.yaml_paths import NameOrPath, YamlPathKind
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.scripts import OTHER_SCRIPT_REASON
-from factaudit.yaml_paths import NameOrPath, YamlPathKind
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a server's prefix
 #: cache then reads each chunk once.

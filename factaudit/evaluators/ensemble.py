@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
+from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import make_signature
-from factaudit.yaml_paths import YamlPathKind
 
 #: So many claims are held at once; each member judges them before the next block is read.
 _CLAIMS_PER_BLOCK = 2048

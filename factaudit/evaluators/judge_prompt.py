@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, StrictBool, TypeAdapter, Validation
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
+from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 from factaudit.text.stated_verdicts import (
@@ -28,7 +29,6 @@ from factaudit.text.stated_verdicts import (
     normalise_answer_word,
     read_stated_verdict,
 )
-from factaudit.yaml_file import parse_plain_yaml
 
 #: Shorter claims stand in many a text by chance.
 _MIN_CLAIM_WORDS = 4

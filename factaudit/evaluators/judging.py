@@ -18,6 +18,7 @@ from typing import Any, Unpack
 import pandas as pd
 from tqdm import tqdm
 
+from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
@@ -25,10 +26,9 @@ from factaudit.evaluators.ray_cluster import check_ray_address, has_language_mod
 from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
 from factaudit.files import JsonLinesJournal, hold_folder_lock
 from factaudit.llm.cost import estimate_llm_judging_cost, read_llm_price_table
-from factaudit.python_errors import raise_python_errors
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.settings.python_errors import raise_python_errors
+from factaudit.settings.spec_string import parse_spec_string
 from factaudit.signature import hash_texts
-from factaudit.spec_string import parse_spec_string
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdict_tables, validate_verdicts
 from factaudit.tables.column_parsing import is_dictionary_encoded
 from factaudit.tables.documents import list_shared_texts

@@ -20,8 +20,8 @@ from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_lim
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.llm.server import Server
 from factaudit.llm.settings import LLMSettings
+from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
-from factaudit.yaml_paths import NameOrPath
 
 _SERVER = "an OpenAI-compatible server, or the extra [local]"
 #: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.

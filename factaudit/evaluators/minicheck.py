@@ -17,10 +17,10 @@ from factaudit.evaluators.transformers_models import (
     load_transformers_model,
     transformers_signature_settings,
 )
+from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.sentences import split_sentences
-from factaudit.yaml_paths import NameOrPath
 
 #: The published models by the names that their authors' code gives them.
 PUBLISHED_MODELS = {

@@ -17,9 +17,9 @@ from factaudit.evaluators.transformers_models import (
     load_transformers_model,
     transformers_signature_settings,
 )
+from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 from factaudit.text.chunks import split_document_into_chunks
-from factaudit.yaml_paths import NameOrPath
 
 #: A model that states no length reads so many tokens.
 MAX_LENGTH = 512

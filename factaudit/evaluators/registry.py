@@ -20,8 +20,8 @@ from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator, EvaluatorEntry, FromFunction
 from factaudit.llm.settings import LLMSettings, nest_dotted_llm_request_params
-from factaudit.spec_string import SPEC_FORM, import_object_of_spec_string
-from factaudit.yaml_paths import YamlPathKind, find_yaml_path_options
+from factaudit.settings.spec_string import SPEC_FORM, import_object_of_spec_string
+from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"

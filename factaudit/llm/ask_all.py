@@ -20,10 +20,10 @@ from functools import cache
 from itertools import islice
 from typing import TypeVar
 
-from factaudit.garbage_collection import collect_garbage_rarely
 from factaudit.llm.batch_api import ask_through_batch_api
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
+from factaudit.llm.garbage_collection import collect_garbage_rarely
 from factaudit.llm.stop_signals import drain_calls_on_signal, grace_seconds_left, is_stopping
 
 Item = TypeVar("Item")

@@ -26,7 +26,7 @@ from pydantic_core import to_json
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.llm.server_errors import ServerAttemptFailure, redact_keys_in_server_error
 from factaudit.llm.settings import LOCAL_BASE_URL, SECRET_NAME_PATTERN, LLMSettings
-from factaudit.spec_string import import_object_of_spec_string
+from factaudit.settings.spec_string import import_object_of_spec_string
 from factaudit.version import __version__
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.llm.local_server import LOCAL_BASE_URL, LocalModelServer
+from factaudit.settings.spec_string import SPEC_FORM, parse_spec_string
+from factaudit.settings.yaml_file import parse_plain_yaml
+from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
-from factaudit.spec_string import SPEC_FORM, parse_spec_string
-from factaudit.yaml_file import parse_plain_yaml
-from factaudit.yaml_paths import NameOrPath
 
 if TYPE_CHECKING:
     from factaudit.llm.cost import LLMModelPrice

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
+from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import COLUMN_NAMES
-from factaudit.yaml_file import parse_plain_yaml
 
 #: Scores that are no numbers on a scale: ``-logit`` are those of hallucination, ``-log`` is high where support is low.
 ScoreTransform = Literal["logit", "-logit", "log", "-log"]

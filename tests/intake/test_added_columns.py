@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, labelled, make_csv, spell
 
-from factaudit.input_tables import load_input_tables
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.tables.table_loading import LoadedTables
 
 LOGS = Path(__file__).parents[1] / "logs"

@@ -27,7 +27,7 @@ from town_tables import (
     spell,
 )
 
-from factaudit.input_tables import load_input_tables
+from factaudit.datasets.input_tables import load_input_tables
 
 replies = [{"score": score, "reason": "as it says"} for score in FIRST_SCORES]
 

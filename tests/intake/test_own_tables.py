@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import factaudit as fa
-from factaudit.input_tables import load_input_tables
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import load_tables
 

@@ -28,10 +28,10 @@ from click.testing import CliRunner
 from table_readings import describe_tables
 from town_tables import CLAIMS, DOCS
 
-import factaudit.input_tables
+import factaudit.datasets.input_tables
 from factaudit.cli import cli
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import FactauditError
-from factaudit.input_tables import load_input_tables
 from factaudit.tables.questions import AmbiguousReadingError
 
 FOLDER = Path(__file__).parent
@@ -133,7 +133,7 @@ def test_commands_that_are_offered_work_and_one_reads_rightly(
         loaded.append(describe_tables(tables))
         return tables
 
-    monkeypatch.setattr(factaudit.input_tables, "load_input_tables", remember)
+    monkeypatch.setattr(factaudit.datasets.input_tables, "load_input_tables", remember)
     asked = CliRunner().invoke(cli, ["inspect", *map(str, paths)], standalone_mode=False)
     assert isinstance(asked.exception, Exception)
     commands = [line.strip() for line in str(asked.exception).splitlines() if line.startswith("  factaudit inspect")]

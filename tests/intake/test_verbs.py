@@ -14,10 +14,10 @@ import pytest
 from table_readings import describe_tables
 
 import factaudit as fa
-import factaudit.input_tables
+import factaudit.datasets.input_tables
 from factaudit.cli import cli
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import UsageError
-from factaudit.input_tables import load_input_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import LoadedTables
 
@@ -119,7 +119,7 @@ class Readings(list[dict[str, Any]]):
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
     found = Readings()
-    load = factaudit.input_tables._load_collected_input_tables
+    load = factaudit.datasets.input_tables._load_collected_input_tables
 
     def remember(*arguments: Any) -> LoadedTables:
         tables = load(*arguments)
@@ -128,7 +128,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
             raise UsageError("read")
         return tables
 
-    monkeypatch.setattr(factaudit.input_tables, "_load_collected_input_tables", remember)
+    monkeypatch.setattr(factaudit.datasets.input_tables, "_load_collected_input_tables", remember)
     return found
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
+from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.errors import UsageError
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts
 from factaudit.tables.annotations import count_labels_by_grade, list_annotator_judgements, relabel_claims_by_annotations
 from factaudit.tables.digest import compute_table_digest

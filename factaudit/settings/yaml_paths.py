@@ -12,7 +12,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import resolve_path
 from factaudit.publications.fetching import locate_published_reference
 from factaudit.publications.register import REFERENCE_PREFIX, is_reference
-from factaudit.yaml_file import YamlFile, YamlPlace
+from factaudit.settings.yaml_file import YamlFile, YamlPlace
 
 #: An absolute path needs nothing done, and servers have models by such names.
 _PATH_PREFIXES = ("./", "../", "~/", "${data}", REFERENCE_PREFIX)

@@ -1,214 +1,40 @@
-"""Results: the rows of every audit with what it takes to question them. `results.json`, and tables beside it."""
+"""Every audit that tables of claims and verdicts, or published counts, allow: `Results` of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pandas as pd
 
 from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.published_counts import expand_published_counts as counted
-from factaudit.audit import find_audit_declaration, list_computable_audits, load_all_audits, make_audited_run
+from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import (
     choose_supported_audits,
     read_audit_names_and_options,
 )
-from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.decision_limits import DecisionLimits
-from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.unknown_counts import UNKNOWN_COUNTS, blank_unknown_counts
 from factaudit.audit.findings import run_audit_checks
 from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.screen import DEFAULT_TITLE
-from factaudit.blas_threads import use_one_blas_thread
-from factaudit.comparison_tables import ComparisonTables
+from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.python_errors import raise_python_errors
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
-from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
-from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_report_frame
+from factaudit.results.comparison_tables import ComparisonTables
+from factaudit.results.results import Results
+from factaudit.settings.python_errors import raise_python_errors
 from factaudit.signature import hash_texts, make_signature
+from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.digest import compute_table_digest
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Results:
-    """What audits found. ``audits``: by name their rows (flat, rates in [0, 1], undefined is None).
-
-    ``results["rates"]`` is an audit's rows as a frame, ``results.rates`` the same with a row per figure (``figure``,
-    ``value``, ``low``, ``high``), ``results.findings`` what is said of them.
-    """
-
-    signature: str
-    about: dict[str, Any]
-    audits: dict[str, Sequence[Row]]
-    finding_rows: list[Row] = field(default_factory=list)
-    calls: list[Row] = field(default_factory=list)
-    sections: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def evaluators(self) -> list[str]:
-        """The evaluators' names, in the order in which they were given."""
-        return [row["name"] for row in self.about.get("evaluators", [])]
-
-    @property
-    def findings(self) -> pd.DataFrame:
-        """The findings, a row each: severity (fail, warn, ok), statement, and what it is about."""
-        return pd.DataFrame(self.finding_rows, columns=None if self.finding_rows else FINDING_KEYS)
-
-    @property
-    def decisions(self) -> list[Row]:
-        """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot tell, ...), the
-        ``figure`` that it rests on, and ``why``. Evaluators that read nothing are no candidates."""
-        run = make_audited_run(self.audits, self.about)
-        tasks = [one for name, audit in load_all_audits().items() if self.audits.get(name) for one in audit.decides]
-        return [
-            {"evaluator": name, "task": one.task, **vars(answer)}
-            for name in self.evaluators
-            for one in tasks
-            if name not in run.floors and (answer := one.answer(run, name)) is not None
-        ]
-
-    def __getitem__(self, audit: str) -> pd.DataFrame:
-        """`table` of an audit; raises a `KeyError` where there is none of this name."""
-        if audit not in self.audits:
-            raise KeyError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
-        return self.table(audit)
-
-    def __getattr__(self, name: str) -> pd.DataFrame:
-        """An audit's figures, a row each."""
-        audits = self.__dict__.get("audits", {})
-        if name.startswith("_") or name not in audits:
-            raise AttributeError(f"no audit {name!r} in these results{suggest_known_name(name, list(audits))}")
-        rows = self._select_rows(name, {})
-        return make_tidy_report_frame(
-            self.table(name), list_declared_columns(find_audit_declaration(name, rows).columns, rows)
-        )
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.audits})
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.audits)
-
-    def __repr__(self) -> str:
-        n_claims = sum(row.get("n_claims") or 0 for row in self.about.get("claims") or [])
-        evaluators = ", ".join(self.evaluators[:4]) + ", ..." * (len(self.evaluators) > 4)
-        return f"<Results of {n_claims:,} claims, evaluators {evaluators}; audits {', '.join(self.audits)}>"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the first screen."""
-        from factaudit.audit.screen import compose_screen
-        from factaudit.report.html import render_html_screen
-
-        return render_html_screen(compose_screen(self.to_dict()))
-
-    def rows(self, audit: str, **where: object) -> list[Row]:
-        """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.
-
-        Examples:
-            >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
-        """
-        return self._select_rows(audit, where)
-
-    def table(self, audit: str, **where: object) -> pd.DataFrame:
-        """`rows` as a DataFrame; undefined figures are missing values."""
-        return pd.DataFrame(self._select_rows(audit, where))
-
-    def _select_rows(self, audit: str, where: Mapping[str, object]) -> list[Row]:
-        if audit not in self.audits:
-            raise UsageError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
-        keys = list_row_keys(self.audits[audit])
-        for key in where:
-            if keys and key not in keys:
-                raise UsageError(f"rows of {audit} have no {key!r}{suggest_known_name(key, keys)}")
-        wanted = {key: value if isinstance(value, list | tuple) else [value] for key, value in where.items()}
-        found = select_rows_by_keys(self.audits[audit], wanted)
-        columns = list_declared_columns(find_audit_declaration(audit, found).columns, found)
-        return sort_declared_rows(found, columns, self.evaluators)
-
-    def figure(
-        self,
-        audit: str,
-        *,
-        ax: Axes | None = None,
-        axes: Mapping[str, Axes] | None = None,
-        style: str | Path | Mapping[str, object] | Sequence[str | Path] | None = None,
-        **where: object,
-    ) -> Figure:
-        """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
-
-        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given.
-
-        Args:
-            audit: its name.
-            ax: axes of yours to draw into, where the figure has one panel.
-            axes: axes of yours by panel, of as many panels as you want: ``{"bacc": ax}``. A panel's name is its column,
-                or the group that it shows.
-            style: as `matplotlib.style.use` takes it, on top of the package's style sheet. What you have set yourself
-                (``with plt.style.context(...)``) wins over the sheet, too.
-
-        Examples:
-            >>> figure = results.figure("rates", evaluator=["tfidf", "rouge2"])  # doctest: +SKIP
-            >>> figure.axes[0].set_xlim(50, 100)  # doctest: +SKIP
-        """
-        rows = self.rows(audit, **where)
-        declared = find_audit_declaration(audit, rows)
-        if declared.plot is None:
-            drawn = [name for name in self.audits if find_audit_declaration(name).plot is not None]
-            raise UsageError(f"no figure of audit {audit!r}{suggest_known_name(audit, drawn)}")
-        if "level" not in where and any(row.get("level") == "claim" for row in rows):
-            rows = [row for row in rows if row["level"] == "claim"]
-        if not rows:
-            raise UsageError(f"there is nothing to draw: the audit {audit!r} has no rows with these values")
-        if declared.readable is not None:
-            rows = declared.readable(rows)[0]
-        if declared.add_references is not None:
-            rows = declared.add_references(make_audited_run(self.audits, self.about), rows)
-        if ax is not None and axes is not None:
-            raise UsageError("expected ax or axes, found both")
-        from factaudit.report.plots.drawing import draw_audit_plot
-        from factaudit.report.plots.figure_style import use_figure_style
-
-        floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
-        own_axes = ax if ax is not None else axes
-        with use_figure_style(style, in_own_axes=own_axes is not None):
-            return draw_audit_plot(declared.plot, rows, declared.columns, self.evaluators, floors, axes=own_axes).figure
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of ``results.json``, with all rows of every audit."""
-        return {
-            "schema": RESULTS_SCHEMA,
-            **{_get_json_key(each.name): getattr(self, each.name) for each in fields(self)},
-        }
-
-    def save(self, folder: str | Path) -> Path:
-        """Write ``results.json``, its tables and the report into a folder; returns the path of ``report.html``."""
-        from factaudit.report.rendering import render_report
-
-        write_results_json(Path(folder), self.to_dict())
-        render_report(Path(folder))
-        return Path(folder) / "report.html"
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Results:
-        """Read the ``results.json`` of a run folder. Raises `InputError`."""
-        found = read_results_json(Path(folder))
-        return cls(**{each.name: found[_get_json_key(each.name)] for each in fields(cls)})
-
-
-def _get_json_key(field_name: str) -> str:
-    return {"finding_rows": "findings"}.get(field_name, field_name)
+    pass
 
 
 class AuditRunOptions(TypedDict, total=False):

@@ -11,9 +11,9 @@ from typing import Protocol, TypedDict, Unpack
 
 import pandas as pd
 
+from factaudit.datasets.input_tables import load_input_tables, name_input_sources
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.input_tables import load_input_tables, name_input_sources
-from factaudit.python_errors import raise_python_errors, translate_error_text_to_python
+from factaudit.settings.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.questions import merge_mapping_data

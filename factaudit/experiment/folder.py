@@ -85,6 +85,13 @@ class RunSettings(BaseModel):
         """Run the experiment and write its run folder; `factaudit.experiment.run` says what the arguments are."""
         raise NotImplementedError
 
+    def estimate_cost(self) -> list[Row]:
+        """What the calls will cost at the most, a row for each evaluator or step that asks a language model.
+
+        Nothing is sent. Rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`.
+        """
+        raise NotImplementedError
+
 
 #: The experiment of a run folder: it can be run again.
 EXPERIMENT_FILE = "experiment.yaml"

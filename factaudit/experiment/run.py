@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 
 from factaudit.arrays.duckdb_tables import DuckDBTables, choose_duckdb_tables, load_duckdb_judgements
 from factaudit.audit.audit_options import read_audit_names_and_options
-from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import EstimationResults
 from factaudit.estimate.settings import EstimateSettings
@@ -26,13 +25,22 @@ from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,
     check_unique_evaluator_names,
+    estimate_evaluator_costs,
     judge,
     list_files_named_by_evaluator_options,
     make_named_evaluator,
     walk_evaluator_members,
 )
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.experiment_inputs import (
+from factaudit.experiment.folder import (
+    RunFolder,
+    RunSettings,
+    check_run_spares_inputs,
+    count_run_llm_calls,
+    digest_run_inputs,
+    list_file_checksums,
+)
+from factaudit.experiment.inputs import (
     HUB_DATASET,
     ExperimentTablePaths,
     ForeignFormatSource,
@@ -45,14 +53,9 @@ from factaudit.experiment_inputs import (
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.results import Results, Row, compare, compare_counts
-from factaudit.run_folder import (
-    RunFolder,
-    RunSettings,
-    check_run_spares_inputs,
-    count_run_llm_calls,
-    digest_run_inputs,
-    list_file_checksums,
-)
+from factaudit.results.comparison_tables import ComparisonTables
+from factaudit.settings.yaml_file import YamlFile, YamlPlace, check_yaml_settings
+from factaudit.settings.yaml_paths import YamlPaths
 from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
@@ -60,8 +63,6 @@ from factaudit.tables.counts_table import read_counts
 from factaudit.tables.standard_columns import list_further_columns_of_scores
 from factaudit.tables.validation import find_claim_variants
 from factaudit.text.display_text import format_count
-from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings
-from factaudit.yaml_paths import YamlPaths
 
 #: Audits of nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
@@ -72,7 +73,7 @@ _ENGINES = dict.fromkeys(("factscore", "dfactscore"), "factaudit.engines.runs")
 class Experiment(ExperimentTablePaths):
     """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts_table`).
 
-    An option's value is a path where its declared type says so (`factaudit.yaml_paths`).
+    An option's value is a path where its declared type says so (`factaudit.settings.yaml_paths`).
     """
 
     counts: str | None = None
@@ -123,6 +124,13 @@ class Experiment(ExperimentTablePaths):
             if tables is not None:
                 return folder.finish(self, _audit_duckdb_tables(self, tables, folder), key=key)
             return _judge_and_audit_tables(self, evaluators, folder, key, progress)
+
+    def estimate_cost(self) -> list[Row]:
+        """See `RunSettings.estimate_cost`."""
+        if not self.evaluators:
+            return []
+        fetch_missing_published_files(self.table_paths)
+        return estimate_evaluator_costs(map(make_named_evaluator, self.evaluators), read_experiment_inputs(self).claims)
 
     @property
     def sources(self) -> list[str]:
@@ -293,29 +301,6 @@ def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluat
     parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
     sources = [re.sub(r"^\w+:///([^?]*).*", r"\1", source) for source in experiment.sources]  # the file of a database
     return digest_run_inputs(*parts, files=find_input_files(sources))
-
-
-def estimate_experiment_cost(
-    experiment: RunSettings | str | Path, settings: Mapping[str, object] | None = None
-) -> list[Row]:
-    """What the calls of an experiment would cost at the most, a row per evaluator or step that asks a language model.
-
-    Nothing is sent. The rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`, of an engine those of
-    `factaudit.engines.scoring_calls`.
-    """
-    from factaudit.evaluators.judging import estimate_evaluator_costs
-
-    if not isinstance(experiment, RunSettings):
-        experiment = read_experiment(experiment, settings)
-    if not isinstance(experiment, Experiment):
-        from factaudit.engines.scoring_calls import count_scoring_calls
-
-        return count_scoring_calls(experiment)
-    if not experiment.evaluators:
-        return []
-    fetch_missing_published_files(experiment.table_paths)
-    evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
-    return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims)
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:

@@ -13,23 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.datasets import FORMATS, check_conversion_options, convert
+from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.registry import find_evaluator_path_options
+from factaudit.experiment.folder import RunSettings, list_file_checksums
 from factaudit.files import list_folder_files
-from factaudit.input_tables import load_input_tables
 from factaudit.perturb.variants import ClaimVariantSettings, add_claim_variants
 from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
-from factaudit.run_folder import RunSettings, list_file_checksums
-from factaudit.spec_string import parse_spec_string
+from factaudit.settings.spec_string import parse_spec_string
+from factaudit.settings.yaml_file import YamlPlace
+from factaudit.settings.yaml_paths import YamlPathKind, YamlPaths, find_yaml_path_options
 from factaudit.tables import merge_claim_tables, merge_verdict_tables, read_claims, read_verdicts
 from factaudit.tables.annotations import list_annotator_judgements, read_annotations, relabel_claims_by_annotations
 from factaudit.text.display_text import format_count
-from factaudit.yaml_file import YamlPlace
-from factaudit.yaml_paths import YamlPathKind, YamlPaths, find_yaml_path_options
 
 #: The one data set that is named, not read from files.
 HUB_DATASET = "lytang/LLM-AggreFact"

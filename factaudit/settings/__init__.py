@@ -1,0 +1,1 @@
+"""How do users name things? YAML with its lines, the paths in it, and ``NAME[:key=value,...]``."""
