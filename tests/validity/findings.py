@@ -4,10 +4,10 @@
 
 A family is what some audits need: systems, repeats, annotators, twins, chunks, biographies. Null: `finding_worlds.py`
 draws worlds in which what a check calls nothing wrong (`Check.null`) is true, at the limit of the check where it has
-one. A check should warn in at most 5 % of the runs. In worlds that are made for one check, one half of what it looks for
-is there and the other is not. Power: in half as many runs, the same with an effect of a stated size. `WORKERS` processes
-(by default as many as cores) share the worlds. The counts are kept in ``findings.json`` beside this file; a world that
-it has is not drawn again.
+one. A check should warn in at most 5 % of the runs. In worlds that are made for one check, one half of what it looks
+for is there and the other is not. Power: in half as many runs, the same with an effect of a stated size. `WORKERS`
+processes (by default as many as cores) share the worlds. The counts are kept in ``findings.json`` beside this file; a
+world that it has is not drawn again.
 """
 
 from __future__ import annotations
