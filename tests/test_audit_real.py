@@ -18,7 +18,7 @@ from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.ranking import compute_ranking_agreement
 from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.datasets import aggrefact_scores, lfqa, ragtruth_scores, tofueval, wice
+from factaudit.datasets import convert
 from factaudit.tables import validate_verdicts
 
 
@@ -39,7 +39,7 @@ def labelled(rows: list[dict], level: str, dataset: str) -> dict[str, float]:
 
 
 def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
-    rows = compute_quantification_bias(say_yes(tofueval.convert_tofueval([shared / "tofueval"]).claims))
+    rows = compute_quantification_bias(say_yes(convert("tofueval", [shared / "tofueval"]).claims))
     expected = {
         ("TofuEval-MediaSum", "claim"): [19.7, 20.4, 20.0, 18.6, 19.3, 19.2],
         ("TofuEval-MediaSum", "response"): [38.1, 41.9, 39.4, 37.5, 38.5, 49.0],
@@ -55,7 +55,7 @@ def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
 
 
 def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path):
-    rows = compute_quantification_bias(say_yes(lfqa.convert_lfqa([shared / "lfqa"]).claims), levels=["claim"])
+    rows = compute_quantification_bias(say_yes(convert("lfqa", [shared / "lfqa"]).claims), levels=["claim"])
     dataset = rows[0]["dataset"]
     assert labelled(rows, "claim", dataset) == {
         "alpaca": 78.6,
@@ -66,14 +66,14 @@ def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path)
         "webgpt": 5.7,
     }
     rows = compute_quantification_bias(
-        say_yes(wice.convert_wice([shared / "wice" / "dev.jsonl"]).claims), levels=["claim"]
+        say_yes(convert("wice", [shared / "wice" / "dev.jsonl"]).claims), levels=["claim"]
     )
     assert (rows[0]["n"], round(100 * rows[0]["labelled_error_rate"], 1)) == (349, 67.0)
 
 
 @pytest.fixture(scope="module")
 def ragtruth(shared: Path) -> Judgements:
-    found = ragtruth_scores.convert_ragtruth_scores([shared / "ragtruth" / "responses_test_scores.jsonl"])
+    found = convert("ragtruth-scores", [shared / "ragtruth" / "responses_test_scores.jsonl"])
     assert found.verdicts is not None
     return Judgements.join(found.claims, found.verdicts)
 
@@ -124,7 +124,7 @@ def test_ragtruth_audits_over_systems(ragtruth: Judgements):
 
 @pytest.fixture(scope="module")
 def aggrefact(shared: Path) -> Judgements:
-    found = aggrefact_scores.convert_aggrefact_scores([shared / "aggrefact_scores"])
+    found = convert("aggrefact-scores", [shared / "aggrefact_scores"])
     assert found.verdicts is not None
     return Judgements.join(found.claims, found.verdicts)
 

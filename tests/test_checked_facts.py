@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from factaudit.datasets import convert
+from factaudit.datasets import Conversion, convert
 from factaudit.datasets.format_detection import detect_dataset_format
-from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
 from factaudit.results import compare
 
@@ -142,7 +141,7 @@ def test_safe(tmp_path: Path) -> None:
         ("gpt_4", "She sold her mill.", None, "error", None),
         ("claude", None, None, None, None),
     ]
-    assert found.notes == ["3 facts of 2 responses", "1 irrelevant fact left out, as SAFE does"]
+    assert found.notes == ["1 irrelevant fact left out, as SAFE does"]
     assert found.claims["sentence"].tolist()[:2] == [TEXT.split(". ")[0]] * 2
 
 
@@ -203,9 +202,3 @@ def test_turbo_and_open_factscore(tmp_path: Path) -> None:
 )
 def test_each_is_recognised_by_what_it_holds(name: str, content: Any, expected: str, tmp_path: Path) -> None:
     assert detect_dataset_format(write(tmp_path / name, content)) == expected
-
-
-def test_a_result_without_any_verdict_is_refused(tmp_path: Path) -> None:
-    lines = [veriscore_line(all_claims=[], claim_verification_result=[])]
-    with pytest.raises(InputError, match="no response has a fact with a verdict"):
-        convert("veriscore-results", [write(tmp_path / "verification_x.jsonl", lines)])

@@ -110,7 +110,7 @@ def test_lm_evaluation_harness() -> None:
         (["0", "1", "0"], [" yes", " no"], {}, [1, 0, 1]),  # the choices' texts say which number means yes
         ([0, 1, 0], [" A", " B"], {"attributable": "A"}, [1, 0, 1]),
         (["A", "B", "A"], None, {"attributable": "A"}, [1, 0, 1]),
-        (["1", "0", "1"], [" B", " A"], {}, [1, 0, 1]),
+        (["1", "0", "1"], [" B", " A"], {"attributable": "1"}, [1, 0, 1]),
         ([True, False, True], None, {}, [1, 0, 1]),
     ],
 )
@@ -136,30 +136,20 @@ def test_targets_of_lm_eval_are_read_by_their_words(
     assert found.verdicts["prediction"].tolist() == labels
 
 
-@pytest.mark.parametrize(
-    ("targets", "doc", "prompt", "labels"),
-    [
-        (["A", "B", "A"], {"choices": ["Supported", "Not supported"]}, "?", [1, 0, 1]),
-        ([1, 0, 1], {"options": ["refuted", "supported"]}, "?", [1, 0, 1]),
-        ([0, 1, 0], {"choices": {"label": ["0", "1"], "text": ["supported", "refuted"]}}, "?", [1, 0, 1]),
-        (["B", "A", "B"], {}, "Is it true?\nA. No\nB. Yes\nAnswer:", [1, 0, 1]),
-        (["(1)", "(2)", "(1)"], {}, "Which?\n(1) supported\n(2) not supported\n", [1, 0, 1]),
-        (["0", "1", "0"], {}, "0: supported\n1: unsupported\n", [1, 0, 1]),
-    ],
-)
-def test_letters_and_numbers_of_lm_eval_are_read_by_the_choices_that_they_stand_for(
-    targets: list[Any], doc: dict[str, Any], prompt: str, labels: list[int], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("targets", [["A", "B", "A"], [1, 0, 1], ["(1)", "(2)", "(1)"]])
+def test_what_letters_and_numbers_of_lm_eval_mean_is_asked(targets: list[Any], tmp_path: Path) -> None:
+    """The prompt may say "0: supported" as well as "0: unsupported"."""
     lines = [
-        {"doc_id": at, "doc": {"claim": CLAIMS[at]} | doc, "target": target, "filtered_resps": [str(target)]}
-        | {"arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["\n"]}}}}
+        {"doc_id": at, "doc": {"claim": CLAIMS[at]}, "target": target, "filtered_resps": [str(target)]}
         for at, target in enumerate(targets)
     ]
     (tmp_path / "samples_mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = convert("lm-eval", [tmp_path])
-    assert found.claims["label"].tolist() == labels
+    with pytest.raises(InputError, match="unknown target"):
+        convert("lm-eval", [tmp_path])
+    found = convert("lm-eval", [tmp_path], attributable=str(targets[0]))
+    assert found.claims["label"].tolist() == LABELS
     assert found.verdicts is not None
-    assert found.verdicts["prediction"].tolist() == labels
+    assert found.verdicts["prediction"].tolist() == LABELS
 
 
 def test_unknown_labels_of_a_log_are_listed_and_can_be_told(tmp_path: Path) -> None:

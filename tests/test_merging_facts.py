@@ -14,9 +14,8 @@ from audit_tables import find
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.dfactscore import compute_dfactscore_audit, list_facts_of_other_people
 from factaudit.audit.factscore import compute_factscore_audit
-from factaudit.datasets import convert
+from factaudit.datasets import Conversion, convert
 from factaudit.datasets.merging_facts import parse_merging_facts_system
-from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

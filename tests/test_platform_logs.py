@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from factaudit.datasets import convert
+from factaudit.datasets import Conversion, convert
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
 from factaudit.tables.questions import AmbiguousReadingError
 

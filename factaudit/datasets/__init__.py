@@ -1,6 +1,16 @@
-"""Converters: published data sets and logs as claims (and verdicts), one module per upstream format."""
+"""Readers of published data sets and of logs: one module each, which declares its format and makes our tables."""
 
-from factaudit.datasets.conversion import check_conversion_options, convert
-from factaudit.datasets.formats import FORMATS
+from importlib import import_module
 
-__all__ = ["FORMATS", "check_conversion_options", "convert"]
+from factaudit.datasets.conversion import FORMATS, Conversion, check_conversion_options, convert
+
+__all__ = ["FORMATS", "Conversion", "check_conversion_options", "convert"]
+
+#: The modules that declare formats, in the order in which these are listed.
+_READERS = (
+    *("aggrefact", "ragtruth", "ragtruth_scores", "tofueval", "lfqa", "wice", "merging_facts", "factscore_results"),
+    *("safe_results", "veriscore_results", "alce_citations", "aggrefact_scores", "faithbench", "frank", "halueval"),
+    *("metric_columns", "reveal", "claimverify", "expertqa", "logs"),
+)
+for _name in _READERS:
+    import_module(f"factaudit.datasets.{_name}")

@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.original_datasets import join_original_datasets as join_originals
-from factaudit.datasets.source_files import Conversion, JoinsOption, expand_dataset_source_folders, parse_split_name
+from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.original_datasets import join_original_datasets
+from factaudit.datasets.source_files import JoinsOption, parse_split_name
 from factaudit.errors import FactauditError, UsageError
-from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
+from factaudit.tables import CLAIM_COLUMNS, read_table
 from factaudit.tables.column_kinds import find_judged_columns
-from factaudit.tables.schema import name_row_unit
+from factaudit.tables.reading import combine_claims
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
@@ -28,6 +27,18 @@ from factaudit.text.display_text import format_count
 HUB_REPOSITORY = "lytang/LLM-AggreFact"
 
 
+@reads(
+    "aggrefact",
+    "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
+    "factaudit convert aggrefact test.parquet --option join=tofueval:tofueval/ --out claims.parquet",
+    ["*.parquet", "*.jsonl", "*.csv"],
+    options={
+        "join": "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify, expertqa):"
+        " recover system and response_id by claim text",
+        "split": "hub: the split to load (default test); files: the split's name, where they don't say",
+        "revision": "hub: a commit, tag or branch (default main); what it resolved to is recorded",
+    },
+)
 def convert_aggrefact(
     sources: Sequence[Path], *, join: JoinsOption = (), split: str | None = None, revision: str | None = None
 ) -> Conversion:
@@ -44,34 +55,22 @@ def convert_aggrefact(
             files += [(path, chosen) for path in downloaded]
             provenance = {"repository": HUB_REPOSITORY, "split": chosen, "revision": commit}
         else:
-            files += [
-                (path, split or parse_split_name(path))
-                for path in expand_dataset_source_folders([source], "*.parquet", "*.jsonl", "*.csv")
-            ]
+            files.append((source, split or parse_split_name(source)))
     if revision is not None and not provenance:
         raise UsageError(f"option 'revision' is for the source {HUB_REPOSITORY}; files have no revision")
     tables = []
-    own_ids = True
     for path, name in files:
         table = read_table(path)
-        own_ids = own_ids and "claim_id" in table
         further = {str(column): table[column].tolist() for column in table.columns if column not in CLAIM_COLUMNS}
         leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
-        if "split" not in table:
-            table["split"] = name
-        tables.append(validate_claims(table, source=str(path), unit=name_row_unit(path)))
-    claims = pd.concat(tables, ignore_index=True)
-    if not own_ids:
-        # Made over all files together, so that equal rows of two files get two ids.
-        claims["claim_id"] = make_claim_ids_from_content(claims)
-    elif len(tables) > 1:
-        claims = validate_claims(claims, source=", ".join(str(path) for path, _ in files))
+        tables.append(table if "split" in table else table.assign(split=name))
+    claims = combine_claims(tables, [str(path) for path, _ in files])
     claims["task"] = claims["task"].fillna(claims["dataset"].map(find_dataset_task))
     notes = [f"{format_count(len(claims), 'claim')} of {format_count(claims['dataset'].nunique(), 'dataset')}"]
     if provenance:
         notes.append(f"{HUB_REPOSITORY} at revision {provenance['revision']}")
     if join:
-        claims, joined = join_originals(claims, join)
+        claims, joined = join_original_datasets(claims, join)
         notes += joined
     return Conversion(claims, notes=notes, provenance=provenance)
 

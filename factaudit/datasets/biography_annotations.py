@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
+from factaudit.datasets.source_files import SourceRow, read_rows
 
 
-class BiographyFactAnnotation(DatasetSourceRow):
+class BiographyFactAnnotation(SourceRow):
     """What one annotator said of one fact.
 
     biography: which of the paragraph's biographies the fact is in (any mark). entity: the title of the page of the
@@ -32,4 +32,4 @@ def read_biography_fact_annotations(path: str | Path) -> list[dict[str, Any]]:
     """The rows of a file of annotations, with all keys of `BiographyFactAnnotation`; `InputError` says what is wrong
     with it.
     """
-    return [row.model_dump() for row in read_dataset_source_rows(Path(path), BiographyFactAnnotation)]
+    return [row.model_dump() for row in read_rows(Path(path), BiographyFactAnnotation)]

@@ -1,63 +1,30 @@
-"""What other factuality metrics say of their facts, as claims and verdicts: what their converters share."""
+"""What other factuality metrics say of their facts, as claims with a verdict each: what their readers share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from factaudit.datasets.source_files import Conversion
-from factaudit.errors import InputError, Problem
-from factaudit.text.display_text import format_count
+from factaudit.datasets.conversion import VERDICTS
+
+#: Of a fact, what is its verdict's.
+_OF_VERDICTS = ("prediction", "status", "raw")
 
 
-@dataclass(frozen=True)
-class CheckedFact:
-    """One fact with its verdict: prediction 1, 0, or None under a status of its own. doc: the evidence shown."""
+def make_fact_claims(
+    response: Mapping[str, Any], evaluator: str, facts: Iterable[Mapping[str, Any]], abstained: bool = False
+) -> Iterator[dict[str, Any]]:
+    """A claim for each fact of a response (``response_id``, and what all its claims share); one without a text where
+    the metric found none, since the response abstained or said nothing to check.
 
-    text: str
-    prediction: int | None
-    status: str = "ok"
-    sentence: str | None = None
-    doc: str | None = None
-    raw: str | None = None
-
-
-@dataclass(frozen=True)
-class CheckedResponse:
-    """A response with the facts that a metric found in it; without facts it abstained, or said nothing to check."""
-
-    response_id: str
-    facts: Sequence[CheckedFact]
-    dataset: str
-    system: str | None = None
-    topic: str | None = None
-    text: str | None = None
-    abstained: bool = False
-
-
-def convert_checked_responses(
-    responses: Sequence[CheckedResponse], evaluator: str, source: str, notes: Sequence[str] = ()
-) -> Conversion:
-    """Claims with a row per fact (``fact_id``, ``response``, ``sentence``), and the metric's verdicts of them."""
-    claims: list[dict[str, Any]] = []
-    verdicts: list[dict[str, Any]] = []
-    for one in responses:
-        shared = {"dataset": one.dataset, "system": one.system, "response_id": one.response_id}
-        shared |= {"topic": one.topic, "response": one.text}
-        if not one.facts:
-            claims.append(
-                {"claim_id": f"{one.response_id}.-", **shared, "claim": None, "abstained": int(one.abstained)}
-            )
-        for number, fact in enumerate(one.facts):
-            fact_id = f"{one.response_id}.{number}"
-            claims.append(
-                {"claim_id": fact_id, **shared, "fact_id": fact_id, "claim": fact.text}
-                | {"sentence": fact.sentence, "doc": fact.doc}
-            )
-            verdict = {"claim_id": fact_id, "evaluator": evaluator, "prediction": fact.prediction}
-            verdicts.append({**verdict, "status": fact.status, "raw": fact.raw})
-    if not verdicts:
-        raise InputError(source, [Problem("no response has a fact with a verdict")])
-    lead = f"{format_count(len(verdicts), 'fact')} of {format_count(len(responses), 'response')}"
-    return Conversion.from_rows(claims, verdicts, source=source, notes=[lead, *notes])
+    A fact has ``claim``, ``prediction`` (1, 0, None), ``status`` and, where known, ``raw``, ``doc``, ``sentence``.
+    """
+    number = -1
+    for number, fact in enumerate(facts):
+        fact_id = f"{response['response_id']}.{number}"
+        verdict = {"evaluator": evaluator} | {key: fact.get(key) for key in _OF_VERDICTS}
+        own = {key: value for key, value in fact.items() if key not in _OF_VERDICTS}
+        yield {"claim_id": fact_id, "fact_id": fact_id, **response, **own, VERDICTS: [verdict]}
+    if number < 0:
+        lone = {"claim_id": f"{response['response_id']}.-", "claim": None, "abstained": int(abstained)}
+        yield {**lone, **response}

@@ -1,22 +1,170 @@
-"""Sources of a known format as our tables: options are checked, published data is fetched, the converter is called."""
+"""What a published data set or a log becomes: its format is declared beside its reader, which makes a `Conversion`.
+
+A reader is a function of paths and options under `reads`. It makes one dictionary for each claim, with our columns;
+within it ``verdicts`` and ``annotations`` list what evaluators and people said of the claim.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from factaudit.datasets.formats import FORMATS
-from factaudit.errors import UsageError, suggest_known_name
-from factaudit.files import check_no_pipe
+import pandas as pd
+
+from factaudit.datasets.aggrefact_subsets import find_dataset_task
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.files import check_no_pipe, list_folder_files
 from factaudit.publications.fetching import fetch_missing_published_files, resolve_published_data_paths
 from factaudit.publications.register import list_published_format_references
 from factaudit.settings.python_errors import raise_python_errors
+from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.annotations import (
+    label_claims_by_annotations,
+    list_annotator_judgements,
+    validate_annotations,
+)
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
+from factaudit.text.display_text import format_count
 
-if TYPE_CHECKING:
-    from factaudit.datasets.source_files import Conversion
+#: A note lists at most so many grades.
+MAX_NOTED_GRADES = 8
+#: In a claim's row: what else is said of it. ``grade of the source``: what its label was made of, for the notes.
+VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the source"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Validated claims and, where the source has them, verdicts and annotations.
+
+    notes: what a user wants to know, a line each: rows read, rows left out and why, how a join went.
+    provenance: what pins a source beyond its files' checksums (a hub's resolved revision).
+    left_out: what could not be read: file, row, column and reason.
+    unread_judgements: columns that may hold what people or evaluators said, and that the format has no place for.
+    """
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame | None = None
+    notes: list[str] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    annotations: pd.DataFrame | None = None
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    unread_judgements: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_claims(
+        cls,
+        source: str,
+        claims: Sequence[Mapping[str, Any]],
+        notes: Iterable[str] = (),
+        rule: str | None = None,
+        grades: Mapping[str, int | None] | None = None,
+    ) -> Conversion:
+        """Validate a row for each claim with what it says of verdicts and annotations; `InputError` names ``source``.
+
+        A claim's task is its data set's, where it has none. rule: labels are made of annotations by it, whose grades
+        mean what ``grades`` says.
+        """
+        nested = (VERDICTS, ANNOTATIONS, SOURCE_GRADE)
+        table = pd.DataFrame([{key: row[key] for key in row if key not in nested} for row in claims])
+        if "task" not in table and "dataset" in table:
+            table["task"] = table["dataset"].map(find_dataset_task)
+        table = validate_claims(table, source=source)
+        ids = table["claim_id"].tolist()
+        said, judged = (_list_nested_rows(claims, ids, key) for key in (VERDICTS, ANNOTATIONS))
+        annotations = validate_annotations(pd.DataFrame(judged), table, source) if judged else None
+        lead = [format_count(len(table), "claim")]
+        if annotations is not None:
+            lead.append(format_count(annotations["annotator"].nunique(), "annotator"))
+        if annotations is not None and rule is not None:
+            judgements = list_annotator_judgements(annotations, grades)
+            if grades is not None:  # what a grade means, for rules to come
+                annotations["label"] = annotations["grade"].map(grades).astype("Int8")
+            labels = label_claims_by_annotations(rule, judgements)
+            table["label"] = table["claim_id"].map(labels).astype("Int8")
+            lead.append(f"labels by {rule}")
+        n_unlabelled = int(table["label"].isna().sum())
+        if 0 < n_unlabelled < len(table):
+            lead.append(f"{n_unlabelled:,} without a label")
+        graded = [(row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row]
+        told = [*notes, *([", ".join(lead)] if len(lead) > 1 else [])]
+        told += [describe_grade_to_label_mapping(graded)] if graded else []
+        verdicts = validate_verdicts(pd.DataFrame(said), claims=table, source=source) if said else None
+        return cls(table, verdicts, told, annotations=annotations)
+
+
+def _list_nested_rows(claims: Sequence[Mapping[str, Any]], ids: Sequence[str], key: str) -> list[dict[str, Any]]:
+    """What the claims' rows list under a key, a row each, with the claim's id."""
+    pairs = zip(claims, ids, strict=True)
+    return [{"claim_id": claim_id, **one} for row, claim_id in pairs for one in row.get(key, ())]
+
+
+def describe_grade_to_label_mapping(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
+    """Which grade of a source was read as which label, of how many claims.
+
+    >>> describe_grade_to_label_mapping([("full", 1), ("partial", 0), ("full", 1), (None, None)])
+    'labels: full = 1 (2 claims), partial = 0 (1 claim), none = no label (1 claim)'
+    """
+    counts = Counter(graded_labels)
+    read = [
+        f"{grade or 'none'} = {'no label' if label is None else label} ({format_count(n, 'claim')})"
+        for (grade, label), n in counts.most_common(MAX_NOTED_GRADES)
+    ]
+    more = len(counts) - len(read)
+    return f"labels: {', '.join(read)}{f' and {more} more grades' if more else ''}"
+
+
+Converter = Callable[..., Conversion]
+
+
+@dataclass(frozen=True)
+class DatasetFormat:
+    """The format of a published data set, or of an evaluation tool's logs.
+
+    files: names of its files, which are looked for in folders. options: what each option means, by name.
+    marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
+    is_log: it is read by a recipe (`factaudit.datasets.logs`).
+    """
+
+    name: str
+    summary: str
+    example: str
+    converter: Converter
+    files: Sequence[str]
+    options: Mapping[str, str] = field(default_factory=dict)
+    marks: Sequence[str] = ()
+    is_json: bool = False
+    is_log: bool = False
+
+
+#: All formats, by name; `factaudit.datasets` imports the readers, each of which declares its own.
+FORMATS: dict[str, DatasetFormat] = {}
+
+
+def reads(name: str, summary: str, example: str, files: Sequence[str], **more: Any) -> Callable[[Converter], Converter]:
+    """Declare that a function reads a format: its name, the publication, the command, its files, and what else a
+    `DatasetFormat` has. The function takes the paths of files, and the options as keywords."""
+
+    def register(converter: Converter) -> Converter:
+        FORMATS[name] = DatasetFormat(name, summary, example, converter, files, **more)
+        return converter
+
+    return register
+
+
+def expand_folders(sources: Iterable[Path], patterns: Sequence[str]) -> list[Path]:
+    """The files given, and of each folder given those inside that have one of the names, sorted."""
+    found: list[Path] = []
+    for source in sources:
+        inside = [source]
+        if source.is_dir():
+            inside = [path for path in list_folder_files(source) if any(path.match(one) for one in patterns)]
+        if not inside:
+            raise InputError(str(source), [Problem(f"the folder holds no file named {' or '.join(patterns)}")])
+        found += inside
+    return found
 
 
 def check_conversion_options(format: str, options: Iterable[str]) -> None:
@@ -26,9 +174,8 @@ def check_conversion_options(format: str, options: Iterable[str]) -> None:
     known = FORMATS[format].options
     for key in options:
         if key not in known:
-            raise UsageError(
-                f"format {format!r} has no option {key!r}" + (suggest_known_name(key, list(known)) if known else "")
-            )
+            hint = suggest_known_name(key, list(known)) if known else ""
+            raise UsageError(f"format {format!r} has no option {key!r}{hint}")
 
 
 @raise_python_errors
@@ -47,11 +194,10 @@ def convert(
     format, option or value, and `InputError` naming file, row and column where a file is of another form, or more than
     a fifth of it cannot be read.
     """
-    # pydantic is not needed to list the formats.
     from pydantic import ConfigDict, ValidationError, validate_call
 
     check_conversion_options(format, options)
-    known = FORMATS[format].options
+    entry = FORMATS[format]
     sources = list_published_format_references(format) if sources is None else sources  # an empty glob fetches nothing
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
@@ -59,22 +205,25 @@ def convert(
     paths = [Path(resolve_published_data_paths(source)) for source in sources]
     options = {name: resolve_published_data_paths(value) for name, value in options.items()}
     values = [one for value in options.values() for one in (value if isinstance(value, list) else [value])]
-    for path in (*paths, *(value for value in values if isinstance(value, str))):
+    named: list[str | Path] = [*paths, *(value for value in values if isinstance(value, str))]
+    for path in named:
         check_no_pipe(str(path))
-    fetch_missing_published_files([*paths, *(value for value in values if isinstance(value, str))], report_line)
+    fetch_missing_published_files(named, report_line)
+    # `--option dataset=2024` is text that looks like a number.
+    converter = validate_call(config=ConfigDict(coerce_numbers_to_str=True))(entry.converter)
     try:
-        # `--option dataset=2024` is text that looks like a number.
-        function = validate_call(config=ConfigDict(coerce_numbers_to_str=True))(FORMATS[format].converter)
         with collect_unreadable_rows() as left_out:
-            converted = function(paths, **options)
-        found = left_out.list_problem_rows()
-        notes = left_out.list_notes()
-        unread = [name for names in left_out.columns.values() for name in names]
-        return replace(converted, notes=[*converted.notes, *notes], left_out=found, unread_judgements=unread)
+            converted = converter(expand_folders(paths, entry.files), **options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = first["loc"][0]
+        name = str(first["loc"][0])
         if first["type"].startswith("missing"):
-            raise UsageError(f"format {format!r} needs the option {name!r}: {known[str(name)]}") from None
+            raise UsageError(f"format {format!r} needs the option {name!r}: {entry.options[name]}") from None
         expected = first["msg"].replace("Input should be", "expected")
         raise UsageError(f"format {format!r}, option {name!r}: {expected}, found {first['input']!r}") from None
+    return replace(
+        converted,
+        notes=[*converted.notes, *left_out.list_notes()],
+        left_out=left_out.list_problem_rows(),
+        unread_judgements=[name for names in left_out.columns.values() for name in names],
+    )

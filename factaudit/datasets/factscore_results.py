@@ -6,41 +6,60 @@ result of ``get_score`` of ntyazh/FActScore-turbo. None has topics or texts: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from factaudit.datasets.checked_facts import CheckedFact, CheckedResponse, convert_checked_responses
-from factaudit.datasets.source_files import (
-    Conversion,
-    DatasetSourceRow,
-    expand_dataset_source_folders,
-    read_dataset_source_json,
-    read_dataset_source_rows,
-)
+from factaudit.datasets.checked_facts import make_fact_claims
+from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
 
 
-class ScoredFactResponse(DatasetSourceRow):
+class _Response(SourceRow):
     """A line of the file that was scored."""
 
     topic: str | None = None
     output: str
 
 
-class _FactDecision(BaseModel):
+class _Decision(BaseModel):
     atom: str
     is_supported: bool
 
 
-class _FactScoreFile(BaseModel):
-    decisions: list[list[_FactDecision] | None]
-    passages: dict[str, Any] | None = None
-    config_name: str | None = None
+class _Passage(BaseModel):
+    text: str = ""
 
 
+class _File(BaseModel):
+    decisions: list[list[_Decision] | None]
+    passages: dict[str, list[_Passage]] = Field(default_factory=dict)
+    config_name: str = "FActScore"
+
+    def find_document(self, fact: str) -> str | None:
+        """The passages that a fact was checked against."""
+        texts = (one.text.replace("<s>", "").replace("</s>", "") for one in self.passages.get(fact.strip(), []))
+        return "\n\n".join(filter(None, texts)) or None
+
+
+@reads(
+    "factscore-results",
+    "what FActScore, OpenFActScore or FActScore-turbo returned: decisions on the facts of each response",
+    "factaudit convert factscore-results out.json --option responses=in.jsonl --out claims.parquet --verdicts"
+    " verdicts.parquet",
+    ["*.json"],
+    options={
+        "responses": "the JSONL that was scored, with topic and output, line by line as the decisions",
+        "system": "whose responses they are (default: the file's name)",
+    },
+    marks=[
+        "decisions[][].is_supported decisions[][].span scores",
+        "decisions[][].is_supported num_facts_per_response",
+    ],
+)
 def convert_factscore_results(
     sources: Sequence[Path], *, responses: Path | None = None, system: str | None = None
 ) -> Conversion:
@@ -49,34 +68,27 @@ def convert_factscore_results(
     ``responses``: the JSONL that was scored, with topic and output, line by line as the decisions. A response without
     decisions abstained.
     """
-    paths = list(expand_dataset_source_folders(sources, "*.json"))
-    texts = [] if responses is None else read_dataset_source_rows(responses, ScoredFactResponse, is_counted=True)
-    found, names = [], set()
-    for path in paths:
-        content: _FactScoreFile = read_dataset_source_json(path, _FactScoreFile)
+    texts = [] if responses is None else read_rows(responses, _Response, is_counted=True)
+    files: list[_File] = [read_json(path, _File) for path in sources]
+    names = {one.config_name for one in files}
+    evaluator = names.pop() if len(names) == 1 else "FActScore"
+    claims: list[dict[str, Any]] = []
+    for path, content in zip(sources, files, strict=True):
         if responses is not None and len(texts) != len(content.decisions):
             message = f"expected decisions on each of {len(texts)} responses of {responses.name}"
             raise InputError(str(path), [Problem(f"{message}, found {len(content.decisions)}")])
-        names.add(content.config_name or "FActScore")
         for number, decisions in enumerate(content.decisions):
-            text = texts[number] if texts else None
-            found.append(
-                CheckedResponse(
-                    f"factscore:{path.stem}:{number}",
-                    [_read_fact_decision(one, content.passages or {}) for one in decisions or ()],
-                    "FActScore",
-                    system or path.stem,
-                    None if text is None else text.topic,
-                    None if text is None else text.output,
-                    decisions is None,
-                )
-            )
-    notes = [] if responses is not None else ["no topics and no texts (option responses)"]
-    return convert_checked_responses(found, names.pop() if len(names) == 1 else "FActScore", "factscore-results", notes)
-
-
-def _read_fact_decision(decision: _FactDecision, passages: Mapping[str, Any]) -> CheckedFact:
-    shown = passages.get(decision.atom.strip())
-    texts = [str(one.get("text") or "") for one in shown if isinstance(one, Mapping)] if isinstance(shown, list) else []
-    doc = "\n\n".join(text.replace("<s>", "").replace("</s>", "") for text in texts if text) or None
-    return CheckedFact(decision.atom, int(decision.is_supported), doc=doc)
+            response = {
+                "dataset": "FActScore",
+                "system": system or path.stem,
+                "response_id": f"factscore:{path.stem}:{number}",
+                "topic": texts[number].topic if texts else None,
+                "response": texts[number].output if texts else None,
+            }
+            facts = [
+                {"claim": one.atom, "prediction": int(one.is_supported), "doc": content.find_document(one.atom)}
+                for one in decisions or ()
+            ]
+            claims += make_fact_claims(response, evaluator, facts, decisions is None)
+    notes = [] if texts else ["no topics and no texts (option responses)"]
+    return Conversion.from_claims("factscore-results", claims, notes)

@@ -11,17 +11,19 @@ import csv
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
-from factaudit.datasets.formats import FORMATS, UNREAD_FILES
+from factaudit.datasets.conversion import FORMATS
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
 from factaudit.tables.table_files import read_json_document
@@ -40,107 +42,109 @@ def detect_dataset_format(path: str | Path) -> str | None:
 
     Of a folder: that of its first files which are of one. Raises `InputError` where it could be of two.
     """
-    if Path(path).is_dir():
-        names = (detect_dataset_format(one) for one in list_folder_files(Path(path))[:_MAX_ROWS])
+    path = Path(path)
+    if path.is_dir():
+        names = (detect_dataset_format(one) for one in list_folder_files(path)[:_MAX_ROWS])
         return next((name for name in names if name is not None), None)
-    found = [
-        name
-        for name in _list_marked_formats(Path(path))
-        if not (FORMATS[name].is_json and _is_path_of_table(Path(path)))
-    ]
+    found = [name for name in _list_marked_formats(path) if not (FORMATS[name].is_json and _is_table(path))]
     if len(found) > 1:
         commands = " or ".join(f"`factaudit convert {name} {path} --out claims.parquet`" for name in found)
         raise InputError(str(path), [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")])
     return found[0] if found else None
 
 
+def detect_json_format_of_table(path: str | Path) -> str | None:
+    """The known format whose keys a CSV or Parquet file has as columns, though files of the format are JSON."""
+    marked = _list_marked_formats(Path(path)) if _is_table(Path(path)) else []
+    return next((name for name in marked if FORMATS[name].is_json), None)
+
+
 def check_is_readable_format(path: str | Path) -> None:
     """Raise `InputError` where a file is of a tool or a data set whose files are not read."""
-    paths = set() if Path(path).is_dir() else list_format_detection_paths(Path(path))
-    for name, marks in UNREAD_FILES.items():
-        if any(_has_mark(paths, mark) for mark in marks):
+    unread = yaml.safe_load(files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8"))
+    paths = _list_paths(Path(path))
+    for name, marks in unread.items():
+        if _has_mark(paths, marks):
             expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
             raise InputError(str(path), [Problem(f"a file of {name}, which is not read: {expected}")])
 
 
-def detect_json_format_of_table(path: str | Path) -> str | None:
-    """The known format whose keys a CSV or Parquet file has as columns, though files of the format are JSON."""
-    marked = _list_marked_formats(Path(path)) if _is_path_of_table(Path(path)) else []
-    return next((name for name in marked if FORMATS[name].is_json), None)
+def is_annotated_responses_file(path: str | Path) -> bool:
+    """Whether a file has FActScore's responses with the facts that people annotated in them."""
+    return _has_mark(_list_paths(Path(path)), _ANNOTATED_FACTS_MARKS)
 
 
-def _is_path_of_table(path: Path) -> bool:
+def _is_table(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet"))
 
 
 def _list_marked_formats(path: Path) -> list[str]:
-    paths = list_format_detection_paths(path)
-    return [name for name, entry in FORMATS.items() if any(_has_mark(paths, mark) for mark in entry.marks)]
+    paths = _list_paths(path)
+    return [name for name, entry in FORMATS.items() if _has_mark(paths, entry.marks)]
 
 
-def is_annotated_responses_file(path: str | Path) -> bool:
-    """Whether a file has FActScore's responses with the facts that people annotated in them."""
-    return any(_has_mark(list_format_detection_paths(Path(path)), mark) for mark in _ANNOTATED_FACTS_MARKS)
+def _has_mark(paths: frozenset[str], marks: Sequence[str]) -> bool:
+    """Whether all paths of one of the marks are there."""
+    return any(all(_is_among(part, paths) for part in mark.split()) for mark in marks)
 
 
-def list_format_detection_paths(path: Path) -> set[str]:
-    """The paths of a file's keys or columns, of its first rows; none where it cannot be read."""
-    name = path.name.lower()
-    text_name = name.removesuffix(".gz")
+def _is_among(pattern: str, paths: frozenset[str]) -> bool:
+    if "*" not in pattern:
+        return pattern in paths
+    compiled = re.compile(re.escape(pattern).replace(r"\*", r"[^.\[\]]*"), re.DOTALL)
+    return any(map(compiled.fullmatch, paths))
+
+
+def _list_paths(path: Path) -> frozenset[str]:
+    """The paths of a file's keys or columns, of its first rows; none where it cannot be read: who reads it says why."""
+    if path.is_dir():
+        return frozenset()
     try:
-        if name.endswith(".parquet"):
-            return _list_parquet_paths(path)
-        if name.endswith(".eval"):
-            with zipfile.ZipFile(path) as archive:
-                return set(archive.namelist())
-        with open_input_file(path) as file:
-            if text_name.endswith((".jsonl", ".ndjson")):
-                return _list_json_line_paths(file)
-            if text_name.endswith(".csv"):
-                return set(next(csv.reader([file.readline().decode("utf-8-sig")]), []))
-            if text_name.endswith((".json", ".score")):
-                return _list_json_detection_paths(path)
+        state = path.stat()
+        return _read_paths(path, state.st_size, state.st_mtime_ns)
     except (OSError, ValueError, EOFError, RecursionError, csv.Error, zipfile.BadZipFile, pa.ArrowException):
-        pass  # whoever reads the file says what is wrong with it
-    return set()
+        return frozenset()
 
 
-def _list_parquet_paths(path: Path) -> set[str]:
-    file = pq.ParquetFile(path)
-    schema = file.schema_arrow
-    nested = [field.name for field in schema if pa.types.is_nested(field.type)]  # a first batch costs a whole page each
-    rows = next(file.iter_batches(batch_size=_MAX_ROWS, columns=nested), None) if nested else None
-    return {*schema.names} | set(_list_value_detection_paths([] if rows is None else rows.to_pylist(), ""))
+@lru_cache(maxsize=16)
+def _read_paths(path: Path, n_bytes: int, modified: int) -> frozenset[str]:
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".parquet"):
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+        nested = [one.name for one in schema if pa.types.is_nested(one.type)]  # a first batch costs a whole page each
+        rows = next(file.iter_batches(batch_size=_MAX_ROWS, columns=nested), None) if nested else None
+        return frozenset([*schema.names, *_walk([] if rows is None else rows.to_pylist())])
+    if name.endswith(".eval"):
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(archive.namelist())
+    if name.endswith((".json", ".score")):
+        with suppress(json.JSONDecodeError):  # lines of JSON under another name
+            document = read_json_document(path)
+            if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
+                return frozenset(map(str, document["columns"]))
+            if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):
+                return frozenset(["{label-score-pairs}"])
+            return frozenset(_walk(document))
+    with open_input_file(path) as file:
+        if name.endswith(".csv"):
+            return frozenset(next(csv.reader([file.readline().decode("utf-8-sig")]), []))
+        if name.endswith((".jsonl", ".ndjson", ".json")):
+            return frozenset(_walk([*_parse_first_lines(file)]))
+    return frozenset()
 
 
-def _list_json_line_paths(lines: Any) -> set[str]:
-    rows = []
+def _parse_first_lines(lines: Iterable[bytes]) -> Iterator[Any]:
     for line in islice((line for line in lines if line.strip()), _MAX_ROWS):
         with suppress(ValueError):  # a broken line is left out
-            rows.append(json.loads(line))
-    return set(_list_value_detection_paths(rows, "")) if all(isinstance(row, dict) for row in rows) else set()
-
-
-def _list_json_detection_paths(path: Path) -> set[str]:
-    try:
-        document = read_json_document(path)
-    except json.JSONDecodeError as error:
-        if error.msg != "Extra data":
-            raise
-        with open_input_file(path) as file:
-            return _list_json_line_paths(file)  # lines of JSON under another name
-    if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
-        return {str(column) for column in document["columns"]}
-    if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):
-        return {"{label-score-pairs}"}
-    return set(_list_value_detection_paths(document, ""))
+            yield json.loads(line)
 
 
 def _is_list_of_pairs(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value[:_MAX_ROWS])
 
 
-def _list_value_detection_paths(value: Any, prefix: str, depth: int = _MAX_DEPTH) -> Iterator[str]:
+def _walk(value: Any, prefix: str = "", depth: int = _MAX_DEPTH) -> Iterator[str]:
     """The paths within a value; those within the rows of a document that is a list are the rows' own."""
     if depth == 0:
         return
@@ -148,19 +152,10 @@ def _list_value_detection_paths(value: Any, prefix: str, depth: int = _MAX_DEPTH
         for key, inner in islice(value.items(), _MAX_KEYS):
             name = f"{prefix}.{key}" if prefix else str(key)
             yield name
-            yield from _list_value_detection_paths(inner, name, depth - 1)
+            yield from _walk(inner, name, depth - 1)
     elif isinstance(value, list):
         name = f"{prefix}[]" if prefix else ""
         if name:
             yield name
         for inner in value[: _MAX_ITEMS if name else _MAX_ROWS]:
-            yield from _list_value_detection_paths(inner, name, depth - 1)
-
-
-def _has_mark(content_paths: set[str], mark: str) -> bool:
-    return all(any(_compile_path_pattern(part).fullmatch(path) for path in content_paths) for part in mark.split())
-
-
-@lru_cache(maxsize=256)
-def _compile_path_pattern(path_pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(path_pattern).replace(r"\*", r"[^.\[\]]*"), re.DOTALL)
+            yield from _walk(inner, name, depth - 1)

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from factaudit.datasets.annotated_claims import convert_annotated_claims
-from factaudit.datasets.source_files import (
-    Conversion,
-    DatasetSourceRow,
-    expand_dataset_source_folders,
-    read_dataset_source_items,
-)
+from factaudit.datasets.conversion import ANNOTATIONS, Conversion, reads
+from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.errors import Problem
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
 
@@ -25,7 +19,7 @@ from factaudit.tables.unreadable_rows import leave_out_unreadable_row
 NO_ERROR = "NoE"
 
 
-class FrankSummary(DatasetSourceRow):
+class _Summary(SourceRow):
     hash: str
     model_name: str
     article: str | None = None
@@ -34,48 +28,49 @@ class FrankSummary(DatasetSourceRow):
     summary_sentences_annotations: list[dict[str, list[str]]]
 
 
+@reads(
+    "frank",
+    "FRANK's human_annotations_sentence.json: three annotators, kinds of error (Pagnoni et al. 2021)",
+    "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations people.parquet",
+    ["human_annotations_sentence*.json"],
+    options={"rule": "how annotators' labels become one (default majority)"},
+    marks=["model_name summary_sentences summary_sentences_annotations"],
+    is_json=True,
+)
 def convert_frank(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
     """A sentence is a claim, a summary its response; an annotator who saw no error finds it attributable.
 
     ``note`` of an annotation has the kinds of error (PredE, EntE, ...), ``error_type`` of a claim the commonest. A
     40-digit hash is an article of CNN/DM, another one of XSum.
     """
-    claims: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
-    for path in expand_dataset_source_folders(sources, "human_annotations_sentence*.json"):
-        for one in read_dataset_source_items(path, FrankSummary).values():
-            if len(one.summary_sentences) != len(one.summary_sentences_annotations):
-                expected = f"expected annotations of each of {len(one.summary_sentences)} sentences"
-                message = f"{expected}, found {len(one.summary_sentences_annotations)}"
-                leave_out_unreadable_row(path, Problem(message, one.position, "summary_sentences_annotations", "item"))
-                continue
-            dataset = "FRANK-CNN/DM" if len(one.hash) >= 40 else "FRANK-XSum"
-            response = f"{one.hash}/{one.model_name}"
-            pairs = zip(one.summary_sentences, one.summary_sentences_annotations, strict=True)
-            for at, (sentence, said) in enumerate(pairs):
-                kinds = [kind for kinds in said.values() for kind in kinds if kind != NO_ERROR]
-                claims.append(
-                    {
-                        "claim_id": f"frank:{response}/{at}",
-                        "dataset": dataset,
-                        "task": "summarization",
-                        "system": one.model_name,
-                        "response_id": response,
-                        "doc_id": one.hash,
-                        "split": one.split,
-                        "claim": sentence,
-                        "doc": one.article,
-                        "error_type": max(kinds, key=kinds.count, default=None),
-                    }
-                )
-                annotations += [
-                    {
-                        "claim_id": f"frank:{response}/{at}",
-                        "annotator": annotator,
-                        "label": int(all(kind == NO_ERROR for kind in kinds)),
-                        "note": ", ".join(kinds),
-                    }
-                    for annotator, kinds in said.items()
-                    if kinds
-                ]
-    return convert_annotated_claims(claims, annotations, rule=rule, grades=None, source="frank")
+    claims = []
+    for file, one in ((path, row) for path in sources for row in read_rows(path, _Summary)):
+        n_sentences, n_annotated = len(one.summary_sentences), len(one.summary_sentences_annotations)
+        if n_sentences != n_annotated:
+            message = f"expected annotations of each of {n_sentences} sentences, found {n_annotated}"
+            leave_out_unreadable_row(file, Problem(message, one.position, "summary_sentences_annotations", "item"))
+            continue
+        response = f"{one.hash}/{one.model_name}"
+        pairs = zip(one.summary_sentences, one.summary_sentences_annotations, strict=True)
+        for at, (sentence, said) in enumerate(pairs):
+            found = [kind for kinds in said.values() for kind in kinds if kind != NO_ERROR]
+            claims.append(
+                {
+                    "claim_id": f"frank:{response}/{at}",
+                    "dataset": "FRANK-CNN/DM" if len(one.hash) >= 40 else "FRANK-XSum",
+                    "task": "summarization",
+                    "system": one.model_name,
+                    "response_id": response,
+                    "doc_id": one.hash,
+                    "split": one.split,
+                    "claim": sentence,
+                    "doc": one.article,
+                    "error_type": max(found, key=found.count, default=None),
+                    ANNOTATIONS: [
+                        {"annotator": name, "label": int({*kinds} == {NO_ERROR}), "note": ", ".join(kinds)}
+                        for name, kinds in said.items()
+                        if kinds
+                    ],
+                }
+            )
+    return Conversion.from_claims("frank", claims, rule=rule)

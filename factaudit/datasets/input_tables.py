@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets import FORMATS, convert
+from factaudit.datasets import FORMATS, Conversion, convert
 from factaudit.datasets.format_detection import (
     check_is_readable_format,
     detect_dataset_format,
@@ -19,7 +19,6 @@ from factaudit.datasets.format_detection import (
     is_annotated_responses_file,
 )
 from factaudit.datasets.logs import read_log
-from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns

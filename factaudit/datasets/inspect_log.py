@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from factaudit.datasets.source_files import read_dataset_source_json
+from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_unpacked_size, parse_json_file_text
 from factaudit.tables.cell_values import find_verdict_in_reply
@@ -99,25 +99,18 @@ def _find_common_lines(samples: Sequence[Mapping[str, Any]]) -> str:
 
 def _read_document(path: Path) -> dict[str, Any]:
     if path.suffix == ".json":
-        return read_dataset_source_json(path, dict[str, Any])
+        return read_json(path, dict[str, Any])
     try:
         with zipfile.ZipFile(path) as archive:
             check_unpacked_size(str(path), sum(info.file_size for info in archive.infolist()))
             names = archive.namelist()
-            header = parse_json_file_text(
-                _read_member(archive, "header.json" if "header.json" in names else "_journal/start.json")
-            )
-            return {**header, "samples": list(_read_archived_samples(archive, names))}
-    except FileNotFoundError:
-        raise InputError(str(path), [Problem("no such file")]) from None
+            header = "header.json" if "header.json" in names else "_journal/start.json"
+            samples = [one for one in sorted(names) if re.fullmatch(r"samples/.*\.json", one)]
+            read = [parse_json_file_text(_read_member(archive, one)) for one in (header, *samples)]
+            return {**read[0], "samples": read[1:]}
     except (OSError, KeyError, ValueError, NotImplementedError, struct.error, zipfile.BadZipFile) as error:
-        raise InputError(str(path), [Problem(f"not a log of Inspect that can be read ({error})")]) from None
-
-
-def _read_archived_samples(archive: zipfile.ZipFile, member_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for name in sorted(member_names):
-        if name.startswith("samples/") and name.endswith(".json"):
-            yield parse_json_file_text(_read_member(archive, name))
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"not a log of Inspect ({error})"
+        raise InputError(str(path), [Problem(reason)]) from None
 
 
 def _read_member(archive: zipfile.ZipFile, member_name: str) -> bytes:
@@ -128,11 +121,10 @@ def _read_member(archive: zipfile.ZipFile, member_name: str) -> bytes:
     with open(str(archive.filename), "rb") as file:
         file.seek(info.header_offset)
         head = file.read(_LOCAL_HEADER)
-        name_length, extra_length = struct.unpack("<HH", head[26:30])
-        file.seek(name_length + extra_length, 1)
+        file.seek(sum(struct.unpack("<HH", head[26:30])), 1)  # its name and further fields
         with pa.CompressedInputStream(pa.BufferReader(file.read(info.compress_size)), "zstd") as stream:
             # What the archive says of its size need not be so.
             content = stream.read(info.file_size + 1)
-            if len(content) > info.file_size:
-                raise zipfile.BadZipFile(f"{member_name} is larger than the archive says")
-            return content
+    if len(content) > info.file_size:
+        raise zipfile.BadZipFile(f"{member_name} is larger than the archive says")
+    return content

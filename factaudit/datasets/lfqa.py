@@ -9,20 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.source_files import (
-    Conversion,
-    DatasetSourceRow,
-    expand_dataset_source_folders,
-    read_dataset_source_items,
-    read_dataset_source_json,
-)
+from factaudit.datasets.conversion import ANNOTATIONS, Conversion, reads
+from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
-from factaudit.tables import validate_claims
-from factaudit.tables.annotations import validate_annotations
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
 from factaudit.text.display_text import format_count
 
@@ -40,27 +31,47 @@ EVIDENCE = {
 _END_OF_TEXT = "</s>"
 
 
-class LfqaSentence(DatasetSourceRow):
+class _Sentence(SourceRow):
     answer: str
     labels: list[Literal["supported", "partially", "not_supported"]] = Field(min_length=1)
 
 
-class LfqaAnswer(DatasetSourceRow):
+class _Answer(SourceRow):
     question_id: str
     question: str | None = None
-    annotations: list[LfqaSentence]
+    annotations: list[_Sentence]
 
 
-class EvidencePassage(DatasetSourceRow):
+class _Passage(SourceRow):
     title: str | None = None
     text: str
 
 
-class LfqaEvidence(DatasetSourceRow):
+class _Evidence(SourceRow):
     question_id: str
-    docs: list[EvidencePassage]
+    docs: list[_Passage]
+
+    @property
+    def document(self) -> str:
+        """The passages in order, a page's title once above them."""
+        parts: list[str] = []
+        title = None
+        for passage in self.docs:
+            if passage.title and passage.title != title:
+                title = passage.title
+                parts.append(title)
+            parts.append(passage.text)
+        return "\n\n".join(parts)
 
 
+@reads(
+    "lfqa",
+    "LFQA-Verification: long-form answers by sentence, three annotators (Chen et al. 2023)",
+    "factaudit convert lfqa LFQA-Verification/data --out claims.parquet",
+    ["annotations-*.json"],
+    options={"docs": "the folder of docs-*.json (default: docs beside the annotations' folder)"},
+    marks=["question_id annotations[].answer annotations[].labels"],
+)
 def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     """Answer sentences as claims; 1 where most annotators say "supported" (so three different labels are 0).
 
@@ -68,15 +79,12 @@ def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conver
     question is kept as an extra column. Where ``docs`` (default: the folder ``docs`` beside the annotations' one) is
     absent, documents are null.
     """
-    rows: list[dict[str, object]] = []
-    votes_of: list[Sequence[str]] = []
+    claims = []
     notes: list[str] = []
-    split_votes = blank = marked = 0
+    n_undecided = n_blank = 0
     evidence: dict[Path, dict[str, str]] = {}
     # What is published in the format is answers and evidence; the evidence is read where an answer asks for it.
-    answer_paths = [
-        path for path in expand_dataset_source_folders(sources, "annotations-*.json") if not path.match("docs-*.json")
-    ]
+    answer_paths = [path for path in sources if not path.match("docs-*.json")]
     if not answer_paths:
         raise InputError(", ".join(map(str, sources)), [Problem("expected answers (annotations-SYSTEM.json)")])
     for path in answer_paths:
@@ -90,73 +98,42 @@ def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conver
             name = None
             notes.append(f"{system}: documents are null, since there is no folder {folder} (option docs)")
         elif file not in evidence:
-            entries: list[LfqaEvidence] = read_dataset_source_json(file, list[LfqaEvidence])
-            evidence[file] = {entry.question_id: _join_lfqa_evidence(entry) for entry in entries}
-        answers = list(read_dataset_source_items(path, LfqaAnswer).values())
-        if name is not None:
-            answers = [one for one in answers if _has_lfqa_evidence(one, evidence[file], path, file)]
-        before = len(rows)
-        for answer in answers:
+            read: list[_Evidence] = read_json(file, list[_Evidence])
+            evidence[file] = {one.question_id: one.document for one in read}
+        for answer in read_rows(path, _Answer):
+            if name is not None and answer.question_id not in evidence[file]:
+                message = f"expected a question of {file.name}, found {answer.question_id!r}"
+                leave_out_unreadable_row(path, Problem(message, answer.position, "question_id", "item"))
+                continue
             for sentence in answer.annotations:
-                text = sentence.answer.strip()
-                marked += text.endswith(_END_OF_TEXT)
-                text = text.removesuffix(_END_OF_TEXT).strip()
+                text = sentence.answer.strip().removesuffix(_END_OF_TEXT).strip()
                 if not text:
-                    blank += 1
+                    n_blank += 1
                     continue
-                votes = sentence.labels.count("supported")
-                votes_of.append(sentence.labels)
-                split_votes += len(set(sentence.labels)) == len(sentence.labels) == 3
-                rows.append(
+                n_undecided += len({*sentence.labels}) == len(sentence.labels) == 3
+                n_supported = sentence.labels.count("supported")
+                claims.append(
                     {
                         "dataset": "LFQA",
-                        "task": find_dataset_task("LFQA"),
                         "system": system,
                         "response_id": f"{system}/{answer.question_id}",
-                        "doc_id": None if name is None else f"{name}/{answer.question_id}",
+                        "doc_id": name and f"{name}/{answer.question_id}",
                         "claim": text,
-                        "doc": None if name is None else evidence[file][answer.question_id],
-                        "label": int(2 * votes > len(sentence.labels)),
+                        "doc": name and evidence[file][answer.question_id],
+                        "label": int(2 * n_supported > len(sentence.labels)),
                         "question": answer.question,
+                        # The files have three labels a sentence, not whose they are.
+                        ANNOTATIONS: [
+                            {"annotator": f"label {at}", "label": int(label == "supported"), "grade": label}
+                            for at, label in enumerate(sentence.labels, start=1)
+                        ],
                     }
                 )
+    if n_undecided:
         notes.append(
-            f"{path.name}: {format_count(len(rows) - before, 'claim')} in {format_count(len(answers), 'response')}"
-        )
-    if split_votes:
-        notes.append(
-            f"{format_count(split_votes, 'claim')} on which three annotators gave three labels: 0, since no majority "
+            f"{format_count(n_undecided, 'claim')} on which three annotators gave three labels: 0, since no majority "
             "says supported (the authors leave them out)"
         )
-    if marked:
-        notes.append(f"{format_count(marked, 'claim')} had an end-of-text mark ({_END_OF_TEXT}), which was removed")
-    if blank:
-        notes.append(f"{format_count(blank, 'sentence')} left out: no text")
-    claims = validate_claims(pd.DataFrame(rows), source="lfqa")
-    # The files have three labels a sentence, not whose they are.
-    said = [
-        {"claim_id": claim_id, "annotator": f"label {at}", "label": int(label == "supported"), "grade": label}
-        for claim_id, labels in zip(claims["claim_id"], votes_of, strict=True)
-        for at, label in enumerate(labels, start=1)
-    ]
-    return Conversion(claims, notes=notes, annotations=validate_annotations(pd.DataFrame(said), source="lfqa"))
-
-
-def _join_lfqa_evidence(evidence: LfqaEvidence) -> str:
-    """The passages in order, a page's title once above them."""
-    parts: list[str] = []
-    title = None
-    for passage in evidence.docs:
-        if passage.title and passage.title != title:
-            title = passage.title
-            parts.append(title)
-        parts.append(passage.text)
-    return "\n\n".join(parts)
-
-
-def _has_lfqa_evidence(answer: LfqaAnswer, evidence: dict[str, str], answers_path: Path, evidence_path: Path) -> bool:
-    if answer.question_id in evidence:
-        return True
-    message = f"expected a question of {evidence_path.name}, found {answer.question_id!r}"
-    leave_out_unreadable_row(answers_path, Problem(message, answer.position, "question_id", "item"))
-    return False
+    if n_blank:
+        notes.append(f"{format_count(n_blank, 'sentence')} left out: no text")
+    return Conversion.from_claims("lfqa", claims, notes)

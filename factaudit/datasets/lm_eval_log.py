@@ -15,16 +15,12 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
+from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables.vocabulary import is_reversed_column_name, normalise_vocabulary_words, parse_label_word
 
-_LETTERS = "ABCDEFGHIJ"
-#: A line of a prompt that says what a choice is: ``A. supported``, ``(1) refuted``.
-_CHOICE_LINE = re.compile(r"^\s*\(?([A-J]|\d)[).:]\s+(\S.*?)\s*$", re.MULTILINE)
 
-
-class _LmEvalSample(DatasetSourceRow):
+class _Sample(SourceRow):
     doc_id: str
     doc: dict[str, Any]
     target: Any = None
@@ -33,33 +29,62 @@ class _LmEvalSample(DatasetSourceRow):
     filter: str | None = None
 
     @property
-    def requests(self) -> list[list[Any]]:
-        """The arguments of each request: the prompt, then the choice that was ranked."""
-        found = self.arguments.values() if isinstance(self.arguments, Mapping) else self.arguments or []
-        return [list(one.values()) if isinstance(one, Mapping) else one for one in found]
-
-    @property
     def choices(self) -> list[str]:
         """The texts of the choices that were ranked by log-likelihood; none where the model answered freely."""
-        is_ranked = self.filtered_resps and all(isinstance(one, list) and len(one) == 2 for one in self.filtered_resps)
-        return [str(one[-1]).strip() for one in self.requests] if is_ranked else []
+        if not self.filtered_resps or not all(isinstance(one, list) and len(one) == 2 for one in self.filtered_resps):
+            return []
+        requests = self.arguments.values() if isinstance(self.arguments, Mapping) else self.arguments or []
+        texts = [list(one.values()) if isinstance(one, Mapping) else one for one in requests]
+        return [str(one[-1]).strip() for one in texts]
 
     @property
-    def choice_texts(self) -> dict[str, str]:
-        """What the letters and numbers of the choices stand for, where the texts say whether the claim is attributable.
+    def answer(self) -> str:
+        """What the target says: its text, or that of the choice whose number it is."""
+        text = str(self.target).strip()
+        return self.choices[int(text)] if text.isdigit() and int(text) < len(self.choices) else text
 
-        They are a field ``choices`` or ``options`` of the document, or lines of the prompt (``A. supported``).
-        """
-        listed = self.doc.get("choices", self.doc.get("options"))
-        if isinstance(listed, Mapping) and isinstance(listed.get("text"), list):
-            pairs = list(zip(map(str, listed.get("label") or _LETTERS), map(str, listed["text"]), strict=False))
-        elif isinstance(listed, list):
-            pairs = [(name, str(text)) for at, text in enumerate(listed) for name in (_LETTERS[at : at + 1], str(at))]
-        else:
-            first = self.requests[0] if self.requests else ""
-            pairs = _CHOICE_LINE.findall(str(first[0] if isinstance(first, list) and first else first))
-        meanings = {normalise_vocabulary_words(name): text.strip() for name, text in pairs}
-        return meanings if all(parse_label_word(text) is not None for text in meanings.values()) else {}
+
+class _Meanings:
+    """Which answers of a task mean that a claim is attributable: the one that the user says; or what their words say,
+    turned round where the targets are a field called after errors (HaluEval's ``hallucination``)."""
+
+    def __init__(self, lines: Sequence[_Sample], attributable: str | None) -> None:
+        choices = [choice for line in lines for choice in line.choices]
+        targets = [line.answer for line in lines if line.target is not None]
+        self.answers = list(dict.fromkeys([*choices, *targets]))
+        if attributable is not None and attributable not in self.answers:
+            if not attributable.isdigit() or int(attributable) >= len(lines[0].choices):
+                known = ", ".join(map(repr, self.answers[:10]))
+                message = f"option attributable: no choice and no target is {attributable!r}; there are {known}"
+                raise UsageError(message)
+            attributable = lines[0].choices[int(attributable)]
+        self.attributable = None if attributable is None else normalise_vocabulary_words(attributable)
+        said = [normalise_vocabulary_words(one) for one in targets]
+        self.is_reversed = any(
+            is_reversed_column_name(name)
+            and [normalise_vocabulary_words(line.doc.get(name)) for line in lines if line.target is not None] == said
+            for name in (lines[0].doc if lines else ())
+        )
+
+    def read(self, answer: str) -> int | None:
+        """1 where an answer means attributable, 0 where it does not, None where that is unknown."""
+        words = normalise_vocabulary_words(answer)
+        if self.attributable is not None:
+            known = {*map(normalise_vocabulary_words, self.answers)}
+            return int(words == self.attributable) if words in known else None
+        value = None if words.isdigit() else parse_label_word(words)  # which number means what, the prompt says
+        return 1 - value if value is not None and self.is_reversed else value
+
+    def read_responses(self, line: _Sample) -> float | int | None:
+        """The score of ranked choices, the prediction of an answer's text, None where the row has neither."""
+        if not line.choices:
+            return self.read(str(line.filtered_resps[0])) if line.filtered_resps else None
+        meanings = [self.read(choice) for choice in line.choices]
+        try:
+            shares = scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))
+            return float(shares[meanings.index(1)]) if meanings.count(1) == 1 else None
+        except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
+            return None
 
 
 def read_lm_eval_log(
@@ -68,95 +93,31 @@ def read_lm_eval_log(
     """A file's task, and its claims with labels and ``scores`` by evaluator, and their texts as ``replies``.
 
     ``attributable`` is the text of the choice or answer that means attributable, or the choice's number (from 0); by
-    default an answer's word says it (yes, no, supported, ...), or that of the choice which a letter or number stands
-    for; where the targets are a field called after errors (HaluEval's ``hallucination``), no; else it is choice 1.
-    Where choices were ranked by log-likelihood the score is that choice's share of the softmax, else the prediction is
-    by the answer's text. The label is whether ``target`` is that choice. The evaluator is called ``evaluator``, else by
-    the folder, in which the harness writes a model's samples. Several filters of an answer are an evaluator each
-    (``mymodel (strict-match)``).
+    default an answer's word says it (yes, no, supported, ...). Where choices were ranked by log-likelihood the score is
+    that choice's share of the softmax, else the prediction is by the answer's text. The evaluator is called
+    ``evaluator``, else by the folder, in which the harness writes a model's samples. Several filters of an answer are
+    an evaluator each (``mymodel (strict-match)``).
 
     Raises `InputError` where a target's meaning is unknown.
     """
-    name = evaluator or path.parent.name or "model"
-    lines = read_dataset_source_rows(path, _LmEvalSample)
-    answers = list(dict.fromkeys(str(line.target) for line in lines if line.target is not None))
-    choices = dict.fromkeys(choice for line in lines for choice in line.choices)
-    if attributable is not None and not attributable.isdigit() and attributable not in {*answers, *choices}:
-        known = ", ".join(map(repr, [*choices, *answers][:10]))
-        raise UsageError(f"option attributable: no choice and no target is {attributable!r}; there are {known}")
-    attributable = attributable or _find_answer_of_no_error(lines, answers)
+    model = evaluator or path.parent.name or "model"
+    lines = read_rows(path, _Sample)
+    meanings = _Meanings(lines, attributable)
     has_filters = len({line.filter for line in lines}) > 1
     found: list[dict[str, Any]] = []
-    first: dict[str, dict[str, Any]] = {}
-    for at, line in enumerate(lines):
-        label = None if line.target is None else _parse_answer(str(line.target), line, attributable, answers)
+    for line in lines:
+        label = None if line.target is None else meanings.read(line.answer)
         if line.target is not None and label is None:
-            shown = ", ".join(map(repr, answers[:10])) + (" ..." if len(answers) > 10 else "")
+            targets = dict.fromkeys(str(one.target) for one in lines)
+            shown = ", ".join([*map(repr, targets)][:10]) + (" ..." if len(targets) > 10 else "")
             message = f"unknown target {str(line.target)!r} ({shown}): say --option attributable=TARGET"
-            raise InputError(str(path), [Problem(message, at + 1, "target", "line")])
-        own = f"{name} ({line.filter})" if has_filters and line.filter else name
-        said: dict[str, dict[str, Any]] = {
-            "scores": {own: _parse_responses(line, attributable, answers)},
-            "replies": {},
-        }
-        if line.filtered_resps:
-            said["replies"][own] = str(line.filtered_resps if line.choices else line.filtered_resps[0]).strip()
-        before = first.get(line.doc_id)
-        if before is not None and own not in before["scores"]:  # a line for each filter of the answer
-            before["scores"] |= said["scores"]
-            before["replies"] |= said["replies"]
-        else:
-            found.append({"doc_id": line.doc_id, "doc": line.doc, "label": label, **said})
-            first.setdefault(line.doc_id, found[-1])
+            raise InputError(str(path), [Problem(message, line.position, "target", "line")])
+        own = f"{model} ({line.filter})" if has_filters and line.filter else model
+        reply = str(line.filtered_resps if line.choices else next(iter(line.filtered_resps), "")).strip()
+        before = next((one for one in found if one["doc_id"] == line.doc_id and own not in one["scores"]), None)
+        if before is None or not has_filters:
+            before = {"doc_id": line.doc_id, "doc": line.doc, "label": label, "scores": {}, "replies": {}}
+            found.append(before)
+        before["scores"][own] = meanings.read_responses(line)  # a line for each filter of the answer
+        before["replies"] |= {own: reply} if line.filtered_resps else {}
     return re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl")), found
-
-
-def _find_answer_of_no_error(lines: Sequence[_LmEvalSample], answers: Sequence[str]) -> str | None:
-    """The target that says no, where all targets are what a field called after errors says; else None."""
-    targets = [normalise_vocabulary_words(line.target) for line in lines]
-    for name in lines[0].doc if lines else ():
-        said = [normalise_vocabulary_words(line.doc.get(name)) for line in lines]
-        if said == targets and is_reversed_column_name(name):
-            return next((one for one in answers if parse_label_word(one) == 0), None)
-    return None
-
-
-def _parse_answer(
-    answer: str, line: _LmEvalSample, attributable: str | None, answers: Sequence[str], *, is_free: bool = False
-) -> int | None:
-    """1 where an answer means attributable, 0 where it does not, None where that is unknown.
-
-    answer, attributable: a choice's text, letter or number. answers: the targets, any of which is a known answer.
-    is_free: the answer is a text of the model's, no choice's number.
-    """
-    choices = [] if is_free else line.choices
-    texts = line.choice_texts
-
-    def find_text(value: str) -> str:
-        by_number = value.isdigit() and int(value) < len(choices)
-        text = choices[int(value)] if by_number else value.strip()
-        return normalise_vocabulary_words(texts.get(normalise_vocabulary_words(text.strip("().:")), text))
-
-    text = find_text(answer)
-    if attributable is not None:
-        known = {find_text(one) for one in (*answers, *choices)}
-        return int(text == find_text(attributable)) if text in known else None
-    if any(parse_label_word(find_text(choice)) is None for choice in choices):  # their texts say nothing: choice 1
-        return int(text == find_text("1"))
-    return parse_label_word(text)
-
-
-def _parse_responses(line: _LmEvalSample, attributable: str | None, answers: Sequence[str]) -> float | int | None:
-    """The score of ranked choices, the prediction of an answer's text, None where the row has neither."""
-    if not line.filtered_resps:
-        return None
-    if not line.choices:
-        return _parse_answer(str(line.filtered_resps[0]).strip(), line, attributable, answers, is_free=True)
-    meanings = [_parse_answer(choice, line, attributable, answers) for choice in line.choices]
-    choice = int(attributable) if attributable and attributable.isdigit() else 1
-    if meanings.count(1) == 1:
-        choice = meanings.index(1)
-    try:
-        return float(scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))[choice])
-    except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
-        return None

@@ -9,19 +9,21 @@ read like any table. Only Inspect's and lm-eval's samples need code of their own
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
+from factaudit.datasets.conversion import Conversion, expand_folders, reads
 from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
-from factaudit.datasets.log_recipes import LOG_OPTION_KEYS, LOG_RECIPES, LogRecipe
-from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders, read_dataset_source_json
+from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import has_only_words, parse_judgement_numbers
 from factaudit.tables.claim_keys import join_passages_into_document, name_table_stem
@@ -38,17 +40,70 @@ from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_col
 
 #: The letter of a choice, as models answer multiple-choice questions: ``ANSWER: A``.
 _CHOICE = re.compile(r"(answer:?\s*)?\(?[A-E]", re.IGNORECASE)
-#: Columns of ours whose fields a recipe names.
+#: Columns of ours whose fields a recipe names, and what it says of evaluators.
 _ROLES = ("claim", "doc", "label", "system")
-#: What a recipe says of evaluators.
 _KINDS = ("score", "prediction", "raw", "error", "direction")
 #: Not supported and supported, by how a tool says that a score is to be.
 _SCALES = {"minimize": (1.0, 0.0), "maximize": (0.0, 1.0)}
+_OPTIONS = {
+    "claim": "the field that holds the claim",
+    "doc": "the field that holds the document",
+    "label": "the field that holds people's label (1 and 0, or words for them)",
+    "labels": "what words for labels mean (fine=1,bad=0,unsure=), where they do not say it themselves",
+    "scales": "metrics' numbers for not supported and for supported (faithfulness=1:5,hallucination=1:0)",
+    "system": "the field that holds the system's name",
+    "dataset": "the dataset's name (default: the log's)",
+    "metrics": "only these metrics are evaluators",
+    "evaluator": "lm-eval: the model's name (default: the folder's)",
+    "attributable": "lm-eval: the choice (text, number) or answer that means attributable (default: by words)",
+}
 
 
-def make_log_converter(name: str) -> Callable[..., Conversion]:
-    """The converter of a tool's logs, see `factaudit.datasets.formats`."""
+@dataclass(frozen=True)
+class LogRecipe:
+    """How a tool's log is read; `logs.yaml` says what each key means."""
 
+    summary: str
+    example: str
+    marks: Sequence[str]
+    files: Sequence[str]
+    rows: Sequence[str] = ()
+    verdicts: Sequence[str] = ()
+    name: Sequence[str] = ("name",)
+    same: Sequence[str] = ()
+    first: Sequence[str] = ()
+    order: Sequence[str] = ()
+    id: Sequence[str] = ()
+    claim: Sequence[str] = ()
+    doc: Sequence[str] = ()
+    label: Sequence[str] = ()
+    system: Sequence[str] = ()
+    evaluators: Sequence[str] = ()
+    score: Sequence[str] = ()
+    prediction: Sequence[str] = ()
+    raw: Sequence[str] = ()
+    error: Sequence[str] = ()
+    direction: Sequence[str] = ()
+    labels: Mapping[str, int | None] | None = None
+    fields: Sequence[str] = ("*",)
+    ignore: Sequence[str] = ()
+
+    def read_words(self, cells: pd.Series) -> pd.Series:
+        """Cells with the tool's own words as what they mean."""
+        words = self.labels or {}
+        return cells.map(lambda cell: words.get(cell, cell) if isinstance(cell, str) else cell)
+
+
+def _register_logs() -> dict[str, LogRecipe]:
+    text = files("factaudit.datasets").joinpath("logs.yaml").read_text(encoding="utf-8")
+    recipes = {name: LogRecipe(**keys) for name, keys in yaml.safe_load(text).items()}
+    for name, one in recipes.items():
+        declare = reads(name, one.summary, one.example, one.files, options=_OPTIONS, marks=one.marks, is_log=True)
+        declare(_make_converter(name))
+    return recipes
+
+
+def _make_converter(name: str) -> Callable[..., Conversion]:
     def convert_log(
         sources: Sequence[Path],
         *,
@@ -65,7 +120,15 @@ def make_log_converter(name: str) -> Callable[..., Conversion]:
     ) -> Conversion:
         """A sample is a claim, a metric an evaluator."""
         columns = {"claim": claim, "doc": doc, "label": label, "system": system}
-        given = _make_mapping(columns, {"labels": labels, "scales": scales, "metrics": metrics})
+        said: dict[str, Any] = {"columns": {ours: theirs for ours, theirs in columns.items() if theirs is not None}}
+        for key, value in (("labels", labels), ("scale", scales)):
+            if isinstance(value, str):  # as on the command line
+                words: dict[str, Any] = {key: value.split(",")}
+                parsed = parse_column_mapping_options(**words)
+                said |= parsed.model_dump(exclude_defaults=True, mode="json")
+            elif value is not None:
+                said[key] = value
+        given = ColumnMapping.from_source(said | ({} if metrics is None else {"evaluator": metrics}))
         table = read_log(name, sources, given, dataset, evaluator=evaluator, attributable=attributable)
         notes: list[str] = []
         loaded = load_tables([table], given, notes.append)
@@ -74,16 +137,6 @@ def make_log_converter(name: str) -> Callable[..., Conversion]:
         return Conversion(loaded.claims, loaded.verdicts, notes, annotations=loaded.annotations)
 
     return convert_log
-
-
-def _make_mapping(columns: Mapping[str, str | None], options: Mapping[str, Any]) -> ColumnMapping:
-    """Options of ``convert`` as a mapping: plain data, or texts as on the command line."""
-    said = {LOG_OPTION_KEYS[key]: value for key, value in options.items() if value is not None}
-    texts = {key: said.pop(key).split(",") for key in ("labels", "scale") if isinstance(said.get(key), str)}
-    parsed = parse_column_mapping_options(**texts).model_dump(exclude_defaults=True, mode="json")
-    return ColumnMapping.from_source(
-        {"columns": {ours: theirs for ours, theirs in columns.items() if theirs is not None}, **parsed, **said}
-    )
 
 
 def read_log(
@@ -95,22 +148,15 @@ def read_log(
     Raises `InputError`.
     """
     recipe = LOG_RECIPES[name]
-    paths = list(expand_dataset_source_folders(map(Path, paths), *recipe.files))
+    paths = expand_folders(map(Path, paths), recipe.files)
     source = ", ".join(map(str, paths))
     parts = []
     for path in paths:
-        task, samples = _read_samples(name, path, recipe, given, options)
-        if recipe.same and {*recipe.same} <= {*samples}:
-            own, root = (samples[one] for one in recipe.same)
-            samples = samples[root.isna() | (own == root)]
-        by = [one for one in recipe.order if one in samples]
-        table = flatten_columns(
-            samples.sort_values(by, kind="stable", key=lambda cells: cells.astype("str")) if by else samples
-        )
+        task, table = _read_samples(name, path, recipe, given, options)
         if task is not None or dataset is not None or len(paths) > 1:
             table = table.assign(dataset=dataset or task or name_table_stem(str(path)))
         parts.append(table)
-    table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0].reset_index(drop=True)
+    table = pd.concat(parts, ignore_index=True)
     if table.empty:
         raise InputError(source, [Problem("the log holds no samples")])
     made, renamed = _place_fields(table, recipe, given)
@@ -119,49 +165,62 @@ def read_log(
         raise InputError(source, [Problem(f"no field holds the claims: name one by claim= ({listed})")])
     _check_claims_are_no_verdicts(made, given, source)
     made = _number_answers(made, table, recipe)
-    renamed |= {one: "claim_id" for one in recipe.id[:1] if len(recipe.id) == 1}
+    if len(recipe.id) == 1:
+        renamed[recipe.id[0]] = "claim_id"
     return OpenedTable(source, made, is_log=True, renamed=renamed)
+
+
+# Samples --------------------------------------------------------------------------------------------------------------
 
 
 def _read_samples(
     name: str, path: Path, recipe: LogRecipe, given: ColumnMapping, options: Mapping[str, str | None]
 ) -> tuple[str | None, pd.DataFrame]:
-    """The task that a log names, and its samples: what the recipe and the user name of them."""
+    """The task that a log names, and its samples, flat: what the recipe and the user name of them."""
     task = None
     if name == "inspect":
         task, items = read_inspect_log(path, bool(given.labels))
     elif name == "lm-eval":
         task, items = read_lm_eval_log(path, **options)
     elif recipe.rows:
-        items = _find_items(path, recipe)
+        document: Any = read_json(path, Any)
+        found = [items for one in recipe.rows if isinstance(items := _get_at(document, one), list) and items]
+        if not found:
+            raise InputError(str(path), [Problem(f"expected a list of items under {recipe.rows[0]!r}")])
+        items = found[0]
     else:
-        table = flatten_columns(read_table(path))
-        lists = [column for one in recipe.first for column in _match_fields(table, one)]
-        return None, table.assign(**{one: table[one].map(_take_first) for one in lists})
+        return None, _arrange_rows(flatten_columns(read_table(path)), recipe)
     bad = [at for at, item in enumerate(items, start=1) if not isinstance(item, dict)]
     problems = [Problem("cannot be read as a sample (expected an object)", at, unit="item") for at in bad]
     leave_out_unreadable_rows(path, problems, len(items))
-    named = [theirs for one in given.columns.values() for theirs in ([one] if isinstance(one, str) else one)]
-    named += [*given.evaluator, *given.people, *given.ignore]
-    paths = [*recipe.id, *recipe.claim, *recipe.doc, *recipe.label, *recipe.system, *recipe.score, *recipe.prediction]
-    heads = {one.partition(".")[0] for one in (*paths, *recipe.raw, *recipe.error, *recipe.fields, *named)}
-    rows = [{key: item.get(key) for key in item if key in heads} for item in items if isinstance(item, dict)]
-    if recipe.verdicts:
-        samples = [item for item in items if isinstance(item, dict)]
-        rows = [row | {"verdicts": _list_verdicts(item, recipe)} for row, item in zip(rows, samples, strict=True)]
-    return task, pd.DataFrame(rows, dtype="object")
+    paths = [*recipe.id, *recipe.fields, *_list_named_fields(given)]
+    paths += [one for key in (*_ROLES, *_KINDS) for one in getattr(recipe, key)]
+    heads = {one.partition(".")[0] for one in paths}
+    rows = []
+    for item in items:
+        if isinstance(item, dict):
+            verdicts = {"verdicts": _index_verdicts(item, recipe)} if recipe.verdicts else {}
+            rows.append({key: value for key, value in item.items() if key in heads} | verdicts)
+    return task, flatten_columns(pd.DataFrame(rows, dtype="object"))
 
 
-def _take_first(cell: Any) -> Any:
-    return next(iter(cell), None) if isinstance(cell, list) else cell
+def _arrange_rows(table: pd.DataFrame, recipe: LogRecipe) -> pd.DataFrame:
+    """The samples' own rows of a log that is a table, in order, flat."""
+    if recipe.same and {*recipe.same} <= {*table}:
+        own, root = (table[one] for one in recipe.same)
+        table = table[root.isna() | (own == root)]
+    for column in (column for one in recipe.first for column in _match_fields(table, one)):
+        table[column] = table[column].map(lambda cell: next(iter(cell), None) if isinstance(cell, list) else cell)
+    by = [one for one in recipe.order if one in table]
+    if by:
+        table = table.sort_values(by, kind="stable", key=lambda cells: cells.astype("str"))
+    return flatten_columns(table)
 
 
-def _find_items(path: Path, recipe: LogRecipe) -> list[Any]:
-    document: Any = read_dataset_source_json(path, Any)
-    found = next((items for one in recipe.rows if (items := _get_at(document, one)) is not None), None)
-    if not isinstance(found, list) or not found:
-        raise InputError(str(path), [Problem(f"expected a list of items under {recipe.rows[0]!r}")])
-    return found
+def _list_named_fields(given: ColumnMapping) -> list[str]:
+    """The fields that the user names."""
+    found = [one for theirs in given.columns.values() for one in ([theirs] if isinstance(theirs, str) else theirs)]
+    return [*found, *given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
 
 
 def _get_at(value: Any, path: str) -> Any:
@@ -170,16 +229,26 @@ def _get_at(value: Any, path: str) -> Any:
     return value
 
 
-def _list_verdicts(item: Mapping[str, Any], recipe: LogRecipe) -> dict[str, Any]:
+def _index_verdicts(item: Mapping[str, Any], recipe: LogRecipe) -> dict[str, Any]:
     """By evaluator's name what it said of a sample."""
     found = next((said for one in recipe.verdicts if isinstance(said := _get_at(item, one), list)), [])
-    names = [next((name for path in recipe.name if (name := _get_at(one, path))), None) for one in found]
-    return {str(name): one for name, one in zip(names, found, strict=True) if name is not None}
+    named = {next(filter(None, (_get_at(one, path) for path in recipe.name)), None): one for one in found}
+    return {str(name): one for name, one in named.items() if name is not None}
+
+
+# Fields ---------------------------------------------------------------------------------------------------------------
+
+
+def _match_fields(table: pd.DataFrame, path: str) -> dict[str, str]:
+    """The columns that a path names, and what stands for its ``NAME``: of a path without one all of the column."""
+    pattern = re.compile("(?P<name>.+)".join(re.escape(one).replace(r"\*", ".*") for one in path.split("NAME")))
+    found = {column: pattern.fullmatch(column) for column in map(str, table.columns)}
+    return {column: match.groupdict().get("name", column) for column, match in found.items() if match}
 
 
 def _place_fields(table: pd.DataFrame, recipe: LogRecipe, given: ColumnMapping) -> tuple[pd.DataFrame, dict[str, str]]:
     """The table of claims and judgements, under our names, and which fields these were."""
-    named = {one for theirs in given.columns.values() for one in ([theirs] if isinstance(theirs, str) else theirs)}
+    named = {*_list_named_fields(given)}
     renamed: dict[str, str] = {}
     for ours in _ROLES:
         usual = (column for path in getattr(recipe, ours) for column in _match_fields(table, path))
@@ -187,40 +256,27 @@ def _place_fields(table: pd.DataFrame, recipe: LogRecipe, given: ColumnMapping) 
         if ours not in given.columns and theirs is not None:
             renamed[theirs] = ours
     made = table[[*renamed]].rename(columns=renamed)
-    if recipe.labels and "label" in made:
-        made["label"] = made["label"].map(lambda cell: _replace_word(cell, recipe))
+    if "label" in made:
+        made["label"] = recipe.read_words(made["label"])
     evaluators: dict[str, EvaluatorColumnMapping] = {}
     for number, (name, own) in enumerate(_find_evaluators(table, recipe).items(), start=1):
         columns, evaluator = _read_evaluator(table, name, own, number, recipe)
         made = made.assign(**columns)
         evaluators |= {} if evaluator is None else {name: evaluator}
-    said = {*named, *given.evaluator, *given.people, *given.ignore, *given.annotators.values(), "dataset"}
     for column in map(str, table.columns):
         is_own = any(fnmatchcase(column, one) for one in recipe.fields)
         is_own = is_own and not any(fnmatchcase(column, one) for one in recipe.ignore)
-        if column not in made and column not in renamed and (is_own or column in said):
+        if column not in {*made, *renamed} and (is_own or column in {*named, "dataset"}):
             made[column] = table[column]
     made.attrs[EVALUATORS_KEY] = evaluators
     return made, renamed
 
 
-def _match_fields(table: pd.DataFrame, path: str) -> dict[str, str]:
-    """The columns that a path names, and what stands for its ``NAME``: of a path without one all of the column."""
-    pattern = re.compile("(?P<name>.+)".join(re.escape(one).replace(r"\*", ".*") for one in path.split("NAME")))
-    found = {str(column): pattern.fullmatch(str(column)) for column in table.columns}
-    return {column: match.groupdict().get("name", column) for column, match in found.items() if match}
-
-
-def _replace_word(cell: Any, recipe: LogRecipe) -> Any:
-    return (recipe.labels or {}).get(cell, cell) if isinstance(cell, str) else cell
-
-
 def _find_evaluators(table: pd.DataFrame, recipe: LogRecipe) -> dict[str, dict[str, str]]:
-    """By evaluator's name the fields in which it said something: ``score``, ``prediction``, ``raw``, ``error`` and
-    ``direction``. Raises `InputError` where a table has none."""
+    """By evaluator's name the fields in which it said something, by kind. Raises `InputError` where there is none."""
     patterns = recipe.evaluators or recipe.score
     names = dict.fromkeys(name for path in patterns for name in _match_fields(table, path).values())
-    if not names and patterns and not recipe.rows:
+    if not names and not recipe.rows:
         expected = patterns[0].partition(".")[0]
         raise InputError("", [Problem(f"no evaluator in it: expected columns {expected}")])
     found: dict[str, dict[str, str]] = {}
@@ -230,13 +286,10 @@ def _find_evaluators(table: pd.DataFrame, recipe: LogRecipe) -> dict[str, dict[s
             paths = [path.replace("NAME", name) for path in getattr(recipe, kind)]
             present = [path for path in paths if path in table and table[path].notna().any()]
             own |= {kind: present[0]} if present else {}
-        if {"score", "prediction"} & {*own}:
+        is_measure = has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
+        if {"score", "prediction"} & {*own} and not is_measure:
             found[name] = own
-    return {
-        name: own
-        for name, own in found.items()
-        if not has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
-    }
+    return found
 
 
 def _read_evaluator(
@@ -245,23 +298,25 @@ def _read_evaluator(
     """The columns of what an evaluator said, and which is which; None where people may have said it
     (``scores.human``): a column like any other."""
     cells = table[own.get("score", own.get("prediction"))]
-    said = cells.map(lambda cell: _replace_word(cell, recipe))
+    said = recipe.read_words(cells)
     if is_name_of_person(name) or _may_be_of_people(name, said):
         return {name: said}, None
     nothing = pd.Series(None, index=table.index, dtype="object")
-    reasons = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing  # no list of none
-    said = said.mask(reasons.notna() | _find_infinite(said), None)
+    # No reason is an empty list of reasons. With an infinite number tools say that a metric failed.
+    reasons = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing
+    numbers = parse_judgement_numbers(said)
+    said = said.mask(reasons.notna() | np.isinf(numbers.to_numpy(dtype="float64")), None)
     is_unread = pd.Series(False, index=table.index)
     if not has_only_words(said):  # a word among numbers is no score: a lower-case "c" beside C and I
-        is_unread = said.notna() & parse_judgement_numbers(said).isna()
+        is_unread = said.notna() & numbers.isna()
         said = said.mask(is_unread, None)
     is_told = "direction" in own or {"score", "prediction"} <= {*own}
-    is_worded = has_only_words(said) or (not is_told and said.dropna().map(lambda cell: cell in (0, 1)).all())
+    is_worded = has_only_words(said) or (not is_told and said.dropna().isin((0, 1)).all())
     # C and I, and what a metric concluded from its score, are of support whatever the metric is called.
     is_conclusion = "score" not in own or not said.dropna().equals(cells[said.notna()])
     concluded, raw, status = (f"{kind} {number}" for kind in ("passed", "raw", "status"))
-    columns = {concluded if is_worded and is_conclusion else name: said}
-    kinds = {"prediction" if is_worded else "score": next(iter(columns))}
+    column = concluded if is_worded and is_conclusion else name
+    columns, kinds = {column: said}, {"prediction" if is_worded else "score": column, "raw": raw, "status": status}
     if not is_worded and "prediction" in own:
         columns[concluded] = table[own["prediction"]].mask(said.map(is_missing_value), None)
         kinds["prediction"] = concluded
@@ -269,7 +324,6 @@ def _read_evaluator(
     columns[status] = reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed")
     directions = {*map(str, table[own["direction"]].dropna())} if "direction" in own else set()
     scale = _SCALES.get(directions.pop()) if len(directions) == 1 else None
-    kinds |= {"raw": raw, "status": status}
     return columns, EvaluatorColumnMapping.model_validate(kinds | {"scale": scale})
 
 
@@ -277,22 +331,14 @@ def _may_be_of_people(name: str, said: pd.Series) -> bool:
     """Whether people may have said what an evaluator called ``is_supported`` or ``checked`` says."""
     is_doubtful = has_vocabulary_word_in_column_name("doubtful_labels", name)
     is_doubtful = is_doubtful and not has_vocabulary_word_in_column_name("judges", name)
-    is_binary = said.dropna().map(lambda cell: isinstance(cell, int | float) and cell in (0, 1)).all()
-    return name.lower().startswith("is_") or bool(is_doubtful and is_binary)
-
-
-def _find_infinite(cells: pd.Series) -> pd.Series:
-    """Which cells are infinite: with that, and with NaN, tools say that a metric failed."""
-    return pd.Series(np.isinf(parse_judgement_numbers(cells).to_numpy(dtype="float64")), index=cells.index)
+    return name.lower().startswith("is_") or bool(is_doubtful and said.dropna().isin((0, 1)).all())
 
 
 def _check_claims_are_no_verdicts(made: pd.DataFrame, given: ColumnMapping, source: str) -> None:
     """Raise `InputError` where the model's answers are words of verdicts or letters of choices: it is a judge, and its
     metric says whether it agreed with somebody."""
-    field = given.columns.get("claim", "claim")
-    if not isinstance(field, str) or field not in made:
-        return
-    texts = {str(text).strip(" .!*()") for text in made[field].dropna().head(1000)}
+    field = str(given.columns.get("claim", "claim"))
+    texts = {str(text).strip(" .!*()") for text in made[field].dropna().head(1000)} if field in made else set()
     if len(texts) > 1 and all(parse_label_word(text) is not None or _CHOICE.fullmatch(text) for text in texts):
         listed = ", ".join(map(repr, sorted(texts)[:3]))
         message = f"the answers in {field} are verdicts ({listed}), no claims: the model under test is the judge"
@@ -305,34 +351,28 @@ def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: LogRecipe) 
     fields = [one for one in recipe.id if one in table]
     if not fields and {*map(str.lower, map(str, made.columns))} & {*COLUMN_NAMES["claim_id"]}:
         return made
-    ids = (
-        table[fields].apply(lambda row: "-".join(map(str, row)), axis=1)
-        if fields
-        else pd.Series(map(str, range(len(table))), index=table.index)
-    )
+    samples = pd.Series(range(len(table)), index=table.index).astype("str")
+    if fields:
+        samples = table[fields].apply(lambda row: "-".join(map(str, row)), axis=1)
+    ids = samples
     if "dataset" in made and made["dataset"].nunique() > 1:
         ids = made["dataset"].astype("str") + ":" + ids
-    claims = made.get("claim", ids)
     docs = made["doc"].map(lambda cell: str(join_passages_into_document(cell))) if "doc" in made else ids
-    known: dict[tuple[str, Any, str], str] = {}
-    n_answers: Counter[str] = Counter()
-    n_rows: Counter[str] = Counter()
-    found, repeats = [], []
-    for own, claim, doc in zip(ids, claims, docs, strict=True):
-        key = own, None if is_missing_value(claim) else str(claim), doc
-        if key[1] is None and n_answers[own]:  # an attempt that failed has no answer
-            known.setdefault(key, own)
-        if key not in known:
-            n_answers[own] += 1
-            known[key] = own if n_answers[own] == 1 else f"{own}#{n_answers[own]}"
-        found.append(known[key])
-        repeats.append(n_rows[known[key]])
-        n_rows[known[key]] += 1
-    made = made.assign(claim_id=found, response_id=table[fields[0]].astype("str") if len(fields) == 1 else ids)
-    if max(repeats):
+    known: dict[str, dict[Any, int]] = {}
+    found = []
+    for own, claim, doc in zip(ids, made.get("claim", ids), docs, strict=True):
+        answer = None if is_missing_value(claim) else (str(claim), doc)
+        answers = known.setdefault(own, {})
+        # An attempt that failed has no answer: it is about the first.
+        at = 0 if answer is None and answers else answers.setdefault(answer, len(answers))
+        found.append(own if at == 0 else f"{own}#{at + 1}")
+    made = made.assign(claim_id=found, response_id=samples if len(fields) == 1 else ids)
+    repeats = made.groupby("claim_id").cumcount()
+    if repeats.any():
         made["repeat"] = repeats
-        evaluators = made.attrs[EVALUATORS_KEY]
-        made.attrs[EVALUATORS_KEY] = {
-            name: one.model_copy(update={"repeat": "repeat"}) for name, one in evaluators.items()
-        }
+        evaluators = made.attrs[EVALUATORS_KEY].items()
+        made.attrs[EVALUATORS_KEY] = {name: one.model_copy(update={"repeat": "repeat"}) for name, one in evaluators}
     return made
+
+
+LOG_RECIPES = _register_logs()

@@ -7,26 +7,34 @@ files in LLM-AggreFact's columns (``claim``), with columns ``NAME_score``, ``NAM
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
+from factaudit.datasets.conversion import VERDICTS, Conversion, reads
 from factaudit.errors import InputError, Problem
-from factaudit.tables import CLAIM_COLUMNS, validate_claims, validate_verdicts
+from factaudit.tables import CLAIM_COLUMNS, list_plain_rows
 from factaudit.tables.column_kinds import find_judged_columns
 from factaudit.tables.table_files import read_table
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
-from factaudit.text.display_text import format_count
 
-_AGGREFACT_COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
+_COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
 _ORIGINS = {"cnndm": "AggreFact-CNN", "xsum": "AggreFact-XSum"}
-_METRIC_SUFFIXES = {"_score": "score", "_label": "prediction", "_pred": "prediction", "_prediction": "prediction"}
+_METRIC = re.compile("(.+)_(score|label|pred|prediction)", re.IGNORECASE)
 
 
+@reads(
+    "predicted",
+    "AggreFact's aggre_fact_*.csv, or LLM-AggreFact's columns, with NAME_score and NAME_label of metrics",
+    "factaudit convert predicted aggre_fact_sota.csv --out claims.parquet --verdicts verdicts.parquet",
+    ["aggre_fact_*.csv", "*.csv", "*.parquet", "*.jsonl"],
+    options={"datasets": "source (default: FRANK, CLIFF, ...), or origin: AggreFact-CNN and AggreFact-XSum"},
+    marks=["summary model_name cut *_score", "summary model_name cut *_label"],
+)
 def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source") -> Conversion:
     """A summary (or claim) is a claim, a metric an evaluator.
 
@@ -36,66 +44,54 @@ def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "o
     A metric's own label is its prediction (AggreFact tunes thresholds per data set); scores outside [0, 1] are left
     out where it has one.
     """
-    claims, verdicts, notes = [], [], []
-    for path in expand_dataset_source_folders(sources, "aggre_fact_*.csv", "*.csv", "*.parquet", "*.jsonl"):
-        table = read_table(path).rename(columns=lambda name: _AGGREFACT_COLUMNS.get(str(name), str(name)))
+    claims: list[dict[str, Any]] = []
+    for path in sources:
+        table = read_table(path).rename(columns=lambda name: _COLUMNS.get(str(name), str(name)))
         if missing := [name for name in ("dataset", "doc", "claim", "label") if name not in table]:
             raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
-        if datasets == "origin":
-            table["dataset"] = _name_metric_column_datasets(path, table)
-        metrics = _find_metric_columns(list(table.columns))
+        metrics = {name: found for name in table.columns if (found := _METRIC.fullmatch(name))}
         if not metrics and datasets == "source":
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
-        own = table[[c for c in table.columns if not any(c in part.values() for part in metrics.values())]].copy()
-        further = {str(name): own[name].tolist() for name in own.columns if name not in CLAIM_COLUMNS}
+        if datasets == "origin":
+            table["dataset"] = _name_datasets_by_origin(path, table)
+        verdicts = _list_verdicts(table[[*metrics]], metrics)
+        table = table.drop(columns=[*metrics, "claim_id"], errors="ignore")
+        further = {name: table[name].tolist() for name in table.columns if name not in CLAIM_COLUMNS}
         leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
-        own["doc_id"] = path.stem + ":" + own.get("doc_id", own.groupby("doc").ngroup()).astype(str)
-        if datasets == "origin" and "system" in own:
-            own["response_id"] = own["doc_id"] + "/" + own["system"].astype(str)  # a summary is one claim
-        own["task"] = [find_dataset_task(str(name)) for name in own["dataset"]]
-        checked = validate_claims(own.drop(columns=["claim_id"], errors="ignore"), source=str(path))
-        claims.append(checked)
-        for name, part in metrics.items():
-            verdicts.append(_make_metric_column_verdicts(checked["claim_id"], table, name, part))
-        notes.append(f"{path.name}: {format_count(len(checked), 'claim')}, {format_count(len(metrics), 'metric')}")
-    whole = validate_claims(pd.concat(claims, ignore_index=True), source="predicted")
-    said = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole) if verdicts else None
-    return Conversion(whole, said, notes)
+        table["doc_id"] = path.stem + ":" + table.get("doc_id", table.groupby("doc").ngroup()).astype(str)
+        if datasets == "origin" and "system" in table:
+            table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)  # a summary is one claim
+        rows = list_plain_rows(table)
+        claims += [row | {VERDICTS: said} for row, said in zip(rows, verdicts, strict=True)]
+    return Conversion.from_claims("predicted", claims)
 
 
-def _name_metric_column_datasets(path: Path, table: pd.DataFrame) -> pd.Series:
+def _name_datasets_by_origin(path: Path, table: pd.DataFrame) -> pd.Series:
     """AggreFact-CNN or AggreFact-XSum for each row. Raises `InputError` where a row is of neither."""
     if "origin" not in table:
         raise InputError(str(path), [Problem("expected the column 'origin' (cnndm or xsum), for the option dataset")])
     names = table["origin"].map(lambda text: _ORIGINS.get(str(text).lower()))
-    bad = [
-        Problem(f"expected {' or '.join(_ORIGINS)}, found {text!r}", number, "origin")
-        for number, (text, name) in enumerate(zip(table["origin"], names, strict=True), start=1)
-        if name is None
-    ]
-    if bad:
-        raise InputError(str(path), bad)
+    expected = f"expected {' or '.join(_ORIGINS)}, found"
+    bad = table.loc[names.isna(), "origin"]
+    if len(bad):
+        rows = np.flatnonzero(names.isna()) + 1
+        problems = [Problem(f"{expected} {text!r}", int(row), "origin") for row, text in zip(rows, bad, strict=True)]
+        raise InputError(str(path), problems)
     return names
 
 
-def _find_metric_columns(columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for column in columns:
-        for ending, kind in _METRIC_SUFFIXES.items():
-            if column.lower().endswith(ending) and len(column) > len(ending):
-                found.setdefault(column[: -len(ending)], {})[kind] = column
-    return found
-
-
-def _make_metric_column_verdicts(
-    claim_ids: pd.Series, table: pd.DataFrame, metric: str, metric_columns: dict[str, str]
-) -> pd.DataFrame:
-    rows: dict[str, Any] = {"claim_id": claim_ids.to_numpy(), "evaluator": metric}
-    if "prediction" in metric_columns:
-        rows["prediction"] = pd.to_numeric(table[metric_columns["prediction"]], errors="coerce").to_numpy()
-    if "score" in metric_columns:
-        score = pd.to_numeric(table[metric_columns["score"]], errors="coerce")
-        if score.dropna().between(0, 1).all() or "prediction" not in metric_columns:
-            rows["score"] = score.to_numpy()
-    frame = pd.DataFrame(rows)
-    return frame.dropna(subset=[kind for kind in ("score", "prediction") if kind in frame], how="all")
+def _list_verdicts(table: pd.DataFrame, metrics: dict[str, re.Match[str]]) -> list[list[dict[str, Any]]]:
+    """What each metric said of each row; nothing where it has neither a score nor a label."""
+    said: dict[str, dict[str, pd.Series]] = {}
+    for column, found in metrics.items():
+        kind = "score" if found[2].lower() == "score" else "prediction"
+        said.setdefault(found[1], {})[kind] = pd.to_numeric(table[column], errors="coerce")
+    for own in said.values():
+        if len(own) == 2 and not own["score"].dropna().between(0, 1).all():
+            del own["score"]
+    rows: list[list[dict[str, Any]]] = [[] for _ in table.index]
+    for name, own in said.items():
+        for row, values in zip(rows, list_plain_rows(pd.DataFrame(own)), strict=True):
+            if any(value is not None for value in values.values()):
+                row.append({"evaluator": name, **values})
+    return rows

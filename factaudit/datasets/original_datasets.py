@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.text.display_text import format_count
 
 #: What a match fills in.
-RECOVERED_COLUMNS = ("system", "response_id", "doc_id", "topic", "task")
+RECOVERED_COLUMNS = ["system", "response_id", "doc_id", "topic", "task"]
 #: The formats that can be joined, with the options that give LLM-AggreFact's unit: the sentence, or the summary.
 JOINABLE: dict[str, dict[str, Any]] = {
     "tofueval": {},
@@ -29,8 +29,8 @@ JOINABLE: dict[str, dict[str, Any]] = {
 }
 #: A claim's other text, by which it is found as well (a step within its chain of thought).
 _OTHER_TEXT = "claim_as_written"
-#: Marks of citations, which releases have and the benchmark may not: ``[1]``, ``[^2^]``.
-_CITATION = re.compile(r"\[\^?\d+\^?\]")
+#: Marks of citations, which releases have and the benchmark may not (``[1]``, ``[^2^]``), and of a text's end.
+_MARKS = r"\[\^?\d+\^?\]|</s>"
 
 
 def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -44,8 +44,8 @@ def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> t
     """
     paths: dict[str, list[Path]] = {}
     for spec in join_specs:
-        name, colon, path = spec.partition(":")
-        if not colon or not path:
+        name, _, path = spec.partition(":")
+        if not path:
             raise UsageError(f"join {spec!r}: expected FORMAT:PATH, such as tofueval:factual_consistency/")
         if name not in JOINABLE:
             raise UsageError(f"join {spec!r}: unknown format {name!r}{suggest_known_name(name, list(JOINABLE))}")
@@ -53,84 +53,82 @@ def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> t
     claims = claims.copy()
     notes = []
     for name, sources in paths.items():
-        reference = convert(name, sources, **JOINABLE[name]).claims
-        notes.append(_fill_from_original_dataset(claims, reference, name))
+        original = convert(name, sources, **JOINABLE[name]).claims
+        notes.append(f"join {name}: {_fill_from_original(claims, original)}")
     return claims, notes
 
 
-def _fill_from_original_dataset(claims: pd.DataFrame, original_claims: pd.DataFrame, format_name: str) -> str:
-    if _OTHER_TEXT in original_claims:
-        as_written = original_claims.assign(claim=original_claims[_OTHER_TEXT])
-        original_claims = pd.concat([original_claims, as_written], ignore_index=True)
-    keys = _make_original_dataset_text_keys(original_claims)
-    groups = original_claims[[*RECOVERED_COLUMNS, "label"]].groupby(keys, sort=False)
-    agreed, first = groups.nunique(dropna=True), groups.first()
-    within = (
-        claims["dataset"]
-        .map(find_whole_aggrefact_dataset)
-        .isin(set(original_claims["dataset"].map(find_whole_aggrefact_dataset)))
-    )
-    mine = _make_original_dataset_text_keys(claims[within])
-    found = mine.isin(first.index)
-    systems = mine.map(agreed["system"])
-    matched = mine[found & (systems == 1)]
+def _fill_from_original(claims: pd.DataFrame, original: pd.DataFrame) -> str:
+    """Fill the claims that an original data set has, and say how many they are."""
+    if _OTHER_TEXT in original:
+        original = pd.concat([original, original.assign(claim=original[_OTHER_TEXT])], ignore_index=True)
+    known = _make_keys(original)
+    groups = original[[*RECOVERED_COLUMNS, "label"]].groupby(known, sort=False)
+    n_different, first = groups.nunique(), groups.first()
+    wanted = _make_keys(claims)
+    wanted = wanted[wanted.map(_find_dataset).isin({*known.map(_find_dataset)})]
+    found = wanted[wanted.isin(first.index)]
+    n_systems = found.map(n_different["system"])
+    matched = found[n_systems == 1]
     for column in RECOVERED_COLUMNS:
-        unique = matched[matched.map(agreed[column]) == 1]
-        claims.loc[unique.index, column] = unique.map(first[column])
-    ambiguous = int((found & (systems > 1)).sum())
-    unnamed = int((found & (systems == 0)).sum())
-    sure = matched[matched.map(agreed["label"]) == 1]
-    differ = int((claims.loc[sure.index, "label"] != sure.map(first["label"])).sum())
-    again = int((matched.map(agreed["response_id"]) > 1).sum())
-    share = f" ({len(matched) / len(mine):.1%})" if len(mine) else ""
-    text = (
-        f"join {format_name}: of {format_count(len(mine), 'claim')}, {len(matched):,} matched{share}, "
-        f"{ambiguous:,} ambiguous{' (several systems wrote the text)' if ambiguous else ''}, "
-        f"{len(mine) - len(matched) - ambiguous:,} not matched"
-    )
-    if unnamed:
-        text += f"; {unnamed:,} in the release without a system"
-    for number, reason in _explain_texts_missing_from_original_dataset(mine[~found], keys):
-        text += f"; {number:,} {reason}"
-    if again:
-        text += f"; {again:,} matched several responses of one system (response_id left empty)"
-    if differ:
-        text += f"; {differ:,} of the matched have another label there"
-    return text
+        agreed = matched[matched.map(n_different[column]) == 1]
+        claims.loc[agreed.index, column] = agreed.map(first[column])
+    labelled = matched[matched.map(n_different["label"]) == 1]
+    missed = _explain_misses(wanted.drop(found.index), known)
+    counts = [
+        *((n, reason) for reason, n in sorted(missed.items())),
+        (
+            (matched.map(n_different["response_id"]) > 1).sum(),
+            "matched several responses of one system (response_id left empty)",
+        ),
+        (
+            (claims.loc[labelled.index, "label"] != labelled.map(first["label"])).sum(),
+            "of the matched have another label there",
+        ),
+    ]
+    n_ambiguous, n_nameless = (n_systems > 1).sum(), (n_systems == 0).sum()
+    share = f" ({len(matched) / len(wanted):.1%})" if len(wanted) else ""
+    parts = [
+        f"of {format_count(len(wanted), 'claim')}, {len(matched):,} matched{share}, "
+        f"{n_ambiguous:,} ambiguous{' (several systems wrote the text)' if n_ambiguous else ''}, "
+        f"{len(wanted) - len(matched) - n_ambiguous:,} not matched"
+    ]
+    counts.insert(0, (n_nameless, "in the release without a system"))
+    return "; ".join([*parts, *(f"{n:,} {reason}" for n, reason in counts if n)])
 
 
-def _explain_texts_missing_from_original_dataset(
-    missing_keys: pd.Series, release_keys: pd.Series
-) -> Iterator[tuple[int, str]]:
+def _explain_misses(missing: pd.Series, known: pd.Series) -> Counter[str]:
     """Why texts of the benchmark were not found in a release: how many for each reason."""
-    if missing_keys.empty:
-        return
-    known, texts = set(release_keys.map(_keep_words)), set(release_keys.map(_keep_text_words))
-    whole = "\n".join(texts)
-    reasons = Counter(
-        "with another case or punctuation there"
-        if _keep_words(key) in known
-        else "there under another data set"
-        if (text := _keep_text_words(key)) in texts
-        else "within a longer text there"
-        if text and text in whole
-        else "not in the files of the release that were given"
-        for key in missing_keys
-    )
-    yield from ((number, reason) for reason, number in sorted(reasons.items()))
+    keys, texts = {*known.map(_keep_words)}, {*known.map(_find_text).map(_keep_words)}
+    whole = "\n".join(texts) if len(missing) else ""
+    reasons: Counter[str] = Counter()
+    for key in missing:
+        text = _keep_words(_find_text(key))
+        if _keep_words(key) in keys:
+            reasons["with another case or punctuation there"] += 1
+        elif text in texts:
+            reasons["there under another data set"] += 1
+        elif text and text in whole:
+            reasons["within a longer text there"] += 1
+        else:
+            reasons["not in the files of the release that were given"] += 1
+    return reasons
+
+
+def _make_keys(claims: pd.DataFrame) -> pd.Series:
+    """By what a claim is found: the data set, and its text without marks and layout."""
+    text = claims["claim"].astype("str").str.replace(_MARKS, " ", regex=True).str.split().str.join(" ")
+    text = text.str.replace(r" (?=[.,;:!?])", "", regex=True)
+    return claims["dataset"].map(find_whole_aggrefact_dataset).astype("str") + "\x1f" + text.astype("str")
+
+
+def _find_dataset(key: str) -> str:
+    return key.partition("\x1f")[0]
+
+
+def _find_text(key: str) -> str:
+    return key.partition("\x1f")[2]
 
 
 def _keep_words(text: str) -> str:
-    return " ".join(re.findall(r"\w+|\0", text.lower()))
-
-
-def _keep_text_words(key: str) -> str:
-    """The words of a key's text, without its data set."""
-    return _keep_words(key.partition("\0")[2])
-
-
-def _make_original_dataset_text_keys(claims: pd.DataFrame) -> pd.Series:
-    text = claims["claim"].str.replace("</s>", " ", regex=False).str.replace(_CITATION, " ", regex=True)
-    text = text.str.split().str.join(" ").str.replace(r" (?=[.,;:!?])", "", regex=True)
-    text = text.astype(claims["claim"].dtype)  # without rows pandas 2 loses it
-    return claims["dataset"].map(find_whole_aggrefact_dataset) + "\0" + text
+    return " ".join(re.findall(r"\w+|\x1f", text.lower()))

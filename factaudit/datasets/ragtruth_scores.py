@@ -10,143 +10,126 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from pydantic import Field
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.ragtruth import (
-    RagTruthResponse,
-    describe_ragtruth_response,
-    ragtruth_claim_id,
-    read_ragtruth_responses,
-)
-from factaudit.datasets.source_files import (
-    BinaryLabel,
-    Conversion,
-    DatasetSourceRow,
-    PathsOption,
-    Probability,
-    expand_dataset_source_folders,
-    read_dataset_source_rows,
-)
+from factaudit.datasets.conversion import VERDICTS, Conversion, expand_folders, reads
+from factaudit.datasets.ragtruth import FILES, RagTruthResponse, Task, ragtruth_claim_id, read_ragtruth_responses
+from factaudit.datasets.source_files import BinaryLabel, PathsOption, Probability, SourceRow, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.tables.schema import make_text_placeholder
 from factaudit.text.display_text import format_count
 
 
-class RagTruthDetectorRow(DatasetSourceRow):
+class _ScoredResponse(SourceRow):
     response_id: str
     source_id: str
-    task_type: Literal["QA", "Summary", "Data2txt"]
+    task_type: Task
     system: str
     hallucinated: BinaryLabel
     scores: dict[str, Probability | None]
 
 
-class RagTruthPredictionRow(DatasetSourceRow):
+class _Prediction(SourceRow):
     """One detector's P(hallucinated) of one response; ``row_index`` counts RAGTruth's test responses from 0."""
 
     system: str
     row_index: int = Field(ge=0)
     source_id: str
-    task_type: Literal["QA", "Summary", "Data2txt"]
+    task_type: Task
     y_true: BinaryLabel
     y_score: Probability
 
 
+@reads(
+    "ragtruth-scores",
+    "RAGTruth responses with detectors' P(hallucinated): claims, and verdicts with score = 1 - P",
+    "factaudit convert ragtruth-scores scores.jsonl --out claims.parquet --verdicts verdicts.parquet",
+    ["*.jsonl", "*.jsonl.gz", "*.parquet"],
+    options={"text": "files in RAGTruth's format that have the responses' text and documents"},
+    marks=["response_id task_type hallucinated scores", "row_index task_type y_true y_score"],
+)
 def convert_ragtruth_scores(sources: Sequence[Path], *, text: PathsOption = ()) -> Conversion:
     """Responses as claims (1 where not hallucinated), and one verdict per detector and response.
 
     ``claim_id`` is `ragtruth_claim_id`'s, so that the verdicts also fit the claims that ``ragtruth`` makes. A detector
     without a score for a response has no verdict on it: the claim is unscored.
     """
-    paths = list(expand_dataset_source_folders(sources, "*.jsonl", "*.jsonl.gz", "*.parquet"))
-    own = [path for path in paths if path.name in ("response.jsonl", "source_info.jsonl")]
-    text_paths = [*own, *expand_dataset_source_folders(text, "response.jsonl", "source_info.jsonl")]
-    rows = [
-        row
-        for path in paths
-        if path not in own
-        for row in (
-            _read_ragtruth_predictions(path, text_paths)
-            if path.suffix == ".parquet"
-            else read_dataset_source_rows(path, RagTruthDetectorRow)
-        )
-    ]
+    text_paths = [path for path in sources if path.name in FILES] + expand_folders(text, FILES)
+    rows: list[_ScoredResponse] = []
+    for path in sources:
+        if path.suffix == ".parquet":
+            rows += _read_predictions(path, text_paths)
+        elif path not in text_paths:
+            rows += read_rows(path, _ScoredResponse)
     if not rows:
         raise InputError(", ".join(map(str, sources)), [Problem("expected detectors' scores beside RAGTruth's files")])
     texts = {}
-    if any(path.name != "response.jsonl" for path in text_paths):
-        texts = {response.response_id: (response, info) for response, info in read_ragtruth_responses(text_paths)[0]}
-    claims = []
+    if any(path.name != FILES[0] for path in text_paths):
+        texts = {one.response.response_id: one for one in read_ragtruth_responses(text_paths)[0]}
+    claims: list[dict[str, Any]] = []
     for number, row in enumerate(rows, start=1):
         dataset = f"RAGTruth-{row.task_type}"
         known = texts.get(row.response_id)
         claims.append(
             {
+                "claim_id": ragtruth_claim_id(row.response_id),
                 "dataset": dataset,
-                "task": find_dataset_task(dataset),
                 "system": row.system,
                 "response_id": row.response_id,
                 "doc_id": row.source_id,
-                "claim": known[0].response if known else make_text_placeholder(dataset, number),
-                "doc": describe_ragtruth_response(*known)["doc"] if known else None,
-                "claim_id": ragtruth_claim_id(row.response_id),
+                "claim": known.response.response if known else make_text_placeholder(dataset, number),
+                "doc": known.document if known else None,
                 "label": 1 - row.hallucinated,
+                VERDICTS: [
+                    {"evaluator": name, "score": 1 - score} for name, score in row.scores.items() if score is not None
+                ],
             }
         )
-    verdicts = [
-        {"claim_id": ragtruth_claim_id(row.response_id), "evaluator": name, "score": 1 - score}
-        for row in rows
-        for name, score in row.scores.items()
-        if score is not None
-    ]
-    detectors = {name for row in rows for name in row.scores}
     notes = []
-    if missing := len(rows) * len(detectors) - len(verdicts):
-        notes.append(f"{format_count(missing, 'score')} missing: those claims are unscored")
-    without = sum(row.response_id not in texts for row in rows)
-    if texts and without:
-        notes.append(f"{format_count(without, 'claim')} with scores but without a text")
-    return Conversion.from_rows(claims, verdicts, source="ragtruth-scores", notes=notes)
+    n_detectors = len({name for row in rows for name in row.scores})
+    if n_missing := len(rows) * n_detectors - sum(len(row[VERDICTS]) for row in claims):
+        notes.append(f"{format_count(n_missing, 'score')} missing: those claims are unscored")
+    if texts and (n_without := len([row for row in rows if row.response_id not in texts])):
+        notes.append(f"{format_count(n_without, 'claim')} with scores but without a text")
+    return Conversion.from_claims("ragtruth-scores", claims, notes)
 
 
-def _read_ragtruth_predictions(path: Path, text_paths: Sequence[Path]) -> list[RagTruthDetectorRow]:
+def _read_predictions(path: Path, text_paths: Sequence[Path]) -> list[_ScoredResponse]:
     """The detectors' scores by response: ``row_index`` is a place among RAGTruth's test responses in file order."""
-    responses_path = next((one for one in text_paths if one.name.startswith("response.jsonl")), None)
+    responses_path = next((one for one in text_paths if one.name.startswith(FILES[0])), None)
     if responses_path is None:
         message = "row_index counts the test responses of RAGTruth's response.jsonl, which is not given"
         raise InputError(str(path), [Problem(f"{message}: add --option text=published:ragtruth")])
-    tests = [
-        one
-        for one in read_dataset_source_rows(responses_path, RagTruthResponse, is_counted=True)
-        if one.split == "test"
-    ]
-    scores: dict[int, dict[str, float]] = {}
-    first: dict[int, RagTruthPredictionRow] = {}
+    responses = read_rows(responses_path, RagTruthResponse, is_counted=True)
+    tests = [one for one in responses if one.split == "test"]
+    found: dict[int, _ScoredResponse] = {}
     problems = []
-    for number, row in enumerate(read_dataset_source_rows(path, RagTruthPredictionRow), start=1):
-        known = first.setdefault(row.row_index, row)
-        if row.system in scores.setdefault(row.row_index, {}):
-            problems.append(Problem(f"a second score of {row.system!r} for row_index {row.row_index}", number))
-        elif row.row_index >= len(tests) or tests[row.row_index].source_id != row.source_id:
-            found = tests[row.row_index].source_id if row.row_index < len(tests) else "none"
-            message = f"expected the source of test response {row.row_index} ({found}), found {row.source_id}"
-            problems.append(Problem(message, number, "source_id"))
-        elif (known.y_true, known.task_type) != (row.y_true, row.task_type):
-            problems.append(Problem(f"another label or task than earlier of row_index {row.row_index}", number))
-        scores[row.row_index][row.system] = row.y_score
+    for row in read_rows(path, _Prediction):
+        test = tests[row.row_index] if row.row_index < len(tests) else None
+        if test is None or test.source_id != row.source_id:
+            expected = "none" if test is None else test.source_id
+            message = f"expected the source of test response {row.row_index} ({expected}), found {row.source_id}"
+            problems.append(Problem(message, row.position, "source_id"))
+            continue
+        own = found.setdefault(
+            row.row_index,
+            _ScoredResponse(
+                response_id=test.response_id,
+                source_id=row.source_id,
+                task_type=row.task_type,
+                system=test.system,
+                hallucinated=row.y_true,
+                scores={},
+            ),
+        )
+        if row.system in own.scores:
+            problems.append(Problem(f"a second score of {row.system!r} for row_index {row.row_index}", row.position))
+        elif (own.hallucinated, own.task_type) != (row.y_true, row.task_type):
+            message = f"another label or task than earlier of row_index {row.row_index}"
+            problems.append(Problem(message, row.position))
+        own.scores[row.system] = row.y_score
     if problems:
         raise InputError(str(path), problems)
-    return [
-        RagTruthDetectorRow(
-            response_id=tests[index].response_id,
-            source_id=row.source_id,
-            task_type=row.task_type,
-            system=tests[index].system,
-            hallucinated=row.y_true,
-            scores=dict(scores[index]),
-        )
-        for index, row in sorted(first.items())
-    ]
+    return [one for _, one in sorted(found.items())]

@@ -8,22 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.source_files import (
-    Conversion,
-    DatasetSourceRow,
-    describe_grade_to_label_mapping,
-    expand_dataset_source_folders,
-    read_dataset_source_rows,
-)
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words
-from factaudit.text.display_text import format_count
 
 #: How labels of attribution begin: 1 where the evidence supports the whole step.
 _LABEL_STARTS = {"full": 1, "partial": 0, "unsupported": 0, "not ": 0, "no ": 0, "contradict": 0}
 
 
-class RevealReasoningStep(DatasetSourceRow):
+class _Step(SourceRow):
     answer_id: str
     answer_model: str
     step_idx: str
@@ -34,37 +27,39 @@ class RevealReasoningStep(DatasetSourceRow):
     evidence: str | None = None
     attribution_label: str | None = None
 
+    @property
+    def label(self) -> int | None:
+        words = normalise_vocabulary_words(self.attribution_label or "")
+        return next((value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None)
 
+
+@reads(
+    "reveal",
+    "REVEAL: steps of chains of thought with evidence, three systems (Jacovi et al. 2024)",
+    "factaudit convert reveal eval/reveal_eval.csv --out claims.parquet",
+    ["reveal_*.csv"],
+    marks=["answer_id answer_model step_idx step evidence"],
+)
 def convert_reveal(sources: Sequence[Path]) -> Conversion:
     """A step and one passage are a claim, a chain its response; the claim is the step that stands alone where told.
 
     Fully attributable is 1; partly attributable, unsupported and contradictory are 0. A step without evidence, or
     without such a label, has none. ``claim_as_written`` is the step within its chain.
     """
-    rows, notes, graded = [], [], list[tuple[str | None, int | None]]()
-    for path in expand_dataset_source_folders(sources, "reveal_*.csv"):
-        steps = read_dataset_source_rows(path, RevealReasoningStep)
-        for one in steps:
-            response = f"reveal:{one.answer_id}"
-            graded.append((one.attribution_label, _parse_attribution_label(one.attribution_label)))
-            rows.append(
-                {
-                    "claim_id": f"{response}:{one.step_idx}:{one.evidence_id or one.position}",
-                    "dataset": "REVEAL",
-                    "task": find_dataset_task("REVEAL"),
-                    "system": one.answer_model,
-                    "response_id": response,
-                    "claim": one.decontextualized_step or one.step,
-                    "claim_as_written": one.step,
-                    "doc": one.evidence,
-                    "label": graded[-1][1],
-                    "question": one.question,
-                }
-            )
-        notes.append(f"{path.name}: {format_count(len(steps), 'step')} with evidence")
-    return Conversion.from_rows(rows, source="reveal", notes=[*notes, describe_grade_to_label_mapping(graded)])
-
-
-def _parse_attribution_label(label: str | None) -> int | None:
-    words = normalise_vocabulary_words(label or "")
-    return next((value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None)
+    claims = [
+        {
+            "claim_id": f"reveal:{one.answer_id}:{one.step_idx}:{one.evidence_id or one.position}",
+            "dataset": "REVEAL",
+            "system": one.answer_model,
+            "response_id": f"reveal:{one.answer_id}",
+            "claim": one.decontextualized_step or one.step,
+            "claim_as_written": one.step,
+            "doc": one.evidence,
+            "label": one.label,
+            "question": one.question,
+            SOURCE_GRADE: one.attribution_label,
+        }
+        for path in sources
+        for one in read_rows(path, _Step)
+    ]
+    return Conversion.from_claims("reveal", claims)

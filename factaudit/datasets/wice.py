@@ -11,56 +11,53 @@ from typing import Literal
 
 from pydantic import Field
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.source_files import (
-    Conversion,
-    DatasetSourceRow,
-    expand_dataset_source_folders,
-    parse_split_name,
-    read_dataset_source_rows,
-)
-from factaudit.text.display_text import format_count
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.source_files import SourceRow, parse_split_name, read_rows
 
 
-class WiceMetadata(DatasetSourceRow):
+class _Metadata(SourceRow):
     id: str
     claim_title: str | None = None
 
 
-class WiceEntry(DatasetSourceRow):
+class _Claim(SourceRow):
     claim: str
     evidence: list[str] = Field(min_length=1)
     label: Literal["supported", "partially_supported", "not_supported"]
-    meta: WiceMetadata
+    meta: _Metadata
 
 
+@reads(
+    "wice",
+    "WiCE: claims in Wikipedia with the pages they cite (Kamoi et al. 2023)",
+    "factaudit convert wice entailment_retrieval/claim/dev.jsonl --out claims.parquet",
+    ["*.jsonl"],
+    options={"level": "claim (default), or subclaim for the files of decomposed claims"},
+    marks=["claim evidence label meta.id"],
+)
 def convert_wice(sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim") -> Conversion:
     """Claims with the cited page as the document; "supported" is 1, partly supported 0 (as VC reads it).
 
     People wrote the claims, so ``system`` is null. The topic is the article's title. With ``level="subclaim"``, for the
     files of decomposed claims, the response is the claim that the subclaim is part of.
     """
-    rows, notes = [], []
-    for path in expand_dataset_source_folders(sources, "*.jsonl"):
-        entries = read_dataset_source_rows(path, WiceEntry)
-        rows += [_make_wice_claim(entry, level, parse_split_name(path)) for entry in entries]
-        partial = sum(entry.label == "partially_supported" for entry in entries)
-        notes.append(f"{path.name}: {format_count(len(entries), level)}, {partial:,} partially supported (label 0)")
-    return Conversion.from_rows(rows, source="wice", notes=notes)
-
-
-def _make_wice_claim(entry: WiceEntry, level: str, split: str | None) -> dict[str, object]:
-    # A subclaim's id is its claim's, a hyphen and a number.
-    response = entry.meta.id if level == "claim" else entry.meta.id.rpartition("-")[0] or entry.meta.id
-    return {
-        "claim_id": f"wice:{entry.meta.id}",
-        "dataset": "WiCE",
-        "task": find_dataset_task("WiCE"),
-        "response_id": response,
-        "doc_id": response,
-        "topic": entry.meta.claim_title,
-        "split": split,
-        "claim": entry.claim,
-        "doc": "\n".join(entry.evidence),
-        "label": int(entry.label == "supported"),
-    }
+    claims = []
+    for path in sources:
+        for one in read_rows(path, _Claim):
+            # A subclaim's id is its claim's, a hyphen and a number.
+            whole = one.meta.id if level == "claim" else one.meta.id.rpartition("-")[0] or one.meta.id
+            claims.append(
+                {
+                    "claim_id": f"wice:{one.meta.id}",
+                    "dataset": "WiCE",
+                    "response_id": whole,
+                    "doc_id": whole,
+                    "topic": one.meta.claim_title,
+                    "split": parse_split_name(path),
+                    "claim": one.claim,
+                    "doc": "\n".join(one.evidence),
+                    "label": int(one.label == "supported"),
+                    SOURCE_GRADE: one.label,
+                }
+            )
+    return Conversion.from_claims("wice", claims)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
-from factaudit.datasets.source_files import describe_invalid_source_row, read_dataset_source_json
+from factaudit.datasets.source_files import describe_invalid_row, read_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import read_json_lines, replace_surrogates_in_knowledge_json
 from factaudit.signature import hash_texts
@@ -190,7 +190,7 @@ def read_response_file(
     named = system if system is not None else source.name.removesuffix(".gz").rsplit(".", 1)[0]
     problems: list[Problem] = []
     if source.suffix == ".json":
-        alce: _AlceFile = read_dataset_source_json(source, _AlceFile)
+        alce: _AlceFile = read_json(source, _AlceFile)
         lines = [
             (at, _ResponseLine.model_validate({**dict(one), "name": parse_name_from_question(one.question)}))
             for at, one in enumerate(alce.data[:limit], start=1)
@@ -273,7 +273,7 @@ def validate_lines(
             found.append((number, model.model_validate(row)))
         except ValidationError as error:
             found_wrong = ({**one, "loc": (0, *one["loc"])} for one in error.errors(include_url=False))
-            problems += [describe_invalid_source_row(one, "line", [number]) for one in found_wrong]
+            problems += [describe_invalid_row(one, "line", [number]) for one in found_wrong]
     return found
 
 

@@ -18,9 +18,9 @@ from factaudit.audit.dfactscore_people import (
     compute_annotator_agreement,
     compute_human_dfactscores,
 )
-from factaudit.datasets import convert
+from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
-from factaudit.datasets.source_files import expand_dataset_source_folders
+from factaudit.datasets.conversion import expand_folders
 from factaudit.engines.citations import judge_citations
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.dfactscore import DFactScorer
@@ -320,8 +320,8 @@ def _rebuild_published_dfactscores(
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         files = [
-            *expand_dataset_source_folders(paths, "*_factscore_output.json"),
-            *expand_dataset_source_folders(citations, "*.score"),
+            *expand_folders(paths, FORMATS["merging-facts"].files),
+            *expand_folders(citations, FORMATS["alce-citations"].files),
         ]
         results = compare_run_tables(
             claims,
