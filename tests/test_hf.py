@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,12 +22,12 @@ from factaudit.engines.factscore import FactScorer
 from factaudit.engines.nonparametric import NonparametricModel
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import alignscore, transformers_models
-from factaudit.evaluators.alignscore import AlignScoreEvaluator, split_alignscore_chunks
-from factaudit.evaluators.base import Claim
+from factaudit.evaluators.alignscore import AlignScoreEvaluator
+from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
 from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
 from factaudit.evaluators.registry import make_evaluator
+from factaudit.evaluators.transformers_models import TransformersModel
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.text.chunks import count_words, split_document_into_chunks
@@ -35,7 +36,7 @@ from factaudit.text.sentences import split_sentences
 NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
 
 
-def some_claims(n: int = 24, seed: int = 1) -> list[Claim]:
+def some_claims(n: int = 15, seed: int = 1) -> list[Claim]:
     """Claims about documents of one line, of several lines and of many sentences; every third shares its document."""
     rng = random.Random(seed)
     docs: list[str] = []
@@ -89,6 +90,15 @@ def one_by_one(
 # MiniCheck
 
 
+def make_judge(folders: dict[str, Path], kind: str, **options: Any) -> Any:
+    """The evaluator that reads a model: NLI's or MiniCheck's."""
+    return (NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator)(str(folders[kind]), **options)
+
+
+def verdicts_of(folders: dict[str, Path], kind: str, claims: list[Claim], **options: Any) -> dict[str, Verdict]:
+    return judged(make_judge(folders, kind, **options), claims)
+
+
 @pytest.mark.hf
 @pytest.mark.parametrize(
     ("kind", "size", "batch_size"), [("roberta", 60, 1), ("roberta", 60, 64), ("deberta", 60, 5), ("t5", 30, 5)]
@@ -98,7 +108,7 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
 
     tokenizer = AutoTokenizer.from_pretrained(folders[kind])
     claims = some_claims()
-    found = judged(MiniCheckEvaluator(str(folders[kind]), size=size, batch_size=batch_size), claims)
+    found = verdicts_of(folders, kind, claims, size=size, batch_size=batch_size)
     boundary = {"roberta": "</s>", "deberta": "[SEP]", "t5": "</s>"}[kind]
 
     def count(text: str) -> int:
@@ -114,76 +124,44 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
         chunks = split_minicheck_chunks(claim.doc, size, count)
         chunked += len(chunks) > 1
         prefix = "predict: " if kind == "t5" else ""
-        texts = [(f"{prefix}{text}{boundary}{claim.claim}",) for text in chunks]
-        expected = plain(texts)[:, 1]
+        expected = plain([(f"{prefix}{text}{boundary}{claim.claim}",) for text in chunks])[:, 1]
         assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
         assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)
-    assert 5 < chunked < len(claims)
+    assert 3 < chunked < len(claims)
     assert np.std([verdict.score for verdict in found.values()]) > 0.01
 
 
-def test_chunks_are_as_published():
-    doc = "One two three. Four five.\nSix seven eight confusion_counts.\n\nTen."
-    assert split_minicheck_chunks(doc, 100, count_words) == [
-        "One two three. Four five.\nSix seven eight confusion_counts.\n\n Ten."
-    ]
-    assert split_minicheck_chunks(doc, 5, count_words) == [
-        "One two three. Four five.",
-        "Six seven eight confusion_counts.\n\n Ten.",
-    ]
-    assert split_minicheck_chunks(doc, 3, count_words) == [
-        "One two three.",
-        "Four five.",
-        "Six seven eight confusion_counts.",
-        "Ten.",
-    ]
-    # The break between lines has no word, but it has a token.
-    assert split_minicheck_chunks(doc, 5, lambda text: max(1, count_words(text)))[0] == "One two three. Four five."
-    assert split_minicheck_chunks(" \n ", 5, count_words) == []
+LINES = "One two three. Four five.\nSix seven eight confusion_counts.\n\nTen."
+
+
+@pytest.mark.parametrize(
+    ("doc", "size", "expected"),
+    [
+        (LINES, 100, ["One two three. Four five.\nSix seven eight confusion_counts.\n\n Ten."]),
+        (LINES, 5, ["One two three. Four five.", "Six seven eight confusion_counts.\n\n Ten."]),
+        (LINES, 3, ["One two three.", "Four five.", "Six seven eight confusion_counts.", "Ten."]),
+        (" \n ", 5, []),
+    ],
+)
+def test_chunks_are_as_published(doc, size, expected):
+    assert split_minicheck_chunks(doc, size, count_words) == expected
 
 
 @pytest.mark.hf
-def test_published_sizes_are_the_defaults(folders):
-    rng = random.Random(3)
-    doc = sentences(rng, 150)  # 1,200 words or so
-    for kind, size in (("roberta", None), ("deberta", 400), ("t5", 500)):
-        evaluator = MiniCheckEvaluator(str(folders[kind]))
-        found = judged(evaluator, [Claim("a", "The mill.", doc)])["a"]
-        loaded = evaluator._loaded
-        assert loaded is not None
-        if size is not None:
-            count = count_words if kind == "t5" else loaded.model.count_tokens
-            assert len(found.chunk_scores) == len(split_minicheck_chunks(doc, size, count)) > 1
-        assert loaded.max_length == {"roberta": 128, "deberta": 2048, "t5": 2048}[kind]
+@pytest.mark.parametrize(("kind", "size"), [("deberta", 400), ("t5", 500)])
+def test_published_sizes_are_the_defaults(folders, kind, size):
+    doc = sentences(random.Random(3), 150)  # 1,200 words or so
+    evaluator = make_judge(folders, kind)
+    found = judged(evaluator, [Claim("a", "The mill.", doc)])["a"]
+    count = count_words if kind == "t5" else evaluator.loaded.count_tokens
+    assert len(found.chunk_scores) == len(split_minicheck_chunks(doc, size, count)) > 1
 
 
 @pytest.mark.hf
-def test_a_chunk_is_counted_in_the_models_own_tokens_where_asked(folders):
-    doc = sentences(random.Random(3), 60)
-    found = {}
-    for unit in ("published", "tokens", "words"):
-        evaluator = MiniCheckEvaluator(str(folders["t5"]), size=100, unit=unit)
-        found[unit] = judged(evaluator, [Claim("a", "The mill.", doc)])["a"].chunk_scores
-        count = evaluator._loaded.model.count_tokens if unit == "tokens" else count_words
-        assert len(found[unit]) == len(split_minicheck_chunks(doc, 100, count)) > 1
-        assert ("unit" in evaluator.signature) == (unit != "published")
-    assert found["published"] == found["words"]
-    assert len(found["tokens"]) > len(found["words"])
-    with pytest.raises(UsageError, match="evaluator 'minicheck', option unit"):
-        make_evaluator("minicheck", {"unit": "letters"})
-
-
-@pytest.mark.hf
-def test_support_tokens_are_looked_up_and_checked(folders, tmp_path):
-    evaluator = MiniCheckEvaluator(str(folders["t5"]))
-    judged(evaluator, [Claim("a", "The mill.", "The mill.")])
-    tokenizer = evaluator._loaded.model.tokenizer
-    assert tokenizer.convert_ids_to_tokens(list(evaluator._loaded.answer_tokens)) == ["▁", "▁1"]
-    # Here both answers begin with "▁"; there neither is known.
-    for name, answers in (("same", ("0", "1")), ("unknown", ())):
-        folder = tiny_models.t5(tmp_path / name, answers)
-        with pytest.raises(FactauditError, match="cannot tell the answers '0' and '1'"):
-            judged(MiniCheckEvaluator(str(folder)), some_claims(1))
+@pytest.mark.parametrize("answers", [("0", "1"), ()])
+def test_answers_that_cannot_be_told_apart_are_refused(tmp_path, answers):
+    with pytest.raises(FactauditError, match="cannot tell '0' and '1'"):
+        judged(MiniCheckEvaluator(str(tiny_models.t5(tmp_path, answers))), some_claims(1))
 
 
 @pytest.mark.hf
@@ -192,12 +170,10 @@ def test_a_long_input_loses_neither_claim_nor_document(folders):
     # One sentence of about 150 words: more than the model's 128 tokens.
     doc = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
     claim = Claim("a", sentences(rng, 2), doc)
-    evaluator = MiniCheckEvaluator(str(folders["roberta"]))
-    verdict = judged(evaluator, [claim])["a"]
-    assert verdict.status == "ok"
-    encoded = evaluator._loaded.encode(claim)
-    texts = [evaluator._loaded.model.tokenizer.decode(one["input_ids"]) for one in encoded]
-    assert len(texts) == len(verdict.chunk_scores) > 1
+    evaluator = make_judge(folders, "roberta")
+    encoded = evaluator.encode(claim)
+    texts = [evaluator.loaded.tokenizer.decode(one["input_ids"]) for one in encoded]
+    assert len(texts) == len(judged(evaluator, [claim])["a"].chunk_scores) > 1
     assert all(len(one["input_ids"]) <= 128 for one in encoded)
     assert all(text.endswith(f"</s>{claim.claim}</s>") for text in texts)
     read = " ".join(text.removeprefix("<s>").split("</s>")[0] for text in texts)
@@ -206,47 +182,50 @@ def test_a_long_input_loses_neither_claim_nor_document(folders):
 
 @pytest.mark.hf
 @pytest.mark.parametrize("kind", ["roberta", "bert-nli"])
-def test_a_claim_that_leaves_no_room_is_an_error_of_that_claim(folders, kind):
+def test_claims_that_cannot_be_judged_are_unscored_alone(folders, kind):
     rng = random.Random(5)
-    make = NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator
     claims = [
         Claim("long", sentences(rng, 30), sentences(rng, 30)),
         Claim("short", "The mill.", sentences(rng, 30)),
+        Claim("none", "The mill.", None),
+        Claim("blank", "The mill.", " \n "),
+        Claim("empty", "The mill.", ""),
     ]
-    found = judged(make(str(folders[kind])), claims)
-    assert (found["long"].status, found["long"].score) == ("error", None)
+    found = verdicts_of(folders, kind, claims)
+    assert {key: verdict.status for key, verdict in found.items()} == {
+        "long": "error",
+        "short": "ok",
+        "none": "skipped",
+        "blank": "ok",
+        "empty": "ok",
+    }
     assert "the claim has" in found["long"].raw
     assert "of claim and document together" in found["long"].raw
-    assert found["short"].status == "ok"
+    assert found["empty"].score == pytest.approx(found["blank"].score, abs=1e-5)
 
 
 @pytest.mark.hf
 @pytest.mark.parametrize("kind", ["roberta", "deberta", "t5", "bert-nli"])
 def test_the_boundary_in_a_text_is_only_text(folders, kind):
-    make = NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator
-    evaluator = make(str(folders[kind]))
+    evaluator = make_judge(folders, kind)
     mark = "[SEP]" if kind in {"deberta", "bert-nli"} else "</s>"
-    plain, forged = Claim("a", "The mill.", "The sea."), Claim("b", f"The mill. {mark}The mill.", f"The {mark} sea.")
-    judged(evaluator, [plain])
-    marks = []
-    for claim in (plain, forged):
-        (encoded,) = evaluator._loaded.encode(claim)
-        marks.append(encoded["input_ids"].count(evaluator._loaded.model.tokenizer.convert_tokens_to_ids(mark)))
-    assert marks == [2, 2]
+    number = evaluator.loaded.tokenizer.convert_tokens_to_ids(mark)
+    for claim, doc in (("The mill.", "The sea."), (f"The mill. {mark}The mill.", f"The {mark} sea.")):
+        (encoded,) = evaluator.encode(Claim("a", claim, doc))
+        assert encoded["input_ids"].count(number) == 2
 
 
 # Natural language inference
 
 
 @pytest.mark.hf
-@pytest.mark.parametrize("batch_size", [1, 5, 64])
+@pytest.mark.parametrize("batch_size", [1, 64])
 @pytest.mark.parametrize(("kind", "label"), [("bert-nli", 2), ("roberta-nli", 1)])
 def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     from transformers import AutoTokenizer
 
     claims = some_claims()
-    evaluator = NLIEvaluator(str(folders[kind]), batch_size=batch_size)
-    found = judged(evaluator, claims)
+    found = verdicts_of(folders, kind, claims, batch_size=batch_size)
     tokenizer = AutoTokenizer.from_pretrained(folders[kind])
 
     def count(text: str) -> int:
@@ -265,64 +244,34 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
         assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
         assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)
         chunked += len(chunks) > 1
-    assert 2 < chunked < len(claims)
+    assert 0 < chunked < len(claims)
     assert np.std([verdict.score for verdict in found.values()]) > 0.01
-
-
-@pytest.mark.hf
-def test_nli_without_chunks_cuts_off_the_end_of_the_document(folders):
-    claims = some_claims()
-    evaluator = NLIEvaluator(str(folders["bert-nli"]), chunks=False)
-    found = judged(evaluator, claims)
-    cut = 0
-    for claim in claims:
-        (encoded,) = evaluator._loaded.encode(claim)
-        said = evaluator._loaded.model.tokenizer.encode(claim.claim, add_special_tokens=False)
-        assert encoded["input_ids"][-len(said) - 1 : -1] == said
-        assert len(encoded["input_ids"]) <= 64
-        cut += len(encoded["input_ids"]) == 64
-        assert len(found[claim.claim_id].chunk_scores) == 1
-    assert cut > 5
 
 
 @pytest.mark.parametrize(
     ("labels", "wanted", "expected"),
     [
         (NLI_LABELS, "entailment", 2),
-        ({0: "entailment", 1: "not_entailment"}, "entailment", 0),
         ({0: "not_entailment", 1: "Entailment "}, "entailment", 1),
-        ({0: "contradiction", 1: "entailment", 2: "neutral"}, "ENTAILMENT", 1),
         ({0: "REFUTES", 1: "SUPPORTS"}, "supports", 1),
+        ({0: "LABEL_0", 1: "LABEL_1"}, "entailment", None),
+        ({0: "not_entailment", 1: "other"}, "entailment", None),
     ],
 )
 def test_the_entailment_label_is_found_by_its_whole_name(labels, wanted, expected):
-    assert find_nli_entailment_label(labels, wanted, "m") == expected
-
-
-@pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1"}, {0: "not_entailment", 1: "other"}])
-def test_a_model_without_the_label_is_refused(labels):
-    with pytest.raises(FactauditError, match="no label 'entailment'") as error:
-        find_nli_entailment_label(labels, "entailment", "m")
+    if expected is not None:
+        assert find_nli_entailment_label(labels, wanted, "m") == expected
+        return
+    with pytest.raises(FactauditError, match=r"no label 'entailment': choose one with label=NAME \(has: ") as error:
+        find_nli_entailment_label(labels, wanted, "m")
     assert all(name in str(error.value) for name in labels.values())
-    assert "label=NAME" in str(error.value)
 
 
 # Both
 
 
 @pytest.mark.hf
-@pytest.mark.parametrize(("make", "kind"), [(MiniCheckEvaluator, "roberta"), (NLIEvaluator, "bert-nli")])
-def test_documents_that_are_missing_or_blank(folders, make, kind):
-    claims = [Claim("none", "The mill.", None), Claim("blank", "The mill.", " \n "), Claim("empty", "The mill.", "")]
-    found = judged(make(str(folders[kind])), claims)
-    assert (found["none"].status, found["none"].score) == ("skipped", None)
-    assert 0 <= found["blank"].score <= 1
-    assert found["empty"].score == pytest.approx(found["blank"].score, abs=1e-5)
-
-
-@pytest.mark.hf
-@pytest.mark.parametrize(("make", "kind"), [(MiniCheckEvaluator, "roberta"), (NLIEvaluator, "bert-nli")])
-def test_claims_are_read_as_they_are_needed(folders, make, kind):
+def test_claims_are_read_as_they_are_needed(folders):
     read = 0
 
     def endless() -> Iterator[Claim]:
@@ -333,28 +282,23 @@ def test_claims_are_read_as_they_are_needed(folders, make, kind):
             read += 1
             yield Claim(f"c{read}", claim.claim, claim.doc)
 
-    verdicts = make(str(folders[kind]), batch_size=4).judge(endless())
-    got = [next(verdicts) for _ in range(100)]
-    assert len({verdict.claim_id for verdict in got}) == 100
+    verdicts = make_judge(folders, "roberta", batch_size=4).judge(endless())
+    assert len({next(verdicts).claim_id for _ in range(50)}) == 50
     # At least one input each: 8 batches of 4 are read ahead.
-    assert read <= 100 + 8 * 4
+    assert read <= 50 + 8 * 4
 
 
 @pytest.mark.hf
-def test_a_probability_that_is_no_number_is_an_error_of_its_claim():
-    inputs: dict[str, list[transformers_models.Encoding]] = {
-        "a": [{"input_ids": [1]}, {"input_ids": [1, 2]}],
-        "b": [{"input_ids": [1, 2, 3]}],
-    }
-    found = transformers_models.judge_by_transformers_chunks(
-        [Claim("a", "x", "y"), Claim("b", "x", "y")],
-        lambda claim: inputs[claim.claim_id],
-        lambda batch: [float("nan") if len(one["input_ids"]) == 2 else 0.7 for one in batch],
-        2,
+def test_a_probability_that_is_no_number_is_an_error_of_its_claim(folders, monkeypatch):
+    evaluator = make_judge(folders, "roberta")
+    inputs = {"a": [{"input_ids": [1]}, {"input_ids": [1, 2]}], "b": [{"input_ids": [1, 2, 3]}]}
+    monkeypatch.setattr(evaluator, "encode", lambda claim: inputs[claim.claim_id])
+    monkeypatch.setattr(
+        evaluator, "compute_support", lambda batch: [math.nan if len(one["input_ids"]) == 2 else 0.7 for one in batch]
     )
-    verdicts = {verdict.claim_id: verdict for verdict in found}
-    assert (verdicts["a"].status, verdicts["a"].score, verdicts["a"].chunk_scores) == ("error", None, [0.7, None])
-    assert (verdicts["b"].status, verdicts["b"].score) == ("ok", 0.7)
+    found = judged(evaluator, [Claim("a", "x", "y"), Claim("b", "x", "y")])
+    assert (found["a"].status, found["a"].score) == ("error", None)
+    assert (found["b"].status, found["b"].score) == ("ok", 0.7)
 
 
 @pytest.mark.hf
@@ -369,17 +313,22 @@ def test_signatures_follow_what_changes_verdicts(folders, tmp_path):
     assert plain != MiniCheckEvaluator(str(folder), size=300).signature
     tiny_models.roberta_classifier(folder, positions=100)
     assert plain != MiniCheckEvaluator(str(folder)).signature
-    evaluator = MiniCheckEvaluator(str(folder))
-    judged(evaluator, some_claims(1))
-    assert evaluator.provenance == {"model": str(folder), "commit": None}
 
 
-def test_signatures_of_models_on_the_hub():
-    assert MiniCheckEvaluator().signature == "minicheck|model:lytang/MiniCheck-Flan-T5-Large|revision:main"
-    assert MiniCheckEvaluator("roberta-large", revision="abc", size=300).signature == (
-        "minicheck|model:lytang/MiniCheck-RoBERTa-Large|revision:abc|size:300"
-    )
-    assert NLIEvaluator("a/b", label="Supports").signature == "nli|chunks:true|label:supports|model:a/b|revision:main"
+@pytest.mark.parametrize(
+    ("evaluator", "signature"),
+    [
+        (MiniCheckEvaluator(), "minicheck|model:lytang/MiniCheck-Flan-T5-Large|revision:main"),
+        (
+            MiniCheckEvaluator("roberta-large", revision="abc", size=300),
+            "minicheck|model:lytang/MiniCheck-RoBERTa-Large|revision:abc|size:300",
+        ),
+        (NLIEvaluator("a/b", label="supports"), "nli|label:supports|model:a/b|revision:main"),
+        (AlignScoreEvaluator("base"), "alignscore|backbone:roberta-base|model:base|revision:main"),
+    ],
+)
+def test_signatures_of_models_on_the_hub(evaluator, signature):
+    assert evaluator.signature == signature
 
 
 def test_making_one_imports_no_model_code():
@@ -402,18 +351,20 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
 
 @pytest.mark.hf
 @pytest.mark.parametrize("make", [MiniCheckEvaluator, NLIEvaluator])
-def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):
-    import torch
+def test_what_is_no_model_is_refused(tmp_path, folders, make):
     from safetensors.torch import load_file, save_file
 
-    def refusal(folder: Path) -> str:
+    def refusal(folder: Path, **options: Any) -> str:
         with pytest.raises(FactauditError) as error:
-            list(make(str(folder)).judge(some_claims(1)))
+            list(make(str(folder), **options).judge(some_claims(1)))
         return str(error.value)
 
     assert "no such folder" in refusal(tmp_path / "nowhere")
     assert "no model at" in refusal(tmp_path)
+    assert "quantum" in refusal(folders["roberta-nli"], device="quantum")
     assert "expected a sequence classifier" in refusal(tiny_models.masked_lm(tmp_path / "masked"))
+    wrong = folders["bert-nli"] if make is MiniCheckEvaluator else folders["roberta"]
+    assert re.search("expected 2 classes, found 3|has: LABEL_0, LABEL_1", refusal(wrong))
     labels = {0: "not_entailment", 1: "entailment"}
     headless = tiny_models.roberta_classifier(tmp_path / "headless", labels)
     weights = load_file(headless / "model.safetensors")
@@ -425,7 +376,6 @@ def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):
     assert "lacks weights" in refusal(headless)
     (headless / "model.safetensors").write_bytes(b"cut off")
     assert "no model at" in refusal(headless)
-    assert torch.get_default_dtype() == torch.float32
 
 
 @pytest.mark.hf
@@ -446,33 +396,10 @@ def test_how_many_positions_an_architecture_has(kind, expected):
 
     with torch.device("meta"):
         model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model(kind))
-    assert transformers_models.TransformersModel(model, None, "cpu", None).max_positions == expected
+    assert TransformersModel(model, None).max_positions == expected
 
 
-@pytest.mark.hf
-def test_settings_that_the_model_cannot_have_are_refused(folders, tmp_path):
-    claims = some_claims(1)
-    with pytest.raises(FactauditError, match="expected 2 classes, found 3"):
-        judged(MiniCheckEvaluator(str(folders["bert-nli"])), claims)
-    with pytest.raises(UsageError, match="reads 128 tokens, found max_length 500"):
-        judged(MiniCheckEvaluator(str(folders["roberta"]), max_length=500), claims)
-    with pytest.raises(UsageError, match="reads 64 tokens, found max_length 500"):
-        judged(NLIEvaluator(str(folders["bert-nli"]), max_length=500), claims)
-    with pytest.raises(UsageError, match="the device 'quantum' cannot be used"):
-        judged(MiniCheckEvaluator(str(folders["roberta"]), device="quantum"), claims)
-    with pytest.raises(FactauditError, match=r"has: LABEL_0, LABEL_1"):
-        judged(NLIEvaluator(str(folders["roberta"])), claims)
-
-
-# alignscore ---------------------------------------------------------------------------------------------------------
-
-
-def some_claims_alignscore(n: int = 18) -> list[Claim]:
-    rng = random.Random(1)
-    docs: list[str] = []
-    for number in range(n):
-        docs.append(docs[-1] if number % 3 == 2 else sentences(rng, rng.choice([1, 60, 90])))
-    return [Claim(f"c#{number}", sentences(rng, rng.choice([1, 1, 3])), doc) for number, doc in enumerate(docs)]
+# AlignScore
 
 
 @pytest.fixture(scope="module")
@@ -502,11 +429,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def evaluator(folder: Path) -> AlignScoreEvaluator:
-    return AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(folder), device="cpu")
-
-
 def one_by_one_alignscore(folder: Path) -> Any:
     """From a pair of texts to P(aligned), each run alone, without any of the project's code."""
     import torch
@@ -515,8 +437,7 @@ def one_by_one_alignscore(folder: Path) -> Any:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     saved = torch.load(folder / "AlignScore.ckpt", weights_only=True)["state_dict"]
     base = transformers.RobertaModel(transformers.AutoConfig.from_pretrained(folder)).eval()
-    own = base.state_dict()
-    base.load_state_dict({name: saved[f"base_model.{name}"] for name in own})
+    base.load_state_dict({name: saved[f"base_model.{name}"] for name in base.state_dict()})
 
     def aligned(premise: str, hypothesis: str) -> float:
         inputs = tokenizer(premise, hypothesis, truncation="only_first", max_length=128, return_tensors="pt")
@@ -529,9 +450,13 @@ def one_by_one_alignscore(folder: Path) -> Any:
 
 @pytest.mark.hf
 @pytest.mark.parametrize("batch_size", [1, 7])
-def test_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
-    claims = some_claims_alignscore()
-    found = judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), str(folder), batch_size=batch_size), claims)
+def test_alignscore_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
+    rng = random.Random(1)
+    docs = [sentences(rng, n) for n in (1, 60, 90, 60)]
+    # 700 words are cut into three chunks of as many sentences each, and what is left over.
+    claims = [Claim(f"c#{n}", sentences(rng, 1 + n % 3), docs[n % 4]) for n in range(8)]
+    evaluator = AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(folder), batch_size=batch_size)
+    found = judged(evaluator, claims)
     aligned = one_by_one_alignscore(folder)
     several = cut = 0
     for claim in claims:
@@ -545,20 +470,10 @@ def test_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
         cut += len(premises) > 1
     assert several > 2
     assert cut > 2
-    assert np.std([verdict.score for verdict in found.values()]) > 0.01
-
-
-def test_chunks_are_equal_numbers_of_sentences() -> None:
-    sentence = "One two three four five six seven eight nine ten."
-    assert split_alignscore_chunks(" ".join([sentence] * 34)) == (" ".join([sentence] * 34),)  # 340 words
-    # 800 words: three chunks are wanted, 80 sentences make them 26 long, and two sentences are left over.
-    assert [len(split_sentences(part)) for part in split_alignscore_chunks(" ".join([sentence] * 80))] == [
-        26,
-        26,
-        26,
-        2,
-    ]
-    assert split_alignscore_chunks(" \n ") == ("",)
+    long = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
+    odd = [Claim("none", "The mill.", None), Claim("blank", "The mill.", " "), Claim("long", long, docs[0])]
+    statuses = {key: verdict.status for key, verdict in judged(evaluator, odd).items()}
+    assert statuses == {"none": "skipped", "blank": "ok", "long": "error"}
 
 
 class Harm:
@@ -572,65 +487,41 @@ class Harm:
 
 
 @pytest.mark.hf
-def test_a_checkpoint_runs_nothing(tmp_path: Path, folder: Path) -> None:
+def test_what_is_no_checkpoint_runs_nothing_and_is_said(tmp_path: Path, folder: Path) -> None:
     import torch
 
-    path, written = tmp_path / "bad.ckpt", tmp_path / "written"
-    torch.save({"state_dict": {}, "callbacks": Harm(written)}, path)
-    with pytest.raises(FactauditError, match=r"bad\.ckpt contains more than weights.*convert it to \.safetensors"):
-        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims_alignscore(1))
-    assert not written.exists()
-
-
-@pytest.mark.hf
-def test_what_is_no_checkpoint_is_said(tmp_path: Path, folder: Path) -> None:
-    import torch
-
-    path = tmp_path / "other.ckpt"
-    torch.save({"state_dict": {"weight": torch.zeros(2)}}, path)
-    with pytest.raises(FactauditError, match=r"other\.ckpt is no AlignScore checkpoint: it lacks base_model"):
-        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims_alignscore(1))
-    path.write_bytes((folder / "AlignScore.ckpt").read_bytes()[:1000])
-    with pytest.raises(FactauditError, match=r"other\.ckpt cannot be read as a checkpoint"):
-        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims_alignscore(1))
-    bert = tiny_models.bert_classifier(tmp_path / "bert", {0: "a", 1: "b"})
-    with pytest.raises(FactauditError, match="expected a RoBERTa as the backbone, found 'bert'"):
-        judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(bert)), some_claims_alignscore(1))
+    written, path = tmp_path / "written", tmp_path / "bad.ckpt"
     small = tiny_models.masked_lm(tmp_path / "small", positions=66)
-    with pytest.raises(FactauditError, match=r"AlignScore\.ckpt is not of .*small"):
-        judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(small)), some_claims_alignscore(1))
+    good = folder / "AlignScore.ckpt"
+
+    def refusal(checkpoint: Path, backbone: Path = folder) -> str:
+        with pytest.raises(FactauditError) as error:
+            judged(AlignScoreEvaluator(str(checkpoint), backbone=str(backbone)), some_claims(1))
+        return str(error.value)
+
+    torch.save({"state_dict": {}, "callbacks": Harm(written)}, path)
+    assert "bad.ckpt contains more than weights" in refusal(path)
+    assert not written.exists()
+    torch.save({"state_dict": {"weight": torch.zeros(2)}}, path)
+    assert "bad.ckpt is no AlignScore checkpoint: it lacks base_model" in refusal(path)
+    path.write_bytes(good.read_bytes()[:1000])
+    assert "bad.ckpt cannot be read as a checkpoint" in refusal(path)
+    assert re.search(r"AlignScore\.ckpt is not of .*small", refusal(good, small))
 
 
-def test_options_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected model to be base, large or a checkpoint, found 'huge'"):
-        make_evaluator("alignscore", {"model": "huge"})
-    path = tmp_path / "some.ckpt"
-    path.write_bytes(b"")
-    with pytest.raises(UsageError, match="a checkpoint file needs backbone="):
-        make_evaluator("alignscore", {"model": str(path)})
-    with pytest.raises(UsageError, match="expected a batch_size of at least 1, found 0"):
-        make_evaluator("alignscore", {"batch_size": 0})
-    made = make_evaluator("alignscore", {"model": "base"})
-    assert made.signature == "alignscore|backbone:roberta-base|model:base|revision:main"
-    assert alignscore.PUBLISHED_CHECKPOINTS["large"] == ("AlignScore-large.ckpt", "roberta-large")
-
-
-@pytest.mark.hf
-def test_missing_documents_and_sentences_that_are_too_long(evaluator: AlignScoreEvaluator) -> None:
-    rng = random.Random(5)
-    long = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
-    claims = [
-        Claim("none", "The mill. The sea.", None),
-        Claim("blank", "The mill.", " "),
-        Claim("long", f"The mill. {long}", sentences(rng, 5)),
-        Claim("fine", "The mill.", sentences(rng, 5)),
-    ]
-    found = judged(evaluator, claims)
-    assert (found["none"].status, found["none"].score) == ("skipped", None)
-    assert (found["long"].status, found["long"].score) == ("error", None)
-    assert "of claim and document together" in str(found["long"].raw)
-    assert found["blank"].score is not None
-    assert found["fine"].status == "ok"
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("alignscore", {"model": "huge"}, "expected model to be base, large or a checkpoint, found 'huge'"),
+        ("alignscore", {"model": __file__}, "a checkpoint file needs backbone="),
+        ("alignscore", {"batch_size": 0}, "expected a batch_size of at least 1, found 0"),
+        ("minicheck", {"size": 0}, "expected a size of at least 1, found 0"),
+        ("nli", {}, "expected model=NAME"),
+    ],
+)
+def test_options_are_checked(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make_evaluator(name, options)
 
 
 # The nonparametric probability --------------------------------------------------------------------------------------

@@ -11,11 +11,10 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import UsageError
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import draw_sample, read_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
-from factaudit.evaluators.triage_rule import TriageRule, read_triage_rule
 from factaudit.stats.risk_control import control_passing_errors, error_share_p_values
 from factaudit.stats.score_combination import cross_fit_combined_risk
 from factaudit.tables import read_claims, write_table
@@ -157,36 +156,6 @@ def test_order_of_rows_changes_nothing():
     second = triage_claims(without_labels(mixed), other, annotations=labels.iloc[::-1].reset_index(drop=True))
     assert first.queue["claim_id"].tolist() == second.queue["claim_id"].tolist()
     assert first.promises[0]["n_passing"] == second.promises[0]["n_passing"]
-
-
-def test_the_rule_of_a_file_is_applied_to_other_verdicts(tmp_path: Path):
-    results, _ = triage(GOOD, max_error=0.05, target="population")
-    results.rule.write(tmp_path / "rule.json")
-    rule = read_triage_rule(tmp_path / "rule.json")
-    assert rule == results.rule
-    claims, verdicts = tables(GOOD, seed=5)
-    found = rule.select_passing_claims(verdicts)
-    passing = found.loc[found["passes"] == 1, "claim_id"]
-    assert len(passing) > 0.3 * len(claims)
-    assert share_of_errors(claims, passing) <= 0.05
-    with pytest.raises(UsageError, match="the rule needs verdicts of 'e1'"):
-        rule.select_passing_claims(verdicts[verdicts["evaluator"] == "e0"])
-
-
-def test_a_rule_with_a_threshold_for_each_system_asks_for_the_claims():
-    rule = TriageRule({"e0": 1.0}, {"s00": 0.5, "s01": None}, column="system")
-    claims, verdicts = tables(GOOD)
-    with pytest.raises(UsageError, match="a threshold for each system"):
-        rule.select_passing_claims(verdicts)
-    passes = rule.select_passing_claims(verdicts, claims).merge(claims, on="claim_id").groupby("system")["passes"].sum()
-    assert passes["s00"] > 0 == passes["s01"]
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", "no", '{"schema": "factaudit.triage_rule/1", "weights": {}}'])
-def test_another_file_is_no_rule(tmp_path: Path, text: str):
-    (tmp_path / "rule.json").write_text(text)
-    with pytest.raises(InputError, match=r"this is not a rule of this version.*factaudit triage"):
-        read_triage_rule(tmp_path / "rule.json")
 
 
 @pytest.mark.parametrize(

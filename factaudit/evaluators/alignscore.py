@@ -25,9 +25,8 @@ from factaudit.evaluators.transformers_models import (
     TransformersEvaluator,
     TransformersModel,
     choose_torch_device,
-    find_transformers_length_problem,
+    describe_weights,
     import_transformers,
-    transformers_signature_settings,
 )
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import compute_file_checksum, make_signature
@@ -58,11 +57,11 @@ class AlignScoreEvaluator(TransformersEvaluator):
     P(aligned) is that of the three-way head, the maximum over chunks.
 
     Args:
-        model: ``large``, ``base`` (the published ones, from the hub) or a checkpoint file: Lightning's ``.ckpt``, which
-            is read as weights only, or ``.safetensors``.
+        model: ``large``, ``base`` (the published ones, from the hub) or a checkpoint file: Lightning's ``.ckpt``, of
+            which only the weights are read.
         backbone: the RoBERTa whose configuration and tokenizer a checkpoint file goes with: a folder or a hub name.
         revision: of the published checkpoint on the hub. device, batch_size: as in
-            `factaudit.evaluators.minicheck.MiniCheckEvaluator`.
+            `factaudit.evaluators.transformers_models.TransformersEvaluator`.
 
     As the authors' code in its mode ``nli_sp`` (github.com/yuh-zha/AlignScore): the end of a chunk that is longer than
     the model reads beside the sentence is cut off. Where a sentence leaves the document no room, its claim is an error.
@@ -70,12 +69,9 @@ class AlignScoreEvaluator(TransformersEvaluator):
 
     model: NameOrPath = "large"
     backbone: str = ""
-    revision: str | None = None
-    device: str = "auto"
-    batch_size: int = 16
 
     def __post_init__(self) -> None:
-        self._check_counts("batch_size")
+        super().__post_init__()
         if self.model not in PUBLISHED_CHECKPOINTS:
             if not Path(self.model).is_file():
                 known = ", ".join(PUBLISHED_CHECKPOINTS)
@@ -90,8 +86,7 @@ class AlignScoreEvaluator(TransformersEvaluator):
         own = {"model": self.model, "revision": self.revision or "main"}
         if self.model not in PUBLISHED_CHECKPOINTS:
             own = {"model": Path(self.model).name, "file": compute_file_checksum(Path(self.model))}
-        backbone = transformers_signature_settings(self._backbone, None)
-        return make_signature("alignscore", own | {"backbone": backbone["model"]})
+        return make_signature("alignscore", own | {"backbone": describe_weights(self._backbone, None)["model"]})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim: the mean over its sentences."""
@@ -99,15 +94,12 @@ class AlignScoreEvaluator(TransformersEvaluator):
         verdicts = super().judge(_split_alignscore_sentences(claims, part_counts))
         yield from combine_claim_part_verdicts(verdicts, part_counts, _average_alignscore_verdicts)
 
-    def _load_model(self) -> _AlignScoreModel:
+    def load(self) -> TransformersModel:
         transformers = import_transformers("alignscore needs")
         import torch
 
-        path = (
-            _download_alignscore_checkpoint(self.model, self.revision)
-            if self.model in PUBLISHED_CHECKPOINTS
-            else Path(self.model)
-        )
+        is_published = self.model in PUBLISHED_CHECKPOINTS
+        path = _download_alignscore_checkpoint(self.model, self.revision) if is_published else Path(self.model)
         weights = read_alignscore_weights(path)
         try:
             config = transformers.AutoConfig.from_pretrained(self._backbone)
@@ -116,13 +108,12 @@ class AlignScoreEvaluator(TransformersEvaluator):
             raise FactauditError(
                 f"no RoBERTa at {self._backbone!r} (a folder or a name on the hub): {format_error_first_line(error)}"
             ) from error
-        if config.model_type != "roberta":
-            raise FactauditError(f"alignscore: expected a RoBERTa as the backbone, found {config.model_type!r}")
+        device = self.device
 
         class Aligner(torch.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.config = config
+                self.device = torch.device(choose_torch_device(device))
                 self.base_model = transformers.RobertaModel(config, add_pooling_layer=True)
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
@@ -135,38 +126,27 @@ class AlignScoreEvaluator(TransformersEvaluator):
         try:
             missing, _ = model.load_state_dict(wanted, strict=False)
         except RuntimeError as error:
-            raise FactauditError(
-                f"{path} is not of {self._backbone!r}: {str(error).splitlines()[-1].strip()}"
-            ) from error
+            said = str(error).splitlines()[-1].strip()
+            raise FactauditError(f"{path} is not of {self._backbone!r}: {said}") from error
         if missing:
             raise FactauditError(f"{path} is no AlignScore checkpoint: it lacks {', '.join(sorted(missing)[:3])} ...")
-        device = choose_torch_device(self.device)
-        return _AlignScoreModel(TransformersModel(model.to(device).float().eval(), tokenizer, device, None))
+        return TransformersModel(model.to(model.device).float().eval(), tokenizer)
 
-
-@dataclass(frozen=True)
-class _AlignScoreModel:
-    """A loaded model with its tokenizer."""
-
-    model: TransformersModel
-
-    def encode(self, sentence: Claim) -> list[Encoding] | str:
+    def encode(self, claim: Claim) -> list[Encoding] | str:
         """The model's inputs for each chunk of the document beside one sentence, or why there are none."""
-        tokenizer, mark = self.model.tokenizer, self.model.tokenizer.sep_token
+        tokenizer, mark = self.loaded.tokenizer, self.loaded.tokenizer.sep_token
         # A claim must not bring a document of its own.
-        said, doc = sentence.claim.replace(mark, " "), (sentence.doc or "").replace(mark, " ")
-        limit = self.model.max_positions or tokenizer.model_max_length
-        if problem := find_transformers_length_problem(
-            self.model, said, len(tokenizer("", said, verbose=False)["input_ids"]), limit
-        ):
+        said, doc = claim.claim.replace(mark, " "), (claim.doc or "").replace(mark, " ")
+        limit = self.loaded.max_positions or tokenizer.model_max_length
+        claim_tokens = len(tokenizer("", said, verbose=False)["input_ids"])
+        if problem := self.loaded.find_length_problem(said, claim_tokens, limit):
             return problem
-        return [
-            tokenizer(part, said, max_length=limit, truncation="only_first") for part in split_alignscore_chunks(doc)
-        ]
+        chunks = split_alignscore_chunks(doc)
+        return [tokenizer(part, said, max_length=limit, truncation="only_first") for part in chunks]
 
     def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """P(aligned), the first of the three classes."""
-        return self.model.compute_logits(batch).softmax(dim=-1)[:, 0].tolist()
+        return self.loaded.compute_logits(batch).softmax(dim=-1)[:, 0].tolist()
 
 
 @lru_cache(maxsize=8)
@@ -188,17 +168,13 @@ def read_alignscore_weights(path: Path) -> dict[str, Any]:
     import torch
 
     try:
-        if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            return load_file(path)
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise FactauditError(
-            f"{path} contains more than weights, so it is not loaded (a pickle can run any code): "
-            "convert it to .safetensors"
+            f"{path} contains more than weights, so it is not loaded (a pickle can run any code): save its state_dict"
+            " alone with torch.save"
         ) from error
-    except Exception as error:  # torch and safetensors have no common kind for a file that is cut off
+    except Exception as error:  # torch has no common kind for a file that is cut off
         raise FactauditError(f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}") from error
     weights = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else {}
     return {name: values for name, values in weights.items() if isinstance(values, torch.Tensor)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError
@@ -13,12 +13,9 @@ from factaudit.evaluators.transformers_models import (
     Encoding,
     TransformersEvaluator,
     TransformersModel,
-    find_transformers_length_problem,
     load_transformers_model,
-    transformers_signature_settings,
 )
 from factaudit.settings.yaml_paths import NameOrPath
-from factaudit.signature import make_signature
 from factaudit.text.chunks import split_document_into_chunks
 
 #: A model that states no length reads so many tokens.
@@ -38,104 +35,72 @@ _ROOM_STEP_TOKENS = 32
 class NLIEvaluator(TransformersEvaluator):
     """An NLI cross-encoder: the probability that the document entails the claim.
 
-    The document is the premise and the claim the hypothesis; the score is the maximum over chunks.
+    The document is the premise and the claim the hypothesis; the score is the maximum over chunks of complete
+    sentences.
 
     Args:
         model: a folder or hub name of a sequence classifier of text pairs.
         label: which of the model's labels is support, whatever its case.
-        chunks: cut a long document into chunks of complete sentences; else its end is cut off.
         size: tokens of a chunk; by default as many as the model can read beside the claim.
-        revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheckEvaluator`.
+        revision, device, batch_size: as in `factaudit.evaluators.transformers_models.TransformersEvaluator`.
     """
 
-    model: NameOrPath
+    model: NameOrPath = ""
     label: str = "entailment"
-    chunks: bool = True
     size: int | None = None
-    revision: str | None = None
-    device: str = "auto"
-    batch_size: int = 16
-    max_length: int | None = None
 
     def __post_init__(self) -> None:
-        self._check_counts("batch_size", "size", "max_length")
-        if self.size is not None and not self.chunks:
-            raise UsageError("nli: size is the size of chunks, so it cannot be combined with chunks=false")
+        super().__post_init__()
+        if not self.model:
+            raise UsageError("nli: expected model=NAME, a folder or a name on the hub")
 
-    @property
-    def signature(self) -> str:
-        """The model (a folder by its checksum), label and chunks; ``size`` and ``max_length`` where given."""
-        own = {"label": self.label.casefold(), "chunks": self.chunks}
-        given = {"size": self.size, "max_length": self.max_length}
-        return make_signature(
-            "nli",
-            transformers_signature_settings(self.model, self.revision) | own | {k: v for k, v in given.items() if v},
-        )
-
-    def _load_model(self) -> _NLIModel:
-        model = load_transformers_model(self.model, self.revision, self.device, _choose_nli_class)
-        config = model.model.config
-        stated = (
-            model.max_positions,
-            model.tokenizer.model_max_length,
-            getattr(config, "max_position_embeddings", None),
-        )
-        # A tokenizer that knows no length states an absurd one.
-        limit = min((length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH)
-        if self.max_length is not None and model.max_positions is not None and self.max_length > model.max_positions:
-            raise UsageError(
-                f"nli: the model {self.model!r} reads {model.max_positions} tokens, found max_length {self.max_length}"
-            )
-
-        # Claims come document by document.
-        @lru_cache(maxsize=8)
-        def cut(doc: str, size: int) -> list[str]:
-            return split_document_into_chunks(doc, size, model.count_tokens)
-
-        target = find_nli_entailment_label(config.id2label, self.label, self.model)
-        return _NLIModel(model, target, self.max_length or limit, self.size, cut if self.chunks else None)
-
-
-@dataclass(frozen=True)
-class _NLIModel:
-    """A loaded model with what is known of it only then. ``split_document``: from document and size to chunks; None: no
-    chunks.
-    """
-
-    model: TransformersModel
-    label: int
-    max_length: int
-    size: int | None
-    split_document: Callable[[str, int], list[str]] | None
+    def load(self) -> TransformersModel:
+        return load_transformers_model(self.model, self.revision, self.device, _choose_nli_class)
 
     def encode(self, claim: Claim) -> list[Encoding] | str:
         """The model's inputs for each chunk of the claim's document, or why there are none."""
-        tokenizer = self.model.tokenizer
+        tokenizer = self.loaded.tokenizer
         separator = tokenizer.sep_token or tokenizer.eos_token
         doc, said = claim.doc or "", claim.claim
         if separator is not None:  # a claim must not bring a document of its own
             doc, said = doc.replace(separator, " "), said.replace(separator, " ")
-        taken = len(tokenizer("", said, verbose=False)["input_ids"])
-        room = self.max_length - taken
-        if self.model.count_tokens(doc) <= (room if self.size is None else min(self.size, room)):
-            # A blank document is judged too: what it supports is the model's to say.
-            return [tokenizer(doc, said, verbose=False)]
-        if problem := find_transformers_length_problem(self.model, said, taken, self.max_length):
-            return problem
-        if self.split_document is None:
-            return [tokenizer(doc, said, max_length=self.max_length, truncation="only_first")]
-        room = room // _ROOM_STEP_TOKENS * _ROOM_STEP_TOKENS
-        inputs = [
-            tokenizer(part, said, verbose=False)
-            for part in self.split_document(doc, room if self.size is None else min(self.size, room)) or [""]
-        ]
-        if any(len(encoded["input_ids"]) > self.max_length for encoded in inputs):
-            return "the document has a word that is longer than the model reads"
-        return inputs
+
+        def encode_pair(text: str) -> Encoding:
+            return tokenizer(text, said, verbose=False)
+
+        limit = self._find_limit()
+        room = limit - len(encode_pair("")["input_ids"])
+        size = min(self.size or room, room)
+        # A blank document is judged too: what it supports is the model's to say.
+        parts = [doc]
+        if size > 0 and self.loaded.count_tokens(doc) > size:
+            rounded = max(1, room // _ROOM_STEP_TOKENS) * _ROOM_STEP_TOKENS
+            parts = self._split_document(doc, min(self.size or rounded, rounded))
+        return self.loaded.encode_parts(said, parts, encode_pair, limit)
 
     def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The label's probability for each input of a batch."""
-        return self.model.compute_logits(batch).softmax(dim=-1)[:, self.label].tolist()
+        return self.loaded.compute_logits(batch).softmax(dim=-1)[:, self._label_index].tolist()
+
+    def _find_limit(self) -> int:
+        """How many tokens the model reads at once."""
+        model = self.loaded
+        stated = (model.max_positions, model.tokenizer.model_max_length, model.model.config.max_position_embeddings)
+        # A tokenizer that knows no length states an absurd one.
+        return min((length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH)
+
+    @cached_property
+    def _label_index(self) -> int:
+        return find_nli_entailment_label(self.loaded.model.config.id2label, self.label, self.model)
+
+    @cached_property
+    def _split_document(self) -> Callable[[str, int], list[str]]:
+        # Claims come document by document.
+        @lru_cache(maxsize=8)
+        def split(doc: str, size: int) -> list[str]:
+            return split_document_into_chunks(doc, size, self.loaded.count_tokens)
+
+        return split
 
 
 def find_nli_entailment_label(labels: dict[int, str], label_name: str, model_name: str) -> int:
