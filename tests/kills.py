@@ -33,7 +33,7 @@ import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
 from factaudit.llm import batch_api, client
 client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
-batch_api.ask_through_batch_api.__kwdefaults__["poll_seconds"] = 0.02
+batch_api.POLL_SECONDS = 0.02
 children = []
 print("ready", flush=True)
 for line in iter(sys.stdin.readline, ""):

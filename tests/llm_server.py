@@ -315,16 +315,16 @@ async def _alone(latency: float) -> None:
     await asyncio.Event().wait()
 
 
-def ask(server: FaultServer, *requests: ChatRequest, **options: Any) -> list[ChatReply]:
-    """The replies of a client to all requests at once."""
-
+def ask(server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any) -> list[ChatReply]:
+    """The replies of a client to all requests at once, in their order."""
+    from factaudit.llm.ask_all import ask_all
     from factaudit.llm.client import LLMClient
 
-    async def run() -> list[ChatReply]:
-        async with LLMClient("m", **{"base_url": server.url, "backoff": 0.001, "timeout": 5.0, **options}) as client:
-            return await asyncio.gather(*(client.ask(r) for r in requests))
-
-    return asyncio.run(run())
+    if "client" not in options:
+        options = {"base_url": server if isinstance(server, str) else server.url, **options}
+    client = LLMClient(model, **{"backoff": 0.001, "timeout": 5.0, **options})
+    replies = dict(ask_all(client, enumerate(requests)))
+    return [replies[number] for number in range(len(requests))]
 
 
 if __name__ == "__main__":

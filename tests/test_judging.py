@@ -96,8 +96,8 @@ def test_a_journals_verdicts_are_their_servers(claims, tmp_path, caplog):
         FaultServer(plan=lambda body, attempt: Plan(text="Yes")) as one,
         FaultServer(plan=lambda body, attempt: Plan(text="No")) as two,
     ):
-        assert judge_at(one) == ([1] * 4, 1), "four claims are one request"
-        assert judge_at(two) == ([0] * 4, 1)
+        assert judge_at(one) == ([1] * 4, 4)
+        assert judge_at(two) == ([0] * 4, 4)
         assert judge_at(one) == ([1] * 4, 0)
         assert not caplog.messages
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from scripted_llm import Killed
 from factaudit.errors import FactauditError
 from factaudit.evaluators import llm_judges
 from factaudit.evaluators.base import Claim
-from factaudit.llm import ask_all, batch_api
+from factaudit.llm import batch_api
+from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
@@ -24,8 +24,8 @@ from factaudit.llm.store import ReplyStore, Send
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_api, "POLL_SECONDS", 0.001)
 
 
 def number_of(body: dict[str, Any]) -> int:
@@ -42,14 +42,15 @@ def pairs(count: int) -> Iterator[tuple[int, ChatRequest]]:
 
 
 def client_of(server: FaultServer, folder: Path, budget: LLMCostBudget | None = None) -> LLMClient:
-    return LLMClient("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget)
+    return LLMClient("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget, batch=True)
 
 
-def run(server: FaultServer, folder: Path, count: int = 20, **options: Any) -> dict[int, ChatReply]:
-    client = client_of(server, folder)
-    found = list(
-        batch_api.ask_through_batch_api(client, pairs(count), poll_seconds=0.001, show_progress=False, **options)
-    )
+def ask(client: LLMClient, requests: Iterable[tuple[Any, ChatRequest]]) -> list[tuple[Any, ChatReply]]:
+    return list(ask_all(client, requests))
+
+
+def run(server: FaultServer, folder: Path, count: int = 20) -> dict[int, ChatReply]:
+    found = ask(client_of(server, folder), pairs(count))
     assert len(found) == count
     return dict(found)
 
@@ -60,9 +61,10 @@ def check(replies: dict[int, ChatReply]) -> None:
     }
 
 
-def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path) -> None:
+def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 7)
     with FaultServer(plan=answer, batch_polls=3) as server:
-        check(run(server, tmp_path, max_lines=7))
+        check(run(server, tmp_path))
         assert len(server.batches) == 3
         lines = [json.loads(line) for line in server.files["file-1"].splitlines()]
         assert len(lines) == 7
@@ -75,9 +77,10 @@ def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path) -> Non
         assert set(server.paid.values()) == {1}
 
 
-def test_a_file_stays_below_the_limit_of_bytes(tmp_path: Path) -> None:
+def test_a_file_stays_below_the_limit_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_api, "MAX_BATCH_BYTES", 1000)
     with FaultServer(plan=answer) as server:
-        check(run(server, tmp_path, max_bytes=1000))
+        check(run(server, tmp_path))
         assert len(server.batches) > 1
         inputs = [server.files[b["input_file_id"]] for b in server.batches.values()]
         assert max(map(len, inputs)) <= 1000
@@ -115,11 +118,7 @@ def test_equal_requests_are_one_line(tmp_path: Path) -> None:
     with FaultServer(plan=lambda body, attempt: Plan()) as server:
         request = ChatRequest(({"role": "user", "content": "same 1"},))
         client = client_of(server, tmp_path)
-        replies = list(
-            batch_api.ask_through_batch_api(
-                client, [(i, request) for i in range(4)], poll_seconds=0.001, show_progress=False
-            )
-        )
+        replies = ask(client, [(i, request) for i in range(4)])
         assert [(item, reply.status) for item, reply in replies] == [(i, "ok") for i in range(4)]
         assert server.files["file-1"].count(b"\n") == 1
         assert (client.usage.calls, client.usage.cached_calls) == (1, 3)
@@ -170,12 +169,13 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_kill_at_any_point_submits_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 10)
     with FaultServer(plan=answer, batch_polls=2) as server:
         with monkeypatch.context() as patch:
             kill_at(point, patch)
             with pytest.raises(Killed):
-                run(server, tmp_path, max_lines=10)
-        check(run(server, tmp_path, max_lines=10))
+                run(server, tmp_path)
+        check(run(server, tmp_path))
         assert len(server.batches) == 2
         assert set(server.paid.values()) == {1}
         assert len(server.paid) == 20
@@ -223,8 +223,7 @@ def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
         server.batch_polls = 1
         other = [(n, ChatRequest(({"role": "user", "content": f"number {n}"},), {"max_tokens": 1})) for n in (91, 92)]
         client = client_of(server, tmp_path)
-        asked = batch_api.ask_through_batch_api(client, other, poll_seconds=0.001, show_progress=False)
-        assert [reply.text for _, reply in asked] == ["Yes", "Yes"]
+        assert [reply.text for _, reply in ask(client, other)] == ["Yes", "Yes"]
         # Where lines are wanted that stand in it, it is waited for; once it has failed they are submitted again.
         first, *_ = server.batches.values()
         first["status"] = "failed"
@@ -252,7 +251,7 @@ def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_c
             (name, ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1})) for name, text in texts.items()
         ]
         client = client_of(server, tmp_path)
-        found = dict(batch_api.ask_through_batch_api(client, asked, poll_seconds=0.001, show_progress=False))
+        found = dict(ask(client, asked))
         assert (found["short"].status, found["long"].status) == ("ok", "error")
         assert "the server cut the prompt" in (found["long"].error or "")
         assert len(server.batches) == 2
@@ -263,7 +262,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.
         budget = LLMCostBudget(80.0, {"m": LLMModelPrice(1e6, 1e6)})
         client = client_of(server, tmp_path, budget)
-        replies = dict(batch_api.ask_through_batch_api(client, pairs(20), poll_seconds=0.001, show_progress=False))
+        replies = dict(ask(client, pairs(20)))
         statuses = Counter(reply.status for reply in replies.values())
         assert statuses == {"ok": 10, "skipped": 10}
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
@@ -274,12 +273,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         )
 
 
-def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        ask_all,
-        "ask_through_batch_api",
-        partial(batch_api.ask_through_batch_api, poll_seconds=0.001, show_progress=False),
-    )
+def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path) -> None:
     claims = [Claim(f"c{i}", f"claim {i}", f"doc {i}" if i else None) for i in range(12)]
 
     def plan(body: dict[str, Any], attempt: int) -> Plan:

@@ -10,6 +10,7 @@ import pytest
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
+from factaudit.llm.ask_all import ask_all
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost
 from factaudit.llm.local_server import LocalModelServer
@@ -61,20 +62,11 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
     assert verdicts["long"].status == "skipped"
     assert "context" in (verdicts["long"].raw or "")
-    client = LLMClient("smollm2", base_url="local")
-
-    async def ask() -> None:
-        (request,) = judge.requests(CLAIMS[:1])
-        async with client:
-            reply = await client.ask(request)
-        assert reply.status == "ok"
-        assert reply.tokens
-        assert len(reply.tokens[0].alternatives) > 10
-        assert all(value <= 0 for value in reply.tokens[0].alternatives.values())
-
-    import asyncio
-
-    asyncio.run(ask())
+    ((_, reply),) = ask_all(LLMClient("smollm2", base_url="local"), [(0, *judge.requests(CLAIMS[:1]))])
+    assert reply.status == "ok"
+    assert reply.tokens
+    assert len(reply.tokens[0].alternatives) > 10
+    assert all(value <= 0 for value in reply.tokens[0].alternatives.values())
 
 
 def test_a_model_that_is_not_there_is_named() -> None:

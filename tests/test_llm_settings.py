@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import FaultServer
+from llm_server import FaultServer, ask
 
 from factaudit.engines import decompose, factscore
 from factaudit.errors import UsageError
@@ -78,19 +77,11 @@ def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
 
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What decomposing, verifying and judging each send, without the messages."""
-    requests = [
-        decompose.DecompositionPrompt.load().make_request("One."),
-        factscore.make_verification_request("Two?"),
-    ]
+    prompt = decompose.DecompositionPrompt.load()
+    requests = [prompt.make_request("One."), factscore.make_verification_request("Two?")]
     with FaultServer() as server:
-
-        async def ask() -> None:
-            options = {"model": model, "base_url": server.url, "params": params, "cache": "none"}
-            async with LLMClient(LLMSettings.from_value(options)) as client:
-                for request in requests:
-                    await client.ask(request)
-
-        asyncio.run(ask())
+        for request in requests:
+            ask(server, request, model=model, params=params)
         list(LLMJudge(model=model, base_url=server.url, params=params, cache="none").judge([Claim("a", "b", "c")]))
         return [{k: v for k, v in body.items() if k not in ("messages", "model")} for body in server.bodies]
 

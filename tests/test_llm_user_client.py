@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import llm_server
 import openai
 import pandas as pd
 import pytest
@@ -19,7 +19,6 @@ import factaudit
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 from factaudit.llm.settings import LLMSettings
 
@@ -49,13 +48,9 @@ def count_calls(client: Any) -> list[dict[str, Any]]:
     return calls
 
 
-def ask(client: Any, *texts: str, **options: Any) -> list[ChatReply]:
-    async def run() -> list[ChatReply]:
-        async with LLMClient("m", **{"client": client, "backoff": 0.001, "timeout": 5.0, **options}) as llm:
-            requests = [ChatRequest(({"role": "user", "content": text},), {"max_tokens": 3}) for text in texts]
-            return await asyncio.gather(*map(llm.ask, requests))
-
-    return asyncio.run(run())
+def ask(client: Any, **options: Any) -> ChatReply:
+    (reply,) = llm_server.ask("", ChatRequest(({"role": "user", "content": "hello"},)), client=client, **options)
+    return reply
 
 
 @pytest.mark.parametrize("kind", [openai.AsyncOpenAI, openai.AsyncAzureOpenAI])
@@ -80,7 +75,7 @@ def test_what_may_pass_is_asked_again_and_seen_by_the_ledger(fault: str) -> None
         budget = LLMCostBudget(prices={"m": LLMModelPrice(1.0, 1.0)})
         client = sdk_client(server)
         calls = count_calls(client)
-        (reply,) = ask(client, "hello", timeout=0.5 if fault == "hang" else 5.0, budget=budget)
+        reply = ask(client, timeout=0.5 if fault == "hang" else 5.0, budget=budget)
         assert (reply.status, reply.text) == ("ok", "Yes")
         assert len(calls) == sum(server.seen.values()) == 2, "the client does not repeat by itself"
         billed = fault not in ("429", "429-retry-after", "500", "503")
@@ -93,36 +88,19 @@ def test_what_would_befall_every_call_ends_the_run(fault: str) -> None:
         FaultServer(plan=lambda body, attempt: Plan(fault)) as server,
         pytest.raises(FactauditError, match="model 'm'"),
     ):
-        ask(sdk_client(server), "hello")
+        ask(sdk_client(server))
 
 
 def test_no_server_at_the_clients_address_is_said() -> None:
     client = openai.AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1:9/v1")
     with pytest.raises(FactauditError, match=r"no server answers at http://127\.0\.0\.1:9/v1"):
-        ask(client, "hello")
+        ask(client)
 
 
 def test_parameters_that_the_sdk_does_not_know_are_sent_all_the_same() -> None:
     with FaultServer() as server:
-        ask(sdk_client(server), "hello", params={"top_k": 5, "seed": 1})
+        ask(sdk_client(server), params={"top_k": 5, "seed": 1})
         assert (server.bodies[0]["top_k"], server.bodies[0]["seed"]) == (5, 1)
-
-
-def test_two_uses_at_once_give_the_retries_back_at_the_end() -> None:
-    with FaultServer(plan=lambda body, attempt: Plan(delay=0.02)) as server:
-        client = sdk_client(server, max_retries=5)
-
-        async def run() -> None:
-            one, other = (LLMClient("m", client=client) for _ in range(2))
-            async with one:
-                async with other:
-                    for llm in (one, other):
-                        await llm.ask(ChatRequest(({"role": "user", "content": "x"},)))
-                    assert client.max_retries == 0
-                assert client.max_retries == 0
-
-        asyncio.run(run())
-        assert client.max_retries == 5
 
 
 class Wrapper:
@@ -138,16 +116,16 @@ def test_a_client_of_ones_own_will_do() -> None:
     async def create(**params: Any) -> dict[str, Any]:
         return answer
 
-    assert ask(Wrapper(create), "hello")[0].text == "Yes"
+    assert ask(Wrapper(create)).text == "Yes"
     # A plain function that hands the coroutine on is asynchronous, too.
-    assert ask(Wrapper(lambda **params: create(**params)), "hello")[0].text == "Yes"
+    assert ask(Wrapper(lambda **params: create(**params))).text == "Yes"
 
 
 def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
     async def create(**params: Any) -> Any:
         raise RuntimeError(f"gateway down, Bearer {KEY}")
 
-    (reply,) = ask(Wrapper(create), "hello", max_retries=1)
+    reply = ask(Wrapper(create), max_retries=1)
     assert reply.status == "error"
     assert "gateway down" in str(reply.error)
     assert KEY not in str(reply.error)
@@ -175,7 +153,7 @@ def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
 def test_what_is_no_client_is_said(client: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UsageError) as error:
-        ask(client, "hello")
+        ask(client)
     assert said in str(error.value)
     assert KEY not in str(error.value)
 

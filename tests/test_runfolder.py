@@ -42,12 +42,12 @@ def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> No
     path = tmp_path / "calls.json"
     one, two = Caller(), Caller()
     for _ in range(2):
-        one.usage.count_cached_calls(5)  # before this run: not of this folder
+        one.usage.cached_calls += 5  # before this run: not of this folder
         with count_run_llm_calls([("judge", one), ("judge", two), ("silent", object())], path) as rows:
             one.send(0.5, 0.5)
-            one.usage.count_cached_calls()
+            one.usage.cached_calls += 1
             two.send(9.0, 0.25)
-            two.usage.count_serving_model(ChatReply("ok", model="m-1", fingerprint="fp"))
+            two.usage.count_reply(ChatReply("ok", model="m-1", fingerprint="fp"))
     told = [(row["evaluator"], row["calls"], row["cached_calls"], row["cost"], row["served"]) for row in rows]
     assert told == [("judge", 2, 2, 1.0, None), ("judge", 2, 0, 0.5, "m-1 (fp)")]
     assert sum_run_call_costs(rows) == 1.5
@@ -68,7 +68,7 @@ def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
     def stopped() -> None:
         with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json"):
             caller.send(1.0, 0.5)
-            caller.usage.count_cached_calls()
+            caller.usage.cached_calls += 1
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from factaudit.cli import options
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.terminal import print_line
-from factaudit.text.progress_lines import ProgressLines
+from factaudit.text.progress_lines import progress_bar
 
 
 @click.command(
@@ -39,32 +38,21 @@ def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: s
     The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db` shows what a knowledge
     source contains.
     """
-    from tqdm import tqdm
-
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
     check_outputs_do_not_replace_inputs([source], out)
     total_bytes = source.stat().st_size if source.is_file() else None
-    lines = ProgressLines("knowledge", "MB read", shown=True)
-    with tqdm(total=total_bytes, unit="B", unit_scale=True, disable=None) as bar:
+    with progress_bar("knowledge", "byte", total_bytes) as bar:
         told = build_knowledge_source(
             source,
             out,
             passage_tokens=passage_tokens,
             tokenizer=tokenizer,
-            show_progress=lambda read, pages: _display_knowledge_build_progress(bar, lines, total_bytes, read, pages),
+            show_progress=lambda read, pages: bar.update(read - bar.n),
         )
     print_line(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
     print_json_output({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
-
-
-def _display_knowledge_build_progress(
-    progress_bar: Any, lines: ProgressLines, total_bytes: int | None, bytes_read: int, n_pages: int
-) -> None:
-    lines.show(bytes_read / 1e6, None if total_bytes is None else total_bytes / 1e6)
-    progress_bar.update(bytes_read - progress_bar.n)
-    progress_bar.set_postfix(pages=n_pages)
 
 
 COMMANDS = (knowledge_command,)

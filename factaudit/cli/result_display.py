@@ -112,11 +112,10 @@ def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
         print_line(f"{row['evaluator']}: {format_count(row['calls'], 'call')}{_format_spared_calls(row)}")
         most = row["max_completion_tokens"]
         replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
-        print_line(f"    {row['prompt_tokens']:,} prompt tokens ({row['counted']}), {replies}")
-        dated = f" (prices of {row['price_date']})" if row["price_date"] else ""
+        print_line(f"    about {row['prompt_tokens']:,} prompt tokens (1 per 4 bytes of UTF-8), {replies}")
         reason = f"; {row['reason']}" if row["reason"] else ""
-        print_line(f"    cost: {_format_dollars(row['cost'], [row])}{dated}{reason}")
-    print_line(f"total: {_format_dollars(total, cost_rows)}")
+        print_line(f"    cost: {_format_dollars(row['cost'])}{reason}")
+    print_line(f"total: {_format_dollars(total)}")
 
 
 def _format_spared_calls(cost_row: Mapping[str, Any]) -> str:
@@ -128,7 +127,5 @@ def _format_spared_calls(cost_row: Mapping[str, Any]) -> str:
     return f" ({cost_row['cached_calls'] - same:,} more are cached{repeated})"
 
 
-def _format_dollars(dollars: float | None, cost_rows: Sequence[Mapping[str, Any]]) -> str:
-    """Counted with the model's own tokenizer a figure is a bound; approximated, it is not."""
-    is_bound = not any(row["counted"].startswith("approximately") for row in cost_rows)
-    return "unknown" if dollars is None else f"{'at most' if is_bound else 'about'} ${dollars:,.2f}"
+def _format_dollars(dollars: float | None) -> str:
+    return "unknown" if dollars is None else f"about ${dollars:,.2f}"

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from tqdm import tqdm
 
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact
@@ -26,7 +25,7 @@ from factaudit.llm.reply import CUT_OFF_FINISH_REASONS, extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.markdown import split_markdown_lines
-from factaudit.text.progress_lines import ProgressLines
+from factaudit.text.progress_lines import progress_bar
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
 
@@ -253,7 +252,8 @@ def decompose_texts(
     asked = [(t, s) for t, own in enumerate(sentences) for s, one in enumerate(own) if not one.is_left_out]
     requests = ((at, prompt.make_request(sentences[at[0]][at[1]].text)) for at in asked)
     facts: dict[tuple[int, int], list[str]] = {}
-    for (t, s), reply in show_progress(ask_all(llm, requests), len(asked), "sentences decomposed", progress):
+    replies = progress_bar("sentences decomposed", "call", len(asked), of=ask_all(llm, requests), shown=progress)
+    for (t, s), reply in replies:
         sentences[t][s], facts[t, s] = read_decomposition(sentences[t][s].text, reply, min_characters)
     found = []
     for t, own in enumerate(sentences):
@@ -294,15 +294,6 @@ def _list_facts(sentences: Sequence[Sentence], facts: Sequence[Sequence[str]]) -
             yield AtomicFact(fact, sentence=number)
         if sentence.is_failed:
             yield AtomicFact(sentence.text, sentence=number, failure_status=sentence.status)
-
-
-def show_progress(replies: Iterable[_T], total: int, name: str, shown: bool) -> Iterator[_T]:
-    """The replies as they come, counted by a bar on a terminal, elsewhere by a line a minute."""
-    lines = ProgressLines(name, "calls", shown=shown)
-    with tqdm(replies, desc=name, total=total, unit="call", disable=None if shown else True) as bar:
-        for number, reply in enumerate(bar, 1):
-            yield reply
-            lines.show(number, total)
 
 
 def remove_repeated_facts(

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from factaudit.engines.decompose import show_progress
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
+from factaudit.text.progress_lines import progress_bar
 
 #: What a reply may do to facts.
 GROUPING_COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
@@ -244,7 +244,8 @@ def ask_for_fact_groups(
     requests = {at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts}
     for _ in range(2):
         again = {}
-        for at, reply in show_progress(ask_all(llm, requests.items()), len(requests), "facts grouped", progress):
+        replies = ask_all(llm, requests.items())
+        for at, reply in progress_bar("facts grouped", "call", len(requests), of=replies, shown=progress):
             found[at] = _reconcile_group_reply(reply, paragraphs[at][1])
             if found[at].groups is None and reply.status == "ok":
                 said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})

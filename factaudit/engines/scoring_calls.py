@@ -39,11 +39,11 @@ def count_scoring_calls(experiment: RunSettings) -> list[Row]:
         pages = [1 if isinstance(block, FactScoreSettings) else len(one.candidates or ()) for one in responses]
         facts = sum(len(one.facts or ()) * n for one, n in zip(responses, pages, strict=True))
         calls["verify"] = None if texts or not all(pages) else n_runs * facts * n_asking
-    unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date"))
+    unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
     rows = []
     for step, number in calls.items():
         llm = block.llm if step != "decompose" else block.decomposer or block.llm
-        row: Row = {"evaluator": step, "model": llm.client_key()[0] if llm else None, **unknown, "counted": ""}
+        row: Row = {"evaluator": step, "model": llm.client_key()[0] if llm else None, **unknown}
         why = f"one call for each fact and each page that it is put to; {_REASON}" if number is None else _REASON
         rows.append(row | {"calls": number, "reason": why})
     return rows

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pandas as pd
-from tqdm import tqdm
 
 from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
@@ -34,7 +33,7 @@ from factaudit.tables.column_parsing import is_dictionary_encoded
 from factaudit.tables.documents import list_shared_texts
 from factaudit.tables.schema import RESERVED_NAMES
 from factaudit.text.display_text import escape_control_characters
-from factaudit.text.progress_lines import ProgressLines
+from factaudit.text.progress_lines import progress_bar
 
 #: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
 RETRIED_STATUSES = ("error", "skipped")
@@ -251,21 +250,15 @@ def _judge_all(
         done = {claim_id: verdict for claim_id, verdict in done.items() if verdict.status not in RETRIED_STATUSES}
     todo = [row for row in inputs.row_order if inputs.ids[row] not in done]
     shown_name, total = escape_control_characters(named.name), len(inputs.ids)
-    disabled = None if progress else True  # None: where there is no terminal
-    lines = ProgressLines(shown_name, "claims", total - len(todo), shown=progress)
-    with (
-        log or nullcontext(),
-        tqdm(total=total, initial=total - len(todo), desc=shown_name, unit="claim", disable=disabled) as bar,
-    ):
+    with log or nullcontext(), progress_bar(shown_name, "claim", total, total - len(todo), shown=progress) as bar:
         judged = _iterate_verdicts(named, inputs.iterate_claims(todo), ray_address) if todo else ()
-        for n_judged, verdict in enumerate(judged, start=total - len(todo) + 1):
+        for verdict in judged:
             verdict = _check_verdict(verdict, inputs, named)
             if log is not None:
                 row = {key: value for key in _VERDICT_FIELDS if (value := getattr(verdict, key)) is not None}
                 log.write_row({"input": inputs.fingerprints[verdict.claim_id], **row})
             done[verdict.claim_id] = verdict
             bar.update()
-            lines.show(n_judged, total)
     return _make_table(inputs.ids, done, named)
 
 

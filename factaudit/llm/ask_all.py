@@ -13,9 +13,9 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import cache
 from itertools import islice
 from typing import TypeVar
@@ -34,6 +34,8 @@ _IN_FLIGHT = 1000
 _ITEMS_PER_LOOKUP = 256
 #: Seconds after which a wait for results looks whether a signal has come.
 _SIGNAL_POLL_SECONDS = 0.25
+#: Seconds for a client to close its connections.
+_CLOSING_SECONDS = 10.0
 
 
 def ask_all(
@@ -50,61 +52,66 @@ def ask_all(
     more is sent, what is under way is awaited for `stop_signals.GRACE_SECONDS` seconds and yielded, and
     `SignalInterrupt` is raised.
     """
+    if not isinstance(llm, LLMClient):
+        yield from _ask_one_by_one(llm, item_requests, reply_without_request)
+        return
+    ask = ask_through_batch_api if llm.settings.batch else _ask_one_by_one
+    with llm.cache or nullcontext(), closing(ask(llm, item_requests, reply_without_request)) as replies:
+        for item, reply in replies:
+            llm.note_reply(reply)
+            yield item, reply
+
+
+def _ask_one_by_one(
+    llm: ChatModelProtocol,
+    item_requests: Iterable[tuple[Item, ChatRequest | None]],
+    reply_without_request: ChatReply | None,
+) -> Generator[tuple[Item, ChatReply], None, None]:
     client = llm if isinstance(llm, LLMClient) else None
+    # Twice as many as may be sent at a time: those that wait to be retried hold no place.
+    in_flight = 2 * client.concurrency if client else _IN_FLIGHT
+    source, more = iter(item_requests), True
+    waiting: deque[tuple[Item, ChatRequest]] = deque()
+    under_way: dict[Future[ChatReply], Item] = {}
+    done: queue.SimpleQueue[Future[ChatReply]] = queue.SimpleQueue()
 
-    def find_at_once(pairs: Sequence[tuple[Item, ChatRequest | None]]) -> list[ChatReply | None]:
-        asked = [request for _, request in pairs if request is not None]
-        cached = iter(client.find_cached_replies(asked) if client else [None] * len(asked))
-        return [reply_without_request if request is None else next(cached) for _, request in pairs]
+    def take() -> Iterator[tuple[Item, ChatReply]]:
+        """Wait for a reply, for a moment, and give all that have come."""
+        with suppress(queue.Empty):
+            future = done.get(timeout=_SIGNAL_POLL_SECONDS)
+            while True:
+                yield under_way.pop(future), future.result()
+                future = done.get_nowait()
 
-    with (client.cache if client else None) or nullcontext():
-        if client and client.settings.batch:
-            yield from ask_through_batch_api(client, item_requests, reply_without_request=reply_without_request)
-            return
-        # Twice as many as may be sent at a time: those that wait to be retried hold no place.
-        in_flight = 2 * client.concurrency if client else _IN_FLIGHT
-        source, more = iter(item_requests), True
-        waiting: deque[tuple[Item, ChatRequest]] = deque()
-        under_way: dict[Future[ChatReply], Item] = {}
-        done: queue.SimpleQueue[Future[ChatReply]] = queue.SimpleQueue()
-        loop: asyncio.AbstractEventLoop | None = None
-
-        def take() -> Iterator[tuple[Item, ChatReply]]:
-            """Wait for a reply, for a moment, and give all that have come."""
-            with suppress(queue.Empty):
-                future = done.get(timeout=_SIGNAL_POLL_SECONDS)
-                while True:
-                    yield under_way.pop(future), future.result()
-                    future = done.get_nowait()
-
-        with collect_garbage_rarely(), drain_calls_on_signal():
-            try:
-                while (more or waiting or under_way) and not is_stopping():
-                    if more and not waiting:
-                        pairs = list(islice(source, _ITEMS_PER_LOOKUP))
-                        more = bool(pairs)
-                        for (item, request), reply in zip(pairs, find_at_once(pairs), strict=True):
-                            if reply is not None:
-                                yield item, reply
-                            elif request is not None:
-                                waiting.append((item, request))
-                    elif waiting and len(under_way) < in_flight:
-                        item, request = waiting.popleft()
-                        loop = loop or _start_event_loop(os.getpid())
-                        future = asyncio.run_coroutine_threadsafe(llm.ask(request), loop)
-                        under_way[future] = item
-                        future.add_done_callback(done.put)
-                    else:
-                        yield from take()
-                while under_way and grace_seconds_left():
+    with collect_garbage_rarely(), drain_calls_on_signal():
+        try:
+            while (more or waiting or under_way) and not is_stopping():
+                if more and not waiting:
+                    pairs = list(islice(source, _ITEMS_PER_LOOKUP))
+                    more = bool(pairs)
+                    asked = [request for _, request in pairs if request is not None]
+                    kept = iter(client.find_cached_replies(asked) if client else [None] * len(asked))
+                    for item, request in pairs:
+                        reply = reply_without_request if request is None else next(kept)
+                        if reply is not None:
+                            yield item, reply
+                        elif request is not None:
+                            waiting.append((item, request))
+                elif waiting and len(under_way) < in_flight:
+                    item, request = waiting.popleft()
+                    future = asyncio.run_coroutine_threadsafe(llm.ask(request), _start_event_loop(os.getpid()))
+                    under_way[future] = item
+                    future.add_done_callback(done.put)
+                else:
                     yield from take()
-            finally:
-                for future in under_way:
-                    future.cancel()
-                if loop is not None:
-                    closing = asyncio.run_coroutine_threadsafe(_close(client), loop)
-                    with suppress(TimeoutError):
-                        closing.result(timeout=10 + grace_seconds_left())
+            while under_way and grace_seconds_left():
+                yield from take()
+        finally:
+            for future in under_way:
+                future.cancel()
+            closing_client = asyncio.run_coroutine_threadsafe(_close(client), _start_event_loop(os.getpid()))
+            with suppress(TimeoutError):
+                closing_client.result(timeout=_CLOSING_SECONDS + grace_seconds_left())
 
 
 async def _close(client: LLMClient | None) -> None:

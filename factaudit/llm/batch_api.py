@@ -14,7 +14,7 @@ import logging
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,8 +27,8 @@ from factaudit.llm.cost import BATCH_DISCOUNT
 from factaudit.llm.reply import fail_cut_prompt
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.stop_signals import is_stopping
-from factaudit.llm.store import KEPT_STATUSES, NOT_BILLED, Send
-from factaudit.text.progress_lines import ProgressLines
+from factaudit.llm.store import DROPPED, KEPT_STATUSES, NOT_BILLED, Send
+from factaudit.text.progress_lines import progress_bar
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -40,6 +40,8 @@ MAX_BATCH_LINES = 50_000
 MAX_BATCH_BYTES = 190_000_000
 #: Lines that failed in a way that may pass are submitted again so many times.
 MAX_ROUNDS = 3
+#: Seconds between two looks at the batches.
+POLL_SECONDS = 30.0
 #: Where the digest stands in a batch's metadata.
 _DIGEST_KEY = "factaudit"
 _ENDED_STATUSES = ("completed", "failed", "expired", "cancelled")
@@ -55,54 +57,42 @@ class BatchWaitInterrupt(Exception):
 def ask_through_batch_api(
     client: LLMClient,
     item_requests: Iterable[tuple[_Item, ChatRequest | None]],
-    *,
     reply_without_request: ChatReply | None = None,
-    poll_seconds: float = 30.0,
-    max_lines: int = MAX_BATCH_LINES,
-    max_bytes: int = MAX_BATCH_BYTES,
-    show_progress: bool = True,
-    is_stopped: Callable[[], bool] = is_stopping,
-) -> Iterator[tuple[_Item, ChatReply]]:
+) -> Generator[tuple[_Item, ChatReply], None, None]:
     """Yield ``(item, reply)``: what is kept at once, the rest when its batch has ended.
 
     ``item_requests`` is read lazily; prompts go straight to a file on disk and only items and keys stay in memory. An
-    item whose request is None gets ``reply_without_request``. ``poll_seconds`` is the number of seconds between two
-    looks at the batches. Raises `FactauditError` where the server refuses a batch as a whole, and `BatchWaitInterrupt`
-    once ``is_stopped`` says so.
+    item whose request is None gets ``reply_without_request``. Raises `FactauditError` where the server refuses a batch
+    as a whole, and `BatchWaitInterrupt` after a signal.
     """
     with ExitStack() as stack:
         prompts = stack.enter_context(tempfile.TemporaryFile(prefix="factaudit-batch-"))
-        batches = _Batches(client, stack, prompts, max_lines, max_bytes)
+        batches = _Batches(client, stack, prompts)
         for item, request in item_requests:
-            if request is None:
-                assert reply_without_request is not None
-                yield item, reply_without_request
-                continue
-            key = client.request_key(request)
+            key = None if request is None else client.request_key(request)
+            reply = reply_without_request if key is None else batches.store.get(key)
             if key in batches.lines:
                 batches.lines[key].items.append(item)
-                client.usage.count_cached_calls()
-            elif (reply := client.find_cached_replies([request])[0]) is not None:
+            elif reply is not None:
                 yield item, reply
-            else:
+            elif key is not None and request is not None:
                 batches.add(item, key, request)
         batches.submit()
         # What was in the batch of another run at first was no round of this one.
         rounds_left = MAX_ROUNDS - 1 + batches.began_with_others
-        while True:
-            batches.wait(poll_seconds, show_progress, is_stopped)
-            missing = batches.list_missing()
-            if not missing or not rounds_left:
-                break
+        batches.wait()
+        while (missing := batches.list_missing()) and rounds_left:
             rounds_left -= 1
             _log.warning("%d lines of the last batches failed: submitting them again", len(missing))
             for line in missing:
                 batches.place(line)
             batches.submit()
+            batches.wait()
         for line in batches.lines.values():
-            failed = ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}")
+            reply = line.reply or ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}")
             for item in line.items:
-                yield item, line.reply or failed
+                yield item, reply
+                reply = replace(reply, cached=reply.status in KEPT_STATUSES)  # of an equal request
 
 
 @dataclass(slots=True)
@@ -120,13 +110,13 @@ class _Line:
 class _Batches:
     """The batches that hold lines of one run."""
 
-    def __init__(self, client: LLMClient, stack: ExitStack, prompts: IO[bytes], max_lines: int, max_bytes: int) -> None:
+    def __init__(self, client: LLMClient, stack: ExitStack, prompts: IO[bytes]) -> None:
         assert client.cache is not None, "the Batch API needs the cache"
         self.client, self.store = client, client.cache
-        self.lines: dict[bytes, _Line] = {}
+        self.lines: dict[bytes | None, _Line] = {}
         self.began_with_others = False
-        self._stack, self._prompts = stack, prompts
-        self._max_lines, self._max_bytes = max_lines, max_bytes
+        self._stack = stack
+        self._prompts = prompts
         self._digest, self._part, self._part_bytes = "", list[_Line](), 0  # the next batch
         self._awaited: set[str] = set()
         self._own: set[str] = set()
@@ -150,8 +140,7 @@ class _Batches:
         if (digest := self.store.find_batch_of(line.send.key)) is not None:
             self._awaited.add(digest)
             return False
-        is_full = len(self._part) >= self._max_lines or self._part_bytes + line.size > self._max_bytes
-        if self._part and is_full:
+        if len(self._part) >= MAX_BATCH_LINES or self._part_bytes + line.size > MAX_BATCH_BYTES:
             self.submit()
         if not self._part:
             self._digest = uuid.uuid4().hex
@@ -171,71 +160,63 @@ class _Batches:
         if not self._part:
             return
         digest, part = self._digest, self._part
-        self._digest, self._part, self._part_bytes = "", [], 0
+        self._part, self._part_bytes = [], 0
         self._awaited.add(digest)
         self._own.add(digest)
         with tempfile.TemporaryFile(prefix="factaudit-batch-") as lines:
             for line in part:
-                text = self._read(line)
-                if self.client.refused_params.names:  # since it was written
-                    body = self.client.refused_params.adapt_body(json.loads(text)["body"])
-                    text = _encode_line(line.send.key, body)
-                lines.write(text)
+                # What the model refuses may be known since it was written.
+                body = self.client.refused_params.adapt_body(self._read_body(line))
+                lines.write(_encode_line(line.send.key, body))
             lines.seek(0)
             try:
                 uploaded = self.api.files.create(file=("factaudit.jsonl", lines), purpose="batch")
-                try:
-                    # Not repeated by the SDK: a repeated POST could submit twice.
-                    batch = self.api.with_options(max_retries=0).batches.create(
-                        input_file_id=uploaded.id,
-                        endpoint="/v1/chat/completions",
-                        completion_window="24h",
-                        metadata={_DIGEST_KEY: digest},
-                    )
-                    batch_id: str | None = batch.id
-                except (openai.APIConnectionError, openai.InternalServerError) as error:
-                    if (batch_id := self._find_submitted(digest)) is None:
-                        address = self.client.server_address()
-                        raise FactauditError(f"{address}: the batch was not submitted: {error}") from error
+                batch_id = self._submit_file(uploaded.id, digest)
             except openai.APIStatusError as error:
                 self.store.drop_batch(digest, NOT_BILLED)
                 answer = error.response
                 self.client.parse_http_answer(answer.status_code, answer.headers, answer.text)
                 address = self.client.server_address()
                 raise FactauditError(f"{address} refuses the batch: HTTP {answer.status_code}") from error
-        self.store.name_batch(digest, batch_id or "")
+        self.store.name_batch(digest, batch_id)
 
-    def _read(self, line: _Line) -> bytes:
+    def _submit_file(self, file_id: str, digest: str) -> str:
+        import openai
+
+        try:
+            # Not repeated by the SDK: a repeated POST could submit twice.
+            batch = self.api.with_options(max_retries=0).batches.create(
+                input_file_id=file_id,
+                endpoint="/v1/chat/completions",
+                completion_window="24h",
+                metadata={_DIGEST_KEY: digest},
+            )
+        except (openai.APIConnectionError, openai.InternalServerError) as error:
+            if (found := self._find_submitted(digest)) is None:
+                raise FactauditError(f"{self.client.server_address()}: the batch was not submitted: {error}") from error
+            return found
+        return batch.id
+
+    def _read_body(self, line: _Line) -> dict[str, Any]:
         self._prompts.seek(line.start)
-        return self._prompts.read(line.size)
+        return json.loads(self._prompts.read(line.size))["body"]
 
-    def wait(self, poll_seconds: float, show_progress: bool, is_stopped: Callable[[], bool]) -> None:
+    def wait(self) -> None:
         """Wait until every batch with lines of this run has ended, collecting each as it does."""
-        from tqdm import tqdm
-
-        if not self._awaited:
-            return
-        with tqdm(desc="batches", unit="request", disable=None if show_progress else True) as bar:
-            lines = ProgressLines("batches", "requests", shown=show_progress)
-            while True:
-                counted, total = 0, 0
+        with progress_bar("batches", "request") as bar:
+            while self._awaited:
+                counted, bar.total = 0, 0
                 for digest in sorted(self._awaited):
                     batch = self._retrieve(digest)
-                    if batch is None:
-                        continue
-                    if counts := batch.request_counts:
+                    if batch is not None and (counts := batch.request_counts):
                         counted += counts.completed + counts.failed
-                        total += counts.total
-                    if batch.status in _ENDED_STATUSES:
+                        bar.total += counts.total
+                    if batch is not None and batch.status in _ENDED_STATUSES:
                         self._collect(batch, digest)
-                bar.total, bar.n = max(bar.total or 0, total), max(bar.n, counted)
-                bar.refresh()
-                lines.show(bar.n, bar.total)
-                if not self._awaited:
-                    return
-                until = time.monotonic() + poll_seconds
-                while (left := until - time.monotonic()) > 0:
-                    if is_stopped():
+                bar.update(max(0, counted - bar.n))
+                until = time.monotonic() + POLL_SECONDS
+                while self._awaited and (left := until - time.monotonic()) > 0:
+                    if is_stopping():
                         raise BatchWaitInterrupt
                     time.sleep(min(left, 0.5))
 
@@ -262,20 +243,21 @@ class _Batches:
         except openai.NotFoundError:
             server = self.client.server_address()
             _log.warning("batch %s is unknown to %s: its lines are submitted again", batch_id, server)
-            self._drop(digest, "dropped")
+            self._drop(digest, DROPPED)
             return None
 
     def _find_submitted(self, digest: str) -> str | None:
         """The id of the batch that carries a digest; the newest come first."""
-        found = (batch.id for batch in self.api.batches.list(limit=100) if _read_digest(batch) == digest)
-        return next(found, None)
+        every = self.api.batches.list(limit=100)
+        return next((batch.id for batch in every if (batch.metadata or {}).get(_DIGEST_KEY) == digest), None)
 
     def _drop(self, digest: str, status: str) -> None:
         self.store.drop_batch(digest, status)
         self._awaited.discard(digest)
 
     def _collect(self, batch: Any, digest: str) -> None:
-        if batch.status in ("failed", "cancelled") and not (batch.output_file_id or batch.error_file_id):
+        results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
+        if batch.status in ("failed", "cancelled") and not results:
             told = "; ".join(str(error.message) for error in (batch.errors.data or ())) if batch.errors else ""
             self._drop(digest, NOT_BILLED)
             message = f"{self.client.server_address()}: batch {batch.id} {batch.status}: {told or 'no reason given'}"
@@ -284,37 +266,34 @@ class _Batches:
             _log.warning("%s: another run submitted it, its lines are submitted again", message)
             return
         least_tokens = self.store.list_batch_lines(digest)
-        for name in filter(None, (batch.output_file_id, batch.error_file_id)):
-            with self.api.files.with_streaming_response.content(name) as response:
-                for text in _split_lines(response.iter_bytes()):
-                    if text.strip():
-                        self._collect_line(text, digest, least_tokens)
+        for name in results:
+            # A line ends in a newline and nothing else: a reply may hold any of Unicode's other line ends.
+            for text in self.api.files.content(name).content.split(b"\n"):
+                if text.strip():
+                    self._collect_line(text, digest, least_tokens)
         # Of a line that nothing came back for nobody knows what it cost.
-        self._drop(digest, "dropped")
+        self._drop(digest, DROPPED)
 
     def _collect_line(self, text: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
         try:
             record = parse_json_file_text(text)
             key = bytes.fromhex(record["custom_id"])
-            response, error = record.get("response"), record.get("error")
+            response, error = record.get("response"), record.get("error") or {}
             status = int(response["status_code"]) if response else 0
             body = response["body"] if response else None
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, AttributeError):
             _log.warning("a line of the results cannot be read: %.200r", text)
             return
         line = self.lines.get(key)
-        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
-            str((error or {}).get("message") or "no response")
-        )
+        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(error.get("message") or "no response"))
         if response:
             said = body if isinstance(body, str) else json.dumps(body)
-            sent = json.loads(self._read(line))["body"] if line else ()
-            answer = self.client.parse_http_answer(status, {}, said, sent_params=sent)
+            answer = self.client.parse_http_answer(status, {}, said, sent_params=self._read_body(line) if line else ())
         if isinstance(answer, ChatReply):
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
         is_kept = isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES
         # An answer that is none was paid for, up to what it can have cost.
-        came_to_nothing = "dropped" if status == 200 else NOT_BILLED
+        came_to_nothing = DROPPED if status == 200 else NOT_BILLED
         send = replace(line.send if line else Send(key), batch=digest)
         is_ours = self.client.settle(send, answer if is_kept else came_to_nothing, BATCH_DISCOUNT)
         if isinstance(answer, ServerAttemptFailure):
@@ -324,9 +303,7 @@ class _Batches:
         if isinstance(answer, ServerAttemptFailure):
             line.failure = answer.reason
         elif line.reply is None:
-            line.reply = answer
-            if is_kept and not is_ours:
-                self.client.usage.count_cached_calls()  # another run has paid for it
+            line.reply = replace(answer, cached=is_kept and not is_ours)  # another run has paid for it
 
     def list_missing(self) -> list[_Line]:
         """Those without a reply; another process may have collected some."""
@@ -339,17 +316,4 @@ class _Batches:
 def _encode_line(key: bytes, body: Mapping[str, Any]) -> bytes:
     """One line of an input file."""
     record = {"custom_id": key.hex(), "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
-
-
-def _read_digest(batch: Any) -> str | None:
-    return (batch.metadata or {}).get(_DIGEST_KEY)
-
-
-def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines that end in a newline and nothing else: a reply may hold any of Unicode's other line ends."""
-    rest = b""
-    for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
-    yield rest
+    return json.dumps(record).encode() + b"\n"

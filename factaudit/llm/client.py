@@ -32,8 +32,8 @@ from factaudit.llm.server_errors import (
     parse_server_error_response,
 )
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
-from factaudit.llm.store import KEPT_STATUSES, NOT_BILLED, POSSIBLY_BILLED, ReplyStore, Send, hash_request
+from factaudit.llm.stop_signals import is_stopping, sleep_until_signal
+from factaudit.llm.store import DROPPED, KEPT_STATUSES, MALFORMED, NOT_BILLED, ReplyStore, Send, hash_request
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -51,7 +51,7 @@ _log = logging.getLogger("factaudit.llm")
 
 
 class LLMClient:
-    """Ask one model of one server; an async context manager.
+    """Ask one model of one server, through `factaudit.llm.ask_all.ask_all`.
 
     ``settings``: an `LLMSettings`, or a model's name with ``options`` that are its fields. ``OPENAI_BASE_URL`` may
     hold an address with a password. Nothing is looked up, connected or started before a request is not in the cache.
@@ -77,28 +77,22 @@ class LLMClient:
         api_key: str | None = None,
         backoff: float = 0.5,
         max_backoff: float = 30.0,
-        seed: int | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(settings, str):
-            settings = LLMSettings(model=settings, **options)
-        elif options:
-            settings = replace(settings, **options)
-        self.settings = settings
-        self.model, self.revision = settings.client_key()
-        local = settings.local_model
+        named = LLMSettings(model=settings, **options) if isinstance(settings, str) else settings
+        self.settings = replace(named, **options)
+        self.model, self.revision = named.client_key()
+        local = named.local_model
         # What a local server cannot work on would wait there, and its time would run out.
-        self.concurrency = settings.concurrency if local is None else local.slots
-        self.max_retries = settings.max_retries
+        self.concurrency = named.concurrency if local is None else local.slots
         self.usage = LLMCallUsage() if usage is None else usage
         self.cache = ReplyStore(cache) if isinstance(cache, str | Path) else cache
         self.budget = LLMCostBudget() if budget is None else budget
-        self._own_price = settings.price()
-        self._server = Server(settings, api_key)
-        self._pacing = AccountPace(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
+        self._own_price = named.price()
+        self._server = Server(self.settings, api_key)
+        self._pacing = AccountPace(named.requests_per_minute, named.tokens_per_minute, backoff, max_backoff)
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._flights: dict[bytes, asyncio.Future[ChatReply]] = {}
-        self._answered = False
+        self._has_answered = False
         self._others: set[str] = set()
 
     @property
@@ -119,25 +113,9 @@ class LLMClient:
         """Model, parameters and revision; never a key or an address."""
         return self.settings.signature
 
-    async def __aenter__(self) -> LLMClient:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
     async def close(self) -> None:
-        """End what is under way, after a signal when its time is up, and close the connections.
-
-        The client may then be used again, in another event loop, too.
-        """
-        if flights := set(self._flights.values()):
-            if left := grace_seconds_left():
-                await asyncio.wait(flights, timeout=left)
-            for flight in flights:
-                flight.cancel()
-            await asyncio.gather(*flights, return_exceptions=True)
+        """Close the connections. The client may then be used again."""
         await self._server.close()
-        self._slots = asyncio.Semaphore(self.concurrency)
 
     @property
     def cache_server(self) -> str:
@@ -155,43 +133,98 @@ class LLMClient:
 
     def request_key(self, request: ChatRequest) -> bytes:
         """The cache's key of a request."""
-        return self._hash_full_request(self._fill_request_params(request))
-
-    def _hash_full_request(self, full_request: ChatRequest) -> bytes:
+        full_request = ChatRequest(request.messages, self.settings.request_params(request.params))
         return hash_request(self.model, full_request, self.revision, self.cache_server)
+
+    def request_body(self, request: ChatRequest) -> dict[str, Any]:
+        """The body of the chat request, as the API has it, without what the model is known to refuse."""
+        messages = [dict(message) for message in request.messages]
+        full_params = self.settings.request_params(request.params)
+        return self.refused_params.adapt_body({"model": self.model, "messages": messages, **full_params})
 
     def find_cached_replies(self, requests: Sequence[ChatRequest]) -> list[ChatReply | None]:
         """What the cache has for each request, read many at a time; needs no event loop."""
         if self.cache is None:
             return [None] * len(requests)
-        replies = self.cache.get_many([self.request_key(request) for request in requests])
-        return [None if reply is None else self._count_cached_reply(reply) for reply in replies]
+        return self.cache.get_many([self.request_key(request) for request in requests])
+
+    def note_reply(self, reply: ChatReply) -> None:
+        """Count a reply, and say it once where another model answered than was asked for."""
+        self.usage.count_reply(reply)
+        if reply.model and reply.model not in self._others and not _is_same_model(self.model, reply.model):
+            self._others.add(reply.model)
+            _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        """The reply to one request. Equal requests at the same time are sent once, by whatever process."""
-        request = self._fill_request_params(request)
-        key = self._hash_full_request(request)
-        if (flight := self._flights.get(key)) is not None:
-            reply = await asyncio.shield(flight)
-            return self._count_cached_reply(replace(reply, cached=True)) if reply.status in KEPT_STATUSES else reply
-        # A task of its own: what was sent is awaited after a signal, though who asked has gone.
-        flight = self._flights[key] = asyncio.ensure_future(self._send_with_retries(key, request))
-        flight.add_done_callback(lambda done: self._drop_flight(key, done))
-        return await asyncio.shield(flight)
+        """The reply to one request."""
+        key = self.request_key(request)
+        malformed, attempt = 0, 0
+        while True:
+            body = self.request_body(request)
+            answer = await self._send_once(self.make_send(key, ChatRequest(request.messages, body)), body)
+            if isinstance(answer, ChatReply):
+                return answer
+            if answer.refused_params:
+                # Each refusal makes the body smaller, so this ends.
+                self.refused_params.add(answer.refused_params)
+                continue
+            malformed += answer.malformed
+            max_retries = self.settings.max_retries
+            if answer.unreached and not self._has_answered and attempt >= min(_UNREACHED_RETRIES, max_retries):
+                raise FactauditError(f"no server answers at {self.server_address()}: {answer.reason}")
+            attempt += 1
+            if attempt > max_retries or malformed > MALFORMED_RETRIES or is_stopping():
+                return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
+            await self._pacing.wait_after_failure(self._account, attempt - 1, answer.retry_after)
 
-    def _drop_flight(self, key: bytes, flight: asyncio.Future[ChatReply]) -> None:
-        del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # seen: nobody may be waiting any more
+    async def _send_once(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+        """One send, written down before it is made and settled by whatever comes of it; or the reply that is kept.
 
-    def _count_cached_reply(self, reply: ChatReply) -> ChatReply:
-        self.usage.count_cached_calls(reply=reply)
-        self._count_serving_model(reply)
-        return reply
+        What somebody else asks for is awaited: its reply is ours, too.
+        """
+        delay = _POLL_SECONDS
+        while not is_stopping():
+            async with self._slots:
+                while (state := self.budget.begin(self.store, send)) == "full" and not is_stopping():
+                    # No other one may go either: the place is kept, so that few look whether there is money again.
+                    await sleep_until_signal(_POLL_SECONDS)
+                if state == "send":
+                    return await self._send(send, body)
+            if isinstance(state, ChatReply):
+                return state
+            if state == "over":
+                return self.make_over_limit_reply()
+            await sleep_until_signal(delay)
+            delay = min(2 * delay, _MAX_POLL_SECONDS)
+        return _STOPPED_REPLY
 
-    def request_body(self, request: ChatRequest) -> dict[str, Any]:
-        """The body of the chat request, as the API has it, without what the model is known to refuse."""
-        return self.refused_params.adapt_body(self._make_request_body(self._fill_request_params(request)))
+    async def _send(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+        outcome: ChatReply | ServerAttemptFailure | str = NOT_BILLED
+        try:
+            tokens = send.prompt_tokens + (find_reply_token_limit(body) or 0)
+            await self._pacing.wait_before_request(self._account, tokens)
+            if is_stopping():
+                return _STOPPED_REPLY
+            outcome = DROPPED  # of a send that is cancelled nobody knows what it cost
+            answer = await self._post_body(body)
+            if isinstance(answer, ChatReply):
+                answer = fail_cut_prompt(answer, send.least_tokens)
+                if answer.status in KEPT_STATUSES and not answer.prompt_tokens:  # the server counted none
+                    reply_tokens = approximate_token_count(answer.text)
+                    answer = replace(answer, prompt_tokens=send.prompt_tokens, completion_tokens=reply_tokens)
+            outcome = answer
+            return answer
+        except BlockingClientError:
+            raise
+        except FactauditError:
+            outcome = NOT_BILLED
+            raise
+        finally:
+            self.settle(send, outcome)
+
+    async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+        answer = await self._server.post(body)
+        return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer, sent_params=body)
 
     def model_price(self) -> LLMModelPrice | None:
         """The model's price: the settings', else the price table's."""
@@ -215,37 +248,32 @@ class LLMClient:
 
         Returns whether it was this client's, not another run's.
         """
-        status, tokens = answer if isinstance(answer, str) else answer.status, None
-        if isinstance(answer, ChatReply):
-            if answer.status in KEPT_STATUSES or answer.prompt_tokens:
-                tokens = answer.prompt_tokens, answer.completion_tokens
-            if answer.status not in KEPT_STATUSES:
-                # An answer to a part of the prompt was paid for like any other.
-                status = "malformed" if tokens else NOT_BILLED
-        elif isinstance(answer, ServerAttemptFailure):
-            tokens = answer.billed_tokens
+        reply: ChatReply | None = None
+        tokens: tuple[int, int] | None = None
+        if isinstance(answer, ServerAttemptFailure):
+            status, tokens = answer.status, answer.billed_tokens
+        elif isinstance(answer, ChatReply):
+            status, tokens = answer.status, (answer.prompt_tokens, answer.completion_tokens)
+            if status in KEPT_STATUSES:
+                reply = answer
+            else:  # an answer to a part of the prompt was paid for like any other
+                status = MALFORMED if answer.prompt_tokens else NOT_BILLED
+        else:
+            status = answer
         price, cost = self.model_price(), send.most_cost
         if status == NOT_BILLED:
             tokens, cost = (0, 0), 0.0
-        elif tokens is None or status in POSSIBLY_BILLED:
-            tokens = send.prompt_tokens, 0
-        else:
+        elif tokens is not None:
             cost = None if price is None else discount * price.cost(*tokens)
-        reply = answer if isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES else None
-        origin = (self.cache_server, self.model, self.revision)
-        kept_as = None if self.cache is None else origin
-        paid = self.store.finish(send.key, status, tokens, cost, reply=reply, origin=kept_as, batch=send.batch)
+        origin = None if self.cache is None else (self.cache_server, self.model, self.revision)
+        told = tokens or (send.prompt_tokens, 0)
+        paid = self.store.finish(send.key, status, told, cost, reply=reply, origin=origin, batch=send.batch)
         is_ours = paid == (self.budget.run, self.usage.caller)
-        if is_ours and status != NOT_BILLED:
-            self.usage.count_paid_call()
-        if reply is not None:
-            self._count_serving_model(reply)
+        self.usage.calls += is_ours and status != NOT_BILLED
         return is_ours
 
     def make_over_limit_reply(self) -> ChatReply:
         """The reply to a request that the limit of money does not allow."""
-        if is_stopping():
-            return _STOPPED_REPLY
         return ChatReply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
 
     def server_address(self) -> str:
@@ -263,113 +291,23 @@ class LLMClient:
 
         sent_params: what the request's body had.
         """
-        self._answered = True
         redact = self._server.redact
         if status == 200:
+            self._has_answered = True
             answer = parse_chat_completion(body)
-        else:
-            has_answered = self.usage.calls > 0
-            try:
-                answer = parse_server_error_response(
-                    status, headers, body, has_answered=has_answered, sent_params=sent_params
-                )
-            except PermanentServerError as error:
-                said = redact(str(error))
-                if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
-                    said += " (most servers' address ends in /v1)"
-                if status == 401 and self._server.find_api_key() == "none":
-                    said += " (no key was sent: api_key_env names the variable that holds it)"
-                raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
-            if isinstance(answer, ChatReply):
-                return replace(answer, text=redact(answer.text), error=answer.error and redact(answer.error))
-        return answer if isinstance(answer, ChatReply) else replace(answer, reason=redact(answer.reason))
-
-    def _fill_request_params(self, request: ChatRequest) -> ChatRequest:
-        return ChatRequest(request.messages, self.settings.request_params(request.params))
-
-    def _make_request_body(self, full_request: ChatRequest) -> dict[str, Any]:
-        messages = [dict(message) for message in full_request.messages]
-        return {"model": self.model, "messages": messages, **full_request.params}
-
-    async def _send_with_retries(self, key: bytes, request: ChatRequest) -> ChatReply:
-        full_body = self._make_request_body(request)
-        malformed, attempt = 0, 0
-        while True:
-            body = self.refused_params.adapt_body(full_body)
-            answer = await self._send_once(self.make_send(key, ChatRequest(request.messages, body)), body)
-            if isinstance(answer, ChatReply):
-                return answer
-            if answer.refused_params:
-                # Each refusal makes the body smaller, so this ends.
-                self.refused_params.add(answer.refused_params)
-                continue
-            malformed += answer.malformed
-            if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
-                raise FactauditError(f"no server answers at {self.server_address()}: {answer.reason}")
-            attempt += 1
-            if attempt > self.max_retries or malformed > MALFORMED_RETRIES or is_stopping():
-                return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
-            await self._pacing.wait_after_failure(self._account, attempt - 1, answer.retry_after)
-
-    async def _send_once(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
-        """One send, written down before it is made and settled by whatever comes of it; or the reply that is kept.
-
-        What another process asks for is awaited: its reply is ours, too.
-        """
-        delay = _POLL_SECONDS
-        while not is_stopping():
-            async with self._slots:
-                while (state := self.budget.begin(self.store, send)) == "full" and not is_stopping():
-                    # No other one may go either: the place is kept, so that few look whether there is money again.
-                    await sleep_until_signal(_POLL_SECONDS)
-                if state == "send":
-                    return await self._send(send, body)
-            if isinstance(state, ChatReply):
-                return self._count_cached_reply(state)
-            if state == "over":
-                return self.make_over_limit_reply()
-            await sleep_until_signal(delay)
-            delay = min(2 * delay, _MAX_POLL_SECONDS)
-        return _STOPPED_REPLY
-
-    async def _send(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
-        outcome: ChatReply | ServerAttemptFailure | str = NOT_BILLED
+            return answer if isinstance(answer, ChatReply) else replace(answer, reason=redact(answer.reason))
         try:
-            tokens = send.prompt_tokens + (find_reply_token_limit(body) or 0)
-            await self._pacing.wait_before_request(self._account, tokens)
-            if is_stopping():
-                return _STOPPED_REPLY
-            outcome = "dropped"  # of a send that is cancelled nobody knows what it cost
-            answer = await self._post_body(body)
-            if isinstance(answer, ChatReply):
-                answer = _fill_token_counts(fail_cut_prompt(answer, send.least_tokens), send)
-            outcome = answer
-            return answer
-        except BlockingClientError:
-            raise
-        except FactauditError:
-            outcome = NOT_BILLED
-            raise
-        finally:
-            self.settle(send, outcome)
-
-    async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
-        answer = await self._server.post(body)
-        return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer, sent_params=body)
-
-    def _count_serving_model(self, reply: ChatReply) -> None:
-        """Count who answered, and say it once where that is another model than was asked for."""
-        self.usage.count_serving_model(reply)
-        if reply.model and reply.model not in self._others and not _is_same_model(self.model, reply.model):
-            self._others.add(reply.model)
-            _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
-
-
-def _fill_token_counts(reply: ChatReply, send: Send) -> ChatReply:
-    """A reply with tokens to pay for, where the server counted none."""
-    if reply.prompt_tokens or reply.status not in KEPT_STATUSES:
-        return reply
-    return replace(reply, prompt_tokens=send.prompt_tokens, completion_tokens=approximate_token_count(reply.text))
+            answer = parse_server_error_response(
+                status, headers, redact(body), has_answered=self._has_answered, sent_params=sent_params
+            )
+        except PermanentServerError as error:
+            said = str(error)
+            if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
+                said += " (most servers' address ends in /v1)"
+            if status == 401 and self._server.find_api_key() == "none":
+                said += " (no key was sent: api_key_env names the variable that holds it)"
+            raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
+        return answer
 
 
 def _is_same_model(requested_model: str, serving_model: str) -> bool:
@@ -378,8 +316,5 @@ def _is_same_model(requested_model: str, serving_model: str) -> bool:
     >>> _is_same_model("gpt-4o", "gpt-4o-2024-08-06"), _is_same_model("gpt-4o", "gpt-4o-mini")
     (True, False)
     """
-    one, other = (
-        name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest").removesuffix(".gguf")
-        for name in (requested_model, serving_model)
-    )
-    return one == other or re.fullmatch(re.escape(one) + r"[-@:.]v?\d[\d.-]*", other) is not None
+    one, other = (re.sub(r".*/|:latest$|\.gguf$", "", name.lower()) for name in (requested_model, serving_model))
+    return re.fullmatch(re.escape(one) + r"([-@:.]v?\d[\d.-]*)?", other) is not None

@@ -9,10 +9,9 @@ import logging
 import math
 import os
 import re
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,18 +26,17 @@ from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, hash_request
 BATCH_DISCOUNT = 0.5
 #: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count tokens": 3, and 3 more).
 _TOKENS_PER_MESSAGE = 3
-_APPROXIMATION_NOTE = "1 token per 4 bytes of UTF-8"
+_BYTES_PER_TOKEN = 4
 
 _log = logging.getLogger("factaudit.cost")
 
 
 @dataclass(frozen=True)
 class LLMModelPrice:
-    """US dollars per million tokens, on a date."""
+    """US dollars per million tokens."""
 
     input: float
     output: float
-    date: str = ""
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """US dollars for so many tokens. A provider's discount on prompts that it has cached is not counted."""
@@ -49,21 +47,19 @@ def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPr
     """The prices in a CSV: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay as
     they were, so none come with the package.
 
-    Columns: model, input, output (US dollars per million tokens), and optionally date.
+    Columns: model, input, output (US dollars per million tokens).
     """
     path = path or os.environ.get("FACTAUDIT_PRICES")
     if not path:
         return {}
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise UsageError(f"price table {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"price table {path}: cannot be read as UTF-8 text ({error})") from error
     prices = {}
     for number, row in enumerate(csv.DictReader(lines), start=1):
         try:
-            price = LLMModelPrice(float(row["input"]), float(row["output"]), row.get("date") or "")
+            price = LLMModelPrice(float(row["input"]), float(row["output"]))
             if not row["model"] or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
@@ -85,49 +81,37 @@ class LLMCallUsage:
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the models, as the
     server named them, that replies came from (cached ones too). ``started``: when the counting began, and
-    ``oldest_cached``, ``newest_cached``: when the cache got what it had by then (Unix seconds).
+    ``kept``: when the cache got what it had by then (Unix seconds).
     """
 
     calls: int = 0
     cached_calls: int = 0
-    started: int = field(default_factory=lambda: int(time.time()), compare=False)
-    oldest_cached: int | None = None
-    newest_cached: int | None = None
+    started: float = field(default_factory=time.time, compare=False)
+    kept: set[int] = field(default_factory=set, compare=False)
     caller: str = field(default="", compare=False)
     served: set[str] = field(default_factory=set, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def count_paid_call(self) -> None:
-        """Count one send that the server was, or may have been, paid for."""
-        with self._lock:
-            self.calls += 1
-
-    def count_cached_calls(self, count: int = 1, reply: ChatReply | None = None) -> None:
-        """Count replies that cost nothing: from the cache (then with the reply), or shared with an equal request."""
-        with self._lock:
-            self.cached_calls += count
+    def count_reply(self, reply: ChatReply) -> None:
+        """Note a reply: which model it is from, and of a cached one from when it is."""
+        if name := name_serving_model(reply):
+            self.served.add(name)
+        if reply.cached:
+            self.cached_calls += 1
             # What came later is a reply to an equal request of this run.
-            if reply is not None and (created := reply.created) is not None and created <= self.started:
-                self.oldest_cached = min(created, self.oldest_cached or created)
-                self.newest_cached = max(created, self.newest_cached or created)
+            if reply.created is not None and reply.created <= self.started:
+                self.kept.add(reply.created)
 
     def forget_cached_replies(self) -> None:
         """Begin anew with what `row` says of cached replies."""
-        self.started, self.oldest_cached, self.newest_cached = int(time.time()), None, None
-
-    def count_serving_model(self, reply: ChatReply) -> None:
-        """Note which model a reply is from."""
-        if name := name_serving_model(reply):
-            self.served.add(name)
+        self.started = time.time()
+        self.kept.clear()
 
     def row(self) -> dict[str, Any]:
         """The counts, and from when the cached replies are (ISO dates, or None)."""
-        ends = {"cached_from": self.oldest_cached, "cached_until": self.newest_cached}
-        dates = {
-            name: None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
-            for name, seconds in ends.items()
-        }
-        return {"calls": self.calls, "cached_calls": self.cached_calls, **dates}
+        dates = [datetime.fromtimestamp(seconds, UTC).date().isoformat() for seconds in sorted(self.kept)]
+        first, last = (dates[0], dates[-1]) if dates else (None, None)
+        counts = {"calls": self.calls, "cached_calls": self.cached_calls}
+        return {**counts, "cached_from": first, "cached_until": last}
 
 
 class LLMCostBudget:
@@ -226,18 +210,19 @@ class LLMCostBudget:
                 "max_cost needs a limit on the length of a reply: set max_tokens (max_completion_tokens for a model"
                 " that reasons)"
             )
-        most = _count_message_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass")))
-        return price.cost(most, limit or 0)
+        return price.cost(count_prompt_tokens(request, bytes_per_token=1), limit or 0)
 
 
-def approximate_token_count(text: str) -> int:
+def approximate_token_count(text: str, bytes_per_token: int = _BYTES_PER_TOKEN) -> int:
     """One token per four bytes of UTF-8, rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+    return -(-len(text.encode("utf-8", "surrogatepass")) // bytes_per_token)
 
 
-def count_prompt_tokens(request: ChatRequest) -> int:
+def count_prompt_tokens(request: ChatRequest, bytes_per_token: int = _BYTES_PER_TOKEN) -> int:
     """The approximate number of tokens of a request's messages."""
-    return _count_message_tokens(request, approximate_token_count)
+    texts = [message["content"] for message in request.messages]
+    own = _TOKENS_PER_MESSAGE * (1 + len(texts))
+    return own + sum(approximate_token_count(text, bytes_per_token) for text in texts)
 
 
 def find_reply_token_limit(params: Mapping[str, Any]) -> int | None:
@@ -245,24 +230,17 @@ def find_reply_token_limit(params: Mapping[str, Any]) -> int | None:
     return params.get("max_completion_tokens") or params.get("max_tokens")
 
 
-def _count_message_tokens(request: ChatRequest, count_tokens: Callable[[str], int]) -> int:
-    return _TOKENS_PER_MESSAGE + sum(
-        _TOKENS_PER_MESSAGE + count_tokens(message["content"]) for message in request.messages
-    )
-
-
 def estimate_llm_judging_cost(
     evaluators: Mapping[str, Any], claims: Iterable[Any], prices: Mapping[str, LLMModelPrice] | None = None
 ) -> list[dict[str, Any]]:
     """What judging ``claims`` would cost: one row per evaluator that asks a language model, nothing sent.
 
-    An evaluator is counted where it has ``requests(claims)``, ``client_key()`` (model and revision as the cache has
-    them), ``cache_server``, ``batch`` and ``cache_path``; ``claims`` is read once for each, so it must be a sequence
-    or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "repeated_calls", "prompt_tokens",
-    "max_completion_tokens", "cost", "price_date", "counted", "reason"}``: ``cached_calls`` are not sent, since their
-    replies are in the cache or, ``repeated_calls`` of them, those of another call; ``cost`` has replies of full length,
-    and is as good as ``counted`` says the prompts' tokens are; None (with a reason) where no price or no limit on the
-    length of replies is known.
+    An evaluator is counted where it has ``requests(claims)``; ``claims`` is read once for each, so it must be a
+    sequence or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "repeated_calls",
+    "prompt_tokens", "max_completion_tokens", "cost", "reason"}``: ``cached_calls`` are not sent, since their replies
+    are in the cache or, ``repeated_calls`` of them, those of another call; tokens are counted approximately, one per
+    four bytes; ``cost`` has replies of full length; None (with a reason) where no price or no limit on the length of
+    replies is known.
     """
     prices = read_llm_price_table() if prices is None else prices
     return [
@@ -272,15 +250,15 @@ def estimate_llm_judging_cost(
     ]
 
 
-def _estimate_calls(evaluator: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice]) -> dict[str, Any]:
-    model, revision = evaluator.client_key()
-    path, server = Path(evaluator.cache_path() or ""), evaluator.cache_server
+def _estimate_calls(judge: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice]) -> dict[str, Any]:
+    model, revision = judge.client_key()
+    path = Path(judge.cache_path() or "")
     row: dict[str, Any] = {"model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0, "prompt_tokens": 0}
-    completion: int | None = 0
+    completion: float = 0
     seen: set[bytes] = set()
-    with ReplyStore(path, read_only=True) if path.is_file() else nullcontext() as store:
-        for request in evaluator.requests(claims):
-            key = hash_request(model, request, revision, server)
+    with ReplyStore(path) if path.is_file() else nullcontext() as store:
+        for request in judge.requests(claims):
+            key = hash_request(model, request, revision, judge.cache_server)
             if key in seen or (store is not None and store.get(key)):
                 row["cached_calls"] += 1
                 row["repeated_calls"] += key in seen
@@ -288,20 +266,13 @@ def _estimate_calls(evaluator: Any, claims: Iterable[Any], prices: Mapping[str, 
             seen.add(key)
             row["calls"] += 1
             row["prompt_tokens"] += count_prompt_tokens(request)
-            limit = find_reply_token_limit(request.params)
-            completion = None if limit is None or completion is None else completion + limit
-    price = LLMModelPrice(0.0, 0.0) if evaluator.base_url == "local" else find_model_price(model, prices)
+            completion += find_reply_token_limit(request.params) or math.inf
+    is_bounded, price = math.isfinite(completion), judge.price() or find_model_price(model, prices)
     cost, reason = None, None
     if price is None:
         reason = f"cost: no price is known for {model!r}"
-    elif completion is None:
+    elif not is_bounded:
         reason = "cost: the length of replies is not limited (max_tokens)"
     else:
-        cost = (BATCH_DISCOUNT if evaluator.batch else 1.0) * price.cost(row["prompt_tokens"], completion)
-    return row | {
-        "max_completion_tokens": completion,
-        "cost": cost,
-        "price_date": (price.date or None) if price else None,
-        "counted": f"approximately, {_APPROXIMATION_NOTE}",
-        "reason": reason,
-    }
+        cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(row["prompt_tokens"], completion)
+    return row | {"max_completion_tokens": int(completion) if is_bounded else None, "cost": cost, "reason": reason}

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest, check_chat_logprobs
 from factaudit.llm.server_errors import ServerAttemptFailure
+from factaudit.llm.store import MALFORMED
 from factaudit.text.stated_verdicts import split_answer_from_thoughts
 
 #: How the reason begins that a reply which was cut off is given; what reads verdicts back counts them by it.
@@ -67,11 +68,8 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
             raise TypeError("finish_reason is not text")
         check_chat_logprobs(tokens or ())
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
-        return ServerAttemptFailure(
-            f"not a chat completion ({error!r}): {body[:200]}",
-            malformed=True,
-            billed_tokens=_parse_completion_tokens(body),
-        )
+        reason = f"not a chat completion ({error!r}): {body[:200]}"
+        return ServerAttemptFailure(reason, MALFORMED, billed_tokens=_parse_completion_tokens(body))
     finish = finish if finish.lower() not in _FILTER_FINISH_REASONS else "content_filter"
     status = "refused" if refusal or finish == "content_filter" else "ok"
     if status == "refused":

@@ -14,19 +14,18 @@ import inspect
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache, cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pydantic_core import to_json
-
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.llm.server_errors import ServerAttemptFailure, redact_keys_in_server_error
+from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.settings import LOCAL_BASE_URL, SECRET_NAME_PATTERN, LLMSettings
+from factaudit.llm.store import DROPPED, MALFORMED, TIMED_OUT
 from factaudit.settings.spec_string import import_object_of_spec_string
+from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -41,8 +40,12 @@ _USELESS = (TypeError, AttributeError, NotImplementedError, ImportError)
 _CONNECT_SECONDS = 30.0
 #: The one limit on what a server may send: an answer of more bytes is not read to its end.
 MAX_BODY_BYTES = 64 << 20
-#: HTTP clients' errors where no server was reached, so that nothing was paid.
-_UNREACHED = ("ConnectError", "ConnectTimeout", "UnsupportedProtocol", "ProxyError", "InvalidURL")
+#: Errors of aiohttp and of httpx where no server was reached, so that nothing was paid.
+_UNREACHED = {
+    *("ClientConnectorError", "ClientConnectorDNSError", "ClientProxyConnectionError", "ConnectionTimeoutError"),
+    *("InvalidURL", "InvalidUrlClientError", "NonHttpUrlClientError"),
+    *("ConnectError", "ConnectTimeout", "UnsupportedProtocol", "ProxyError"),
+}
 
 
 class HTTPAnswer(NamedTuple):
@@ -65,50 +68,45 @@ class Server:
     """
 
     def __init__(self, settings: LLMSettings, api_key: str | None = None) -> None:
-        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or None
+        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_BASE_URL
         self._settings = settings
         self._api_key = api_key
         self._session: ClientSession | None = None
         self._opening = asyncio.Lock()
-        self._url = ""
         self._proxy: str | None = None
         self._retries_before: int | None = None
 
     async def post(self, body: dict[str, Any]) -> HTTPAnswer | ServerAttemptFailure:
         """Send one chat request. Raises `FactauditError` where no request can be sent."""
         try:
-            if self._settings.client is None and self._session is None:
-                async with self._opening:
-                    self._session = self._session or await self._open_session()
+            if self._settings.client is not None:
+                async with asyncio.timeout(self._settings.timeout):
+                    return HTTPAnswer(200, {}, await self._create_through_user_client(body))
+            async with self._opening:
+                self._session = self._session or await self._open_session()
             async with asyncio.timeout(self._settings.timeout):
-                if self._session is not None:
-                    return await self._post(self._session, body)
-                return HTTPAnswer(200, {}, await self._create_through_user_client(body))
+                return await self._post(self._session, body)
         except FactauditError:
             raise
         except Exception as error:  # aiohttp's, the SDK's, or those of what wraps it
             return self._interpret_error(error)
 
     async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer | ServerAttemptFailure:
-        # JSON by pydantic is the faster one, but knows no half surrogate pairs.
-        try:
-            data = to_json(body)
-        except ValueError:
-            data = json.dumps(body).encode()
         pieces, size = [], 0
-        async with session.post(self._url, data=data, proxy=self._proxy, allow_redirects=False) as answer:
+        data = json.dumps(body).encode()
+        async with session.post("chat/completions", data=data, proxy=self._proxy, allow_redirects=False) as answer:
             if 300 <= answer.status < 400:
                 self._refuse_redirect(answer.headers.get("Location", ""))
             async for piece in answer.content.iter_any():
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_BODY_BYTES:
-                    return ServerAttemptFailure(f"an answer of more than {MAX_BODY_BYTES >> 20} MB", malformed=True)
+                    return ServerAttemptFailure(f"an answer of more than {MAX_BODY_BYTES >> 20} MB", MALFORMED)
         errors = "strict" if answer.status == 200 else "replace"
         return HTTPAnswer(answer.status, answer.headers, b"".join(pieces).decode("utf-8", errors))
 
     async def _create_through_user_client(self, body: dict[str, Any]) -> str:
-        client, known = self._user_client, _list_sdk_params()
+        client, known = self.user_client, _list_sdk_params()
         if self._retries_before is None and isinstance(getattr(client, "max_retries", None), int):
             self._retries_before, client.max_retries = client.max_retries, 0
         params = {name: value for name, value in body.items() if name in known}
@@ -129,23 +127,23 @@ class Server:
         if self._session is not None:
             await self._session.close()
             self._session = None
-        self._opening = asyncio.Lock()
         if self._settings.local_model is not None:
             self._settings.local_model.stop()
         if self._retries_before is not None:
-            self._user_client.max_retries, self._retries_before = self._retries_before, None
-        if self._settings.client is not None and self._user_client is not self._settings.client:
-            with suppress(Exception):  # a client that was made here
-                await self._user_client.close()
-            del self._user_client
+            self.user_client.max_retries, self._retries_before = self._retries_before, None
 
     def make_sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
         from openai import DefaultHttpxClient, OpenAI
 
-        options = self._make_access_options()
-        http = DefaultHttpxClient(follow_redirects=False)
-        return OpenAI(**options, timeout=self._settings.timeout, max_retries=4, http_client=http)
+        return OpenAI(
+            api_key=self.find_api_key(),
+            base_url=self.address,
+            default_headers=self._make_password_header(),
+            timeout=self._settings.timeout,
+            max_retries=4,
+            http_client=DefaultHttpxClient(follow_redirects=False),
+        )
 
     def find_api_key(self) -> str:
         """The key for this server: ``none`` where it needs none.
@@ -154,24 +152,20 @@ class Server:
         ``api_key_env`` names it. Raises `FactauditError` where a key is missing, or would go to another server.
         """
         if self._settings.client is not None:
-            key = getattr(self._user_client, "api_key", "")
+            key = getattr(self.user_client, "api_key", "")
             return key if isinstance(key, str) else ""
         if self._settings.base_url == LOCAL_BASE_URL:
             return "none"
         variable = self._settings.api_key_env or _KEY_VARIABLE
         key = self._api_key or os.environ.get(variable)
-        host = urlsplit(self.base_url or _OPENAI_BASE_URL).hostname
-        if not key:
-            if host == urlsplit(_OPENAI_BASE_URL).hostname:
-                model = self._settings.model
-                raise FactauditError(
-                    f"model {model!r} needs a key: set {variable}, or give base_url for another server"
-                )
-            return "none"
+        host = urlsplit(self.base_url).hostname or ""
+        if not key and host == urlsplit(_OPENAI_BASE_URL).hostname:
+            model = self._settings.model
+            raise FactauditError(f"model {model!r} needs a key: set {variable}, or give base_url for another server")
         owners = {urlsplit(url).hostname for url in (_OPENAI_BASE_URL, os.environ.get("OPENAI_BASE_URL") or "")}
-        if self._api_key or self._settings.api_key_env or self._settings.base_url is None or host in owners:
+        if key and (self._api_key or self._settings.api_key_env or host in owners):
             return key
-        if _is_loopback(host or ""):
+        if not key or _is_loopback(host):
             return "none"
         raise FactauditError(
             f"{self.address}: {variable} is the key of another server and is not sent there: name the variable"
@@ -181,9 +175,9 @@ class Server:
     @property
     def address(self) -> str:
         """The server's address without user, password or query; a client's name where it tells none."""
-        url = self.base_url or _OPENAI_BASE_URL
+        url = self.base_url
         if self._settings.client is not None:
-            url = str(getattr(self._user_client, "base_url", None) or "").rstrip("/")
+            url = str(getattr(self.user_client, "base_url", None) or "").rstrip("/")
         parts = urlsplit(url)
         if self._settings.client is not None and not parts.hostname:
             return f"client {self._client_name}"
@@ -195,22 +189,27 @@ class Server:
         have. A client that a function makes is made, to know its address, unless the settings name the server."""
         if self._settings.server_name or self._settings.base_url == LOCAL_BASE_URL:
             return self._settings.server_name
-        return _normalise_address(self.address)
+        address = self.address
+        parts = urlsplit(address)
+        default_port = ":80" if parts.scheme == "http" else ":443"
+        return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default_port)}{parts.path.rstrip('/')}"
 
     def redact(self, text: str) -> str:
         """A text without the key, a client's secret headers, and what looks like a key."""
         secrets = [self._api_key, os.environ.get(self._settings.api_key_env or _KEY_VARIABLE)]
-        if self._settings.client is not None and "_user_client" in vars(self):
-            headers = getattr(self._user_client, "default_headers", None)
-            pairs = headers.items() if isinstance(headers, Mapping) else ()
-            for name, value in pairs:
+        if "user_client" in vars(self):
+            secrets.append(self.find_api_key())
+            headers = getattr(self.user_client, "default_headers", None)
+            for name, value in headers.items() if isinstance(headers, Mapping) else ():
                 if isinstance(value, str) and SECRET_NAME_PATTERN.search(name):
                     secrets += [value, *value.split()[1:]]
-            secrets.append(self.find_api_key())
-        return redact_keys_in_server_error(text, *secrets)
+        for secret in filter(None, secrets):
+            text = text.replace(secret, "***")
+        return mask_secrets_in_text(text)
 
     @cached_property
-    def _user_client(self) -> Any:
+    def user_client(self) -> Any:
+        """The user's object, made or imported where the settings only name it."""
         return make_user_client(self._settings.client)
 
     @property
@@ -221,35 +220,30 @@ class Server:
     async def _open_session(self) -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
+        url = self.address
         if self._settings.local_model is not None:  # which takes its time to load
-            await asyncio.to_thread(self._settings.local_model.start)
-        access = self._make_access_options()
-        self._url = (access["base_url"] or _OPENAI_BASE_URL).rstrip("/") + "/chat/completions"
-        address = urlsplit(self._url)
+            url = await asyncio.to_thread(self._settings.local_model.start)
         # Looked up once: aiohttp's own way (``trust_env``) asks two threads about it at every call.
+        address = urlsplit(url)
         if not proxy_bypass(address.hostname or ""):
             self._proxy = getproxies().get(address.scheme)
-        headers = {"Authorization": f"Bearer {access['api_key']}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self.find_api_key()}", "Content-Type": "application/json"}
         for header, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
             if os.environ.get(variable):
                 headers[header] = os.environ[variable]
         return ClientSession(
-            headers={**headers, "User-Agent": f"factaudit/{__version__}", **access.get("default_headers", {})},
+            url.rstrip("/") + "/",
+            headers={**headers, "User-Agent": f"factaudit/{__version__}", **self._make_password_header()},
             connector=TCPConnector(limit=0),  # the client bounds what is under way
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         )
 
-    def _make_access_options(self) -> dict[str, Any]:
-        """Where the server is and what opens it, as the SDK's clients take it."""
-        if self._settings.local_model is not None:
-            return {"api_key": "none", "base_url": self._settings.local_model.start()}
-        netloc = urlsplit(self.base_url or "").netloc
-        if "@" not in netloc:
-            return {"api_key": self.find_api_key(), "base_url": self.base_url}
-        # Whoever writes an address into a log writes a password in it, too: it goes the way of a key.
-        password = base64.b64encode(unquote(netloc.rpartition("@")[0]).encode()).decode()
-        headers = {"Authorization": f"Basic {password}"}
-        return {"api_key": self.find_api_key(), "base_url": self.address, "default_headers": headers}
+    def _make_password_header(self) -> dict[str, str]:
+        """A password in the address goes the way of a key: whoever writes an address into a log would write it, too."""
+        account, at, _ = urlsplit(self.base_url).netloc.rpartition("@")
+        if not at:
+            return {}
+        return {"Authorization": f"Basic {base64.b64encode(unquote(account).encode()).decode()}"}
 
     def _refuse_redirect(self, location: str) -> None:
         to = urlsplit(urljoin(f"{self.address.rstrip('/')}/chat/completions", location))
@@ -258,9 +252,6 @@ class Server:
             f"{self.address} redirects to {self.redact(place)}, and prompts are not sent on:"
             " if that is the server you mean, set base_url to it"
         )
-
-    def _format_error(self, error: Exception) -> str:
-        return self.redact(format_error_first_line(error))[:300]
 
     def _interpret_error(self, error: Exception) -> HTTPAnswer | ServerAttemptFailure:
         """What an error says of the attempt: was the server reached, was there an answer, may it have been paid?"""
@@ -271,34 +262,26 @@ class Server:
             if 300 <= answer.status_code < 400:
                 self._refuse_redirect(answer.headers.get("location", ""))
             return HTTPAnswer(answer.status_code, answer.headers, answer.text)
+        # The SDK takes all that aiohttp says of connections for one kind.
+        shown = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+        reason = f"{type(shown).__name__}: {self.redact(format_error_first_line(shown))[:300]}"
         if self._settings.client is not None and isinstance(error, _USELESS):
-            raise UsageError(f"client {self._client_name}: {self._format_error(error)}") from error
-        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else None
-        shown = cause if isinstance(cause, Exception) else error
-        reason = f"{type(shown).__name__}: {self._format_error(shown)}"
-        if _is_of_connecting(shown):
+            raise UsageError(f"client {self._client_name}: {reason}") from error
+        if {type(shown).__name__, type(shown.__cause__).__name__} & _UNREACHED:
             return ServerAttemptFailure(f"connection: {reason}", unreached=True)
         if isinstance(error, TimeoutError | openai.APITimeoutError):
-            return ServerAttemptFailure(f"no answer within {self._settings.timeout:g} seconds", timed_out=True)
+            return ServerAttemptFailure(f"no answer within {self._settings.timeout:g} seconds", TIMED_OUT)
         if isinstance(error, openai.APIResponseValidationError | ValueError):
-            return ServerAttemptFailure(f"unreadable answer: {reason}", malformed=True)
+            return ServerAttemptFailure(f"unreadable answer: {reason}", MALFORMED)
         if isinstance(error, openai.OpenAIError) and not isinstance(error, openai.APIError):
             raise FactauditError(f"client: {reason}") from error  # no key, say
-        return ServerAttemptFailure(f"connection: {reason}", dropped=True)
-
-
-def _is_of_connecting(error: Exception) -> bool:
-    """Whether a connection was never made. The SDK takes all that aiohttp says of connections for that."""
-    from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, InvalidURL
-
-    for one in (error, error.__cause__):
-        if isinstance(one, ClientError | TimeoutError):
-            return isinstance(one, ClientConnectorError | ConnectionTimeoutError | InvalidURL)
-    return type(error).__name__ in _UNREACHED
+        return ServerAttemptFailure(f"connection: {reason}", DROPPED)
 
 
 def make_user_client(value: Any) -> Any:
     """The client object that ``value`` is, makes or names. Raises `UsageError` where it is none, or a blocking one."""
+    from openai import OpenAI
+
     client, name = value, value if isinstance(value, str) else getattr(value, "__qualname__", "")
     if isinstance(value, str):
         module, _, attribute = value.partition(":")
@@ -307,21 +290,16 @@ def make_user_client(value: Any) -> Any:
         try:
             client = client()
         except Exception as error:  # the user's code raises as it pleases
-            said = redact_keys_in_server_error(format_error_first_line(error))
+            said = mask_secrets_in_text(format_error_first_line(error))
             raise UsageError(f"client {name}: {type(error).__name__}: {said}") from error
-    if inspect.iscoroutine(client):
-        client.close()
-        raise UsageError("client: expected a function that returns a client, found an asynchronous one")
     kind = type(client).__name__
+    if isinstance(client, OpenAI):
+        raise UsageError(f"client: expected an asynchronous client, found one of class {kind}: use Async{kind}")
     if not _is_chat_client(client):
         raise UsageError(
             "client: expected an AsyncOpenAI, an AsyncAzureOpenAI or what has their chat.completions.create,"
             f" found one of class {kind}"
         )
-    from openai import OpenAI
-
-    if isinstance(client, OpenAI):
-        raise UsageError(f"client: expected an asynchronous client, found one of class {kind}: use Async{kind}")
     return client
 
 
@@ -342,17 +320,3 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _normalise_address(address: str) -> str:
-    """A server's address in one form, however it was written.
-
-    >>> _normalise_address("HTTP://Localhost:80/v1/"), _normalise_address("client mine:make")
-    ('http://localhost/v1', 'client mine:make')
-    """
-    parts = urlsplit(address)
-    if not parts.hostname:
-        return address
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -29,6 +30,7 @@ SECRET_NAME_PATTERN = re.compile(
     r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE
 )
 _SECRET_VALUE_PATTERN = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
+_JSON_KEY_PATTERN = re.compile(r'"([^"]+)":')
 _CLIENT_NAME_PATTERN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -83,28 +85,27 @@ class LLMSettings:
     client: object = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_llm_base_url(self.base_url)
-        if not self.model and self.base_url != LOCAL_BASE_URL:
+        _check_base_url(self.base_url)
+        _check_request_params(self.params)
+        is_local = self.base_url == LOCAL_BASE_URL
+        if not self.model and not is_local:
             raise UsageError("option model: expected the name of a model")
         for name in ("concurrency", "timeout", "requests_per_minute", "tokens_per_minute"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise UsageError(f"{name}: expected more than 0, found {value!r}")
         if self.max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {self.max_retries!r}")
-        check_llm_request_params(self.params)
-        if isinstance(self.prices, dict) and (
-            set(self.prices) != {"input", "output"} or not all(value >= 0 for value in self.prices.values())
-        ):
+        given = self.prices
+        if isinstance(given, dict) and (set(given) != {"input", "output"} or not min(given.values()) >= 0):
             raise UsageError("prices: expected a CSV's path, or {input, output} in US dollars per million tokens")
         if isinstance(self.client, str) and not _CLIENT_NAME_PATTERN.fullmatch(self.client):
             raise UsageError(f"client: expected MODULE:FUNCTION, found {self.client!r}")
         if self.client is not None and (self.base_url is not None or self.batch):
             other = "base_url: the client has an address of its own" if self.base_url else "batch: it asks one by one"
             raise UsageError(f"client cannot be combined with {other}")
-        if self.batch and self.base_url == LOCAL_BASE_URL:
-            raise UsageError("option batch: the local server has no Batch API")
-        if self.batch and self.cache_path() is None:
-            raise UsageError("option batch needs the cache, so that a run that was stopped finds its batches again")
+        if self.batch and (is_local or self.cache_path() is None):
+            why = "the local server has no Batch API" if is_local else "it needs the cache, to find its batches again"
+            raise UsageError(f"option batch: {why}")
 
     @classmethod
     def from_value(cls, value: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
@@ -132,14 +133,11 @@ class LLMSettings:
 
     def non_default_settings(self) -> dict[str, Any]:
         """The settings that are not as they are by default, for `experiment.yaml` of a run."""
-        shown = {}
-        for one in fields(self):
-            default = one.default if one.default_factory is MISSING else one.default_factory()
-            if (value := getattr(self, one.name)) != default:
-                shown[one.name] = value
+        usual = LLMSettings(model="-")
+        values = {one.name: getattr(self, one.name) for one in fields(LLMSettings)}
         if not isinstance(self.client, str | None):
-            shown["client"] = type(self.client).__qualname__
-        return shown
+            values["client"] = type(self.client).__qualname__
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
     def client_key(self) -> tuple[str, str]:
         """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""
@@ -208,35 +206,24 @@ def _parse_llm_param_value(key: str, value: Any) -> Any:
         raise UsageError(f"params.{key}: the value is not YAML") from None
 
 
-def check_llm_request_params(params: Mapping[str, Any]) -> None:
+def _check_request_params(params: Mapping[str, Any]) -> None:
     """Refuse what would be a secret in run folders, caches and reports, and what is not the user's to set."""
     for key in params:
         if key in _RESERVED_PARAMS:
             raise UsageError(f"params: {key!r} is not a parameter to set here")
-    for place, value in _iterate_llm_param_leaves(params, ""):
-        if SECRET_NAME_PATTERN.search(place) or (isinstance(value, str) and _SECRET_VALUE_PATTERN.search(value)):
-            name = place if SECRET_NAME_PATTERN.search(place) else place.split(".")[0]
-            raise UsageError(f"params: {name!r} looks like a secret, and settings are written down: use api_key_env")
+    for key, value in params.items():
+        text = json.dumps({key: value}, default=str)
+        if any(map(SECRET_NAME_PATTERN.search, _JSON_KEY_PATTERN.findall(text))) or _SECRET_VALUE_PATTERN.search(text):
+            raise UsageError(f"params: {key!r} looks like a secret, and settings are written down: use api_key_env")
 
 
-def _iterate_llm_param_leaves(value: Any, param_path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _iterate_llm_param_leaves(inner, f"{param_path}.{key}" if param_path else str(key))
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _iterate_llm_param_leaves(inner, param_path)
-    else:
-        yield param_path, value
-
-
-def check_llm_base_url(base_url: str | None) -> None:
+def _check_base_url(base_url: str | None) -> None:
     """Raise `UsageError` where a configured address is none, or has what must not stand in a run folder."""
     if base_url is None or base_url == LOCAL_BASE_URL:
         return
     try:
         parts = urlsplit(base_url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         known = False
     if not known:

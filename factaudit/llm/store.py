@@ -25,19 +25,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 
-_SCHEMA_VERSION = 5
+_SCHEMA_VERSION = 6
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key BLOB PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT NULL,
-  status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT,
-  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, served TEXT, fingerprint TEXT
+  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, reply TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS sends (
   key BLOB NOT NULL, batch TEXT NOT NULL, run TEXT NOT NULL, caller TEXT NOT NULL, owner TEXT NOT NULL,
@@ -70,16 +68,13 @@ SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(co
   CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible),
   COALESCE(JSON_GROUP_ARRAY(served) FILTER (WHERE served != ''), '[]') FROM told GROUP BY caller
 """
-_REPLY_COLUMNS = (
-    "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint, created"
-)
 _KEYS_PER_QUERY = 500
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT_STATUSES = ("ok", "refused")
-#: How a send ends other than with a reply or with an answer that is none (``malformed``). Possibly billed: nobody
-#: knows. Not billed: the server said that it did not do the work, or was never reached.
-POSSIBLY_BILLED = ("timed out", "dropped", "killed")
-NOT_BILLED = "not billed"
+#: How a send ends other than with a reply. Malformed: with an answer that is none, which was paid for. Not billed: the
+#: server said that it did not do the work, or was never reached. Possibly billed: nobody knows.
+MALFORMED, NOT_BILLED, TIMED_OUT, DROPPED = "malformed", "not billed", "timed out", "dropped"
+POSSIBLY_BILLED = (TIMED_OUT, DROPPED, "killed")
 #: Of a caller that has sent nothing.
 EMPTY_CALLER_ROW: dict[str, Any] = {
     **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), 0),
@@ -92,6 +87,7 @@ EMPTY_CALLER_ROW: dict[str, Any] = {
 _FOREIGN_SEND_SECONDS = 900.0
 #: How often it is looked which processes have ended, where money is held up.
 _SECONDS_BETWEEN_LOOKS = 1.0
+_NO_STORE = "this file is not a cache of replies of this version; nothing was changed. Give another cache=PATH"
 _HEADER_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 #: The sends that this process has under way: file and key.
@@ -136,13 +132,11 @@ class Send:
 class ReplyStore:
     """Replies, what is being asked, and what was spent; without a path in memory. Safe in several threads.
 
-    Raises `FactauditError` where the file is no store, is damaged, cannot be made, or is of another version.
-    ``read_only``: nothing is written.
+    Raises `FactauditError` where the file is no store of this version, is damaged, or cannot be made.
     """
 
-    def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
+    def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
-        self.read_only = read_only
         #: Two of one name are one file.
         self.name = f"memory {id(self)}" if path is None else str(Path(path).absolute())
         self._lock = threading.RLock()
@@ -162,8 +156,8 @@ class ReplyStore:
             for start in range(0, len(keys), _KEYS_PER_QUERY):
                 part = keys[start : start + _KEYS_PER_QUERY]
                 marks = ",".join("?" * len(part))
-                sql = f"SELECT {_REPLY_COLUMNS} FROM replies WHERE key IN ({marks})"
-                found |= {row[0]: _parse_reply(row) for row in connection.execute(sql, part)}
+                sql = f"SELECT key, created, reply FROM replies WHERE key IN ({marks})"
+                found |= {one: _parse_reply(created, text) for one, created, text in connection.execute(sql, part)}
         return [found.get(key) for key in keys]
 
     def begin(
@@ -222,12 +216,9 @@ class ReplyStore:
         try:
             with self._write() as connection:
                 if reply is not None and origin is not None:
-                    logprobs = None if reply.tokens is None else _dump_tokens(reply.tokens)
-                    said = (reply.status, reply.text, reply.finish_reason, logprobs)
                     counts = (reply.prompt_tokens, reply.completion_tokens)
-                    row = (key, *origin, int(time.time()), *said, *counts, reply.model, reply.fingerprint)
-                    sql = f"INSERT INTO replies VALUES ({','.join('?' * len(row))}) ON CONFLICT DO NOTHING"
-                    connection.execute(sql, row)
+                    row = (key, *origin, int(time.time()), *counts, _dump_reply(reply))
+                    connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
                 served = "" if reply is None else name_serving_model(reply) or ""
                 return self._settle(connection, key, batch, status, tokens, cost, served)
         finally:
@@ -288,7 +279,7 @@ class ReplyStore:
         with self._connect() as connection:
             sql = "SELECT batch_id, owner FROM batches WHERE digest = ?"
             row = connection.execute(sql, (digest,)).fetchone()
-        return None if row is None else (row[0], row[1] == _identify_process() or _has_process_ended(row[1]))
+        return None if row is None else (row[0], row[1] == _identify_process() or bool(_has_process_ended(row[1])))
 
     def list_batch_lines(self, digest: str) -> dict[bytes, int]:
         """By key of a batch's lines without a result: the least number of tokens that the prompt has."""
@@ -349,7 +340,8 @@ class ReplyStore:
     def _is_abandoned(self, key: bytes, owner: str, until: float) -> bool:
         if owner == _identify_process():
             return (self.name, key) not in _under_way
-        return until < time.time() if _is_foreign(owner) else _has_process_ended(owner)
+        ended = _has_process_ended(owner)
+        return until < time.time() if ended is None else ended
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -371,56 +363,48 @@ class ReplyStore:
         """The connection, this thread's alone; what SQLite reports is a `FactauditError` that says what to do."""
         with self._lock:
             try:
-                if self._connection is None:
-                    self._connection = self._open_file()
+                self._connection = self._connection or _open_file(self.path)
                 yield self._connection
             except sqlite3.DatabaseError as error:
                 said = f"cache {self.path}: {error}"
-                if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                    said = f"cache {self.path}: {_NO_STORE}"
+                elif error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
                     said += (
                         f". The file is damaged: move it away, and save what can be read with"
                         f" `sqlite3 DAMAGED .recover | sqlite3 {self.path}`, or start with another cache=PATH"
                     )
                 raise FactauditError(said) from error
 
-    def _open_file(self) -> sqlite3.Connection:
-        connection = self._connect_file()
-        connection.execute("BEGIN")  # one state of the file, which another process may be making now
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        connection.execute("COMMIT")
-        if tables and "replies" not in tables:
-            connection.close()
-            raise FactauditError(f"cache {self.path}: this file is not a cache of replies; nothing was changed")
-        if version != _SCHEMA_VERSION and (tables or version):
-            connection.close()
-            raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
-        if self.read_only and not tables:  # an empty file stays empty
-            connection.close()
-            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            connection.executescript(_SCHEMA)
-        elif not self.read_only:
-            _set_write_ahead_log(connection)
-        if not tables and not self.read_only:
-            connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
-        return connection
 
-    def _connect_file(self) -> sqlite3.Connection:
-        target, path = ":memory:", self.path
-        if path is not None:
-            target = str(path)
-            if path.exists() and not _may_be_database(path):
-                raise FactauditError(f"cache {path}: this file is not a cache of replies; nothing was changed")
-            if self.read_only:
-                # Without a log beside it nobody is writing to it, and it can be read without making one.
-                mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-                target = f"file:{quote(str(path.absolute()))}?{mode}"
-            else:
-                try:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                except OSError as error:
-                    raise FactauditError(f"cache {path}: its folder cannot be created: {error.strerror}") from error
-        return sqlite3.connect(target, uri=self.read_only, timeout=60, isolation_level=None, check_same_thread=False)
+def _open_file(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FactauditError(f"cache {path}: its folder cannot be created: {error.strerror}") from error
+    connection = sqlite3.connect(path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN")  # one state of the file, which another process may be making now
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    connection.execute("COMMIT")
+    if (tables or version) and (version != _SCHEMA_VERSION or "replies" not in tables):
+        connection.close()
+        raise FactauditError(f"cache {path}: {_NO_STORE}")
+    # Of two processes that make the file at once SQLite lets one fail rather than wait.
+    for attempt in range(100):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
+                raise
+            time.sleep(0.02)
+    # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if not tables:
+        connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
+    return connection
 
 
 def name_serving_model(reply: ChatReply) -> str | None:
@@ -438,7 +422,7 @@ def summarise_reply_store(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise FactauditError(f"cache {path}: there is no such file")
     names = ("model", "revision", "server", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest")
-    with ReplyStore(path, read_only=True) as store, store._connect() as connection:
+    with ReplyStore(path) as store, store._connect() as connection:
         rows = connection.execute(
             "SELECT model, revision, server, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens),"
             " date(MIN(created), 'unixepoch'), date(MAX(created), 'unixepoch')"
@@ -455,42 +439,18 @@ def summarise_reply_store(path: str | Path) -> dict[str, Any]:
     }
 
 
-def _may_be_database(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(16)
-    return not head or head == b"SQLite format 3\0"
+def _dump_reply(reply: ChatReply) -> str:
+    kept = {name: value for name, value in vars(reply).items() if name not in ("cached", "created")}
+    if reply.tokens is not None:
+        kept["tokens"] = [(token.text, token.logprob, token.alternatives) for token in reply.tokens]
+    return to_json(kept).decode()
 
 
-def _set_write_ahead_log(connection: sqlite3.Connection) -> None:
-    # Of two processes that make the file at once SQLite lets one fail rather than wait.
-    for attempt in range(100):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
-                raise
-            time.sleep(0.02)
-    # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
-    connection.execute("PRAGMA synchronous = NORMAL")
-
-
-def _parse_reply(row: tuple[Any, ...]) -> ChatReply:
-    _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint, created = row
-    parsed = None if tokens is None else tuple(ChatReplyToken(*token) for token in from_json(tokens))
-    return ChatReply(
-        *(status, text, finish_reason, parsed, prompt_tokens, completion_tokens),
-        cached=True,
-        model=served,
-        fingerprint=fingerprint,
-        created=created,
-    )
-
-
-def _dump_tokens(tokens: Sequence[ChatReplyToken]) -> str:
-    return to_json([[token.text, token.logprob, dict(token.alternatives)] for token in tokens]).decode()
+def _parse_reply(created: int, text: str) -> ChatReply:
+    kept = from_json(text)
+    if kept["tokens"] is not None:
+        kept["tokens"] = tuple(ChatReplyToken(*token) for token in kept["tokens"])
+    return ChatReply(**kept, cached=True, created=created)
 
 
 # Which process has a send under way, and is it still running? -------------------------------------------------------
@@ -506,15 +466,11 @@ def _name_process(pid: int) -> str:
     return f"{socket.gethostname().replace(':', '_')}:{pid}:{_read_process_start(pid)}"
 
 
-def _is_foreign(owner: str) -> bool:
-    return owner.partition(":")[0] != _identify_process().partition(":")[0]
-
-
-def _has_process_ended(owner: str) -> bool:
-    """Whether the process of this name has ended; of another machine's nobody knows."""
-    if _is_foreign(owner):
-        return False
-    _, pid, started = owner.split(":")
+def _has_process_ended(owner: str) -> bool | None:
+    """Whether the process of this name has ended; None of another machine's: nobody knows."""
+    host, pid, started = owner.split(":")
+    if host != _identify_process().split(":")[0]:
+        return None
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

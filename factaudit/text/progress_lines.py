@@ -1,35 +1,27 @@
-"""How far long work is where there is no terminal, and so no bar: a line a minute."""
+"""How far long work is: a bar on a terminal; elsewhere, where a bar would only fill a log, a line a minute."""
 
 from __future__ import annotations
 
 import sys
-import time
+from typing import Any
 
 #: Seconds between the lines, and before the first one.
 SECONDS_BETWEEN_LINES = 60.0
+_LINE = "{desc}: {n_fmt} of {total_fmt} {unit}s, {remaining} left\n"
 
 
-class ProgressLines:
-    """Says on stderr how much is done and how long the rest will take; on a terminal, where bars are, nothing.
+def progress_bar(
+    name: str, unit: str, total: float | None = None, done: float = 0, *, of: Any = None, shown: bool = True
+) -> Any:
+    """A `tqdm` bar: a context manager whose ``update`` is told how much more is done.
 
-    name: of the work; unit: what is counted, as a plural noun; done: what was done before it began.
+    name: of the work; unit: what is counted, in the singular; done: what was done before it began; of: an iterable
+    whose items are counted.
     """
+    from tqdm import tqdm
 
-    def __init__(self, name: str, unit: str, done: float = 0, *, shown: bool) -> None:
-        self._name, self._unit, self._before = name, unit, done
-        self._shown = shown and not sys.stderr.isatty()
-        self._began = self._told = time.monotonic()
-
-    def show(self, done: float, total: float | None) -> None:
-        """So much of all is done now. total: None where nobody knows it."""
-        now = time.monotonic()
-        if not self._shown or now - self._told < SECONDS_BETWEEN_LINES:
-            return
-        self._told = now
-        text = f"{self._name}: {done:,.0f}" + ("" if total is None else f" of {total:,.0f}") + f" {self._unit}"
-        if total is not None and done > self._before:
-            seconds = (now - self._began) * (total - done) / (done - self._before)
-            text += (
-                f", about {seconds / 60:,.0f} minutes left" if seconds >= 90 else f", about {seconds:.0f} seconds left"
-            )
-        print(text, file=sys.stderr, flush=True)
+    options: dict[str, Any] = {}
+    if not sys.stderr.isatty():
+        seconds = SECONDS_BETWEEN_LINES
+        options = {"mininterval": seconds, "delay": seconds, "miniters": 1, "bar_format": _LINE}
+    return tqdm(of, desc=name, unit=unit, total=total, initial=done, disable=not shown, unit_scale=True, **options)
