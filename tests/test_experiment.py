@@ -16,8 +16,8 @@ from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judging import judge
-from factaudit.experiment import folder as run_folder
 from factaudit.experiment import run as experiment_module
+from factaudit.experiment import unchanged
 from factaudit.experiment.run import Experiment, read_experiment, run
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts, write_table
@@ -265,7 +265,7 @@ def test_a_run_with_nothing_changed_only_checks(
     assert experiment_module.run(asked, out).signature != first.signature
     (out / ".work" / "run.json").write_text("[damaged")
     experiment_module.run(asked, out)
-    monkeypatch.setattr(run_folder, "digest_package_code", lambda: "another version")
+    monkeypatch.setattr(unchanged, "digest_package_code", lambda: "another version")
     experiment_module.run(asked, out)
     assert len(read) == 6
 
@@ -288,3 +288,15 @@ def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> No
         experiment_module.run(asked, tmp_path / "run")
         experiment_module.run(asked, tmp_path / "run")
     assert len(calls) == 40
+
+
+def test_an_unchanged_run_of_an_engine_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from conftest import run_command
+
+    yaml_path = Path(__file__).parents[1] / "experiments" / "dfactscore_quickstart.yaml"
+    first = run(yaml_path, tmp_path)
+    monkeypatch.setattr(experiment_module, "read_experiment", None)  # nothing is read, and so nothing is computed
+    said: list[str] = []
+    assert run(yaml_path, tmp_path, say=said.append) == first
+    assert "unchanged" in said[-1]
+    assert run_command("run", yaml_path, "--out", tmp_path) == 0

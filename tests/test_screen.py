@@ -11,7 +11,7 @@ import pytest
 
 from factaudit import compare
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
-from factaudit.cli.screen_text import SCREEN_WIDTH, format_terminal_screen
+from factaudit.report.screen_text import SCREEN_WIDTH, format_terminal_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import estimate_rates
 from factaudit.results import Results, compare_counts

@@ -69,7 +69,7 @@ def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
 
     Results.load(run_dir)  # says what is wrong, where something is
     with RunFolder.open(run_dir) as run:
-        return run.render_again(png=png)
+        return run.render(png=png)
 
 
 COMMANDS = (export_command,)

@@ -65,16 +65,20 @@ class JsonOutputCommand(click.Command):
             return super().invoke(ctx)
 
 
+def is_json_wanted() -> bool:
+    """Whether the verb under way is to answer with a JSON document."""
+    return click.get_current_context().meta[JSON_FLAG] == "json"
+
+
 def print_json_output(outcome: Mapping[str, Any]) -> None:
     """Give the outcome of the verb under way: printed where JSON is wanted. A failure may still follow.
 
     Undefined figures are null, keys and passwords ``***``; all beyond ASCII is escaped, so that no terminal obeys it.
     """
-    context = click.get_current_context()
-    if context.meta[JSON_FLAG] == "json":
+    if is_json_wanted():
         import json
 
-        document = {"schema": f"factaudit.{context.command.name}/1", **outcome}
+        document = {"schema": f"factaudit.{click.get_current_context().command.name}/1", **outcome}
         click.echo(json.dumps(_convert_to_json_output_value(document), indent=1, allow_nan=False))
 
 

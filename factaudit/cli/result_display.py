@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factaudit.cli.json_output import print_json_output
-from factaudit.cli.screen_text import format_terminal_screen, wrap_terminal_paragraph
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
 from factaudit.text.display_text import format_cached_reply_dates, format_count
@@ -37,13 +35,10 @@ def count_claims_and_verdicts_for_display(claims: pd.DataFrame | None, verdicts:
 
 def display_run_results(results: Results, out: Path) -> None:
     """The first screen; a `FactauditError` where every verdict failed."""
-    print_line()
-    for line in format_terminal_screen(results):
+    from factaudit.report.screen_text import describe_run
+
+    for line in describe_run(results, out):
         print_line(line)
-    counts = Counter(finding["severity"] for finding in results.finding_rows)
-    told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
-    print_line(f"\nnext      open {out / 'report.html'}{', which explains ' * bool(told)}{' and '.join(told)}")
-    print_line(f"          look at single claims: factaudit view {out}")
     finish_displayed_run(results, out)
 
 
@@ -71,6 +66,7 @@ def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run
     from factaudit.audit.screen import list_warnings
+    from factaudit.report.screen_text import wrap_terminal_paragraph
 
     for advice in list_warnings(make_audited_run(results.audits, results.about)):
         for line in wrap_terminal_paragraph(advice.sentence, f"{advice.word:<12}"):

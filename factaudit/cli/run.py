@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand
+from factaudit.cli.json_output import JsonOutputCommand, is_json_wanted
 from factaudit.cli.result_display import display_expected_costs, display_run_results
 from factaudit.cli.terminal import print_line
 
@@ -28,15 +28,22 @@ from factaudit.cli.terminal import print_line
 def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], dry_run: bool) -> None:
     """Run the experiment that a YAML file describes, and write a run folder with its results and report.
 
-    A second run reuses what has not changed. Published data that the YAML names (`published:NAME`) is fetched once and
-    kept in your cache folder.
+    If nothing has changed since the last run into this folder, it is not repeated. Published data that the YAML names
+    (`published:NAME`) is fetched once and kept in your cache folder.
     """
-    from factaudit.experiment.run import read_experiment
-    from factaudit.experiment.run import run as run_experiment
+    from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
     from factaudit.settings.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
+    before = None if dry_run or is_json_wanted() else find_unchanged_run(out, make_yaml_run_key(experiment, changed))
+    if before is not None:  # told without what a run imports
+        for line in (*before["lines"], *before["screen"]):
+            print_line(line)
+        return
+    from factaudit.experiment.run import read_experiment
+    from factaudit.experiment.run import run as run_experiment
+
     if dry_run:
         display_expected_costs(read_experiment(experiment, changed).estimate_cost())
         return

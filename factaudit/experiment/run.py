@@ -37,7 +37,6 @@ from factaudit.experiment.folder import (
     RunSettings,
     check_run_spares_inputs,
     count_run_llm_calls,
-    digest_run_inputs,
     list_file_checksums,
 )
 from factaudit.experiment.inputs import (
@@ -45,13 +44,14 @@ from factaudit.experiment.inputs import (
     ExperimentTablePaths,
     ForeignFormatSource,
     check_audit_specs,
-    find_input_files,
     read_experiment_inputs,
     resolve_evaluator_paths,
     resolve_experiment_source,
 )
+from factaudit.experiment.unchanged import find_unchanged_run, make_run_key, make_yaml_run_key, remember_run
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
+from factaudit.report.screen_text import describe_run
 from factaudit.results import Results, Row, compare, compare_counts
 from factaudit.results.comparison_tables import ComparisonTables
 from factaudit.settings.yaml_file import YamlFile, YamlPlace, check_yaml_settings
@@ -112,18 +112,15 @@ class Experiment(ExperimentTablePaths):
         check_unique_evaluator_names(evaluators)
         named = list_files_named_by_evaluator_options(evaluators)
         with RunFolder.open(out, [*self.sources, *named], overwrite=overwrite, say=say) as folder:
-            key = _digest_experiment(self, evaluators)
-            if key is not None and (before := folder.find_unchanged(key)) is not None:
-                return before
             if self.counts is not None:
-                return folder.finish(self, _audit_counts(self, self.counts, folder), key=key)
+                return folder.finish(self, _audit_counts(self, self.counts, folder))
             others = [self.evaluators, self.estimate, self.audits, self.annotations, self.limit_documents, self.split]
             tables = choose_duckdb_tables(
                 self.tables, self.claims, self.verdicts, self.where, any(map(bool, others)), folder.say
             )
             if tables is not None:
-                return folder.finish(self, _audit_duckdb_tables(self, tables, folder), key=key)
-            return _judge_and_audit_tables(self, evaluators, folder, key, progress)
+                return folder.finish(self, _audit_duckdb_tables(self, tables, folder))
+            return _judge_and_audit_tables(self, evaluators, folder, progress)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
@@ -173,14 +170,46 @@ def run(
     A run in which nothing has changed since the one in the folder is not repeated; the results of another experiment
     there are replaced only with ``overwrite``. ``say`` gets one line per stage.
     """
+    folder, has_patterns = Path(out), False
+    if isinstance(experiment, RunSettings):
+        key = make_run_key(experiment.model_dump_json())
+    else:
+        check_run_spares_inputs(folder, [experiment])
+        key = make_yaml_run_key(experiment, settings)
+    if (before := find_unchanged_run(folder, key)) is not None:
+        for line in before["lines"]:
+            say(line)
+        return Results.load(folder)
     if not isinstance(experiment, RunSettings):
-        check_run_spares_inputs(Path(out), [experiment])
+        has_patterns = "*" in Path(experiment).read_text(encoding="utf-8", errors="replace")
         experiment = read_experiment(experiment, settings)
-    return experiment.run_into(Path(out), progress=progress, overwrite=overwrite, say=say)
+    said: list[str] = []
+
+    def keep_and_say(line: str) -> None:
+        said.append(line)
+        say(line)
+
+    results = experiment.run_into(folder, progress=progress, overwrite=overwrite, say=keep_and_say)
+    if not _has_failures(results) and HUB_DATASET not in str(experiment):
+        read = {str(row["path"]) for row in results.about["inputs"]}
+        if has_patterns:  # another file beside those that a pattern matched would be read, too
+            read |= {str(Path(path).parent) for path in read}
+        told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
+        remember_run(folder, key, experiment.model_dump(mode="json"), read, told, describe_run(results, folder))
+    return results
+
+
+def _has_failures(results: Results) -> bool:
+    """Whether a step failed that the next run asks for again."""
+    callers = [*results.about["evaluators"], *results.about.get("verifiers", ())]
+    steps = [row for rows in results.audits.values() for row in rows if "n_failed_sentences" in row]
+    return any(row.get(f"n_{status}") for row in callers for status in RETRIED_STATUSES) or any(
+        row["n_failed_sentences"] for row in steps
+    )
 
 
 def _judge_and_audit_tables(
-    experiment: Experiment, evaluators: Sequence[NamedEvaluator], folder: RunFolder, key: str | None, progress: bool
+    experiment: Experiment, evaluators: Sequence[NamedEvaluator], folder: RunFolder, progress: bool
 ) -> Results:
     """Judge what is to be judged, audit claims and verdicts in memory, and end the run."""
     callers = [
@@ -227,12 +256,9 @@ def _judge_and_audit_tables(
     estimates = None
     if experiment.estimate is not None:
         estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
-    is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
-    if (is_ours & verdicts["status"].isin(RETRIED_STATUSES)).any():
-        key = None  # what failed is asked for again
     inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
     joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
-    del read, claims, verdicts, annotations, is_ours  # most of the memory: nothing below reads them
+    del read, claims, verdicts, annotations  # most of the memory: nothing below reads them
     signatures = {one.name: one.signature for one in evaluators}
     results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
     bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
@@ -243,7 +269,7 @@ def _judge_and_audit_tables(
         results = _add_estimates(results, experiment.estimate, estimates)
     results.calls.extend(calls)
     shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
-    return folder.finish(experiment, results, claim_browser=shown, provenance=provenance, key=key)
+    return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
 
 
 def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: RunFolder) -> Results:
@@ -288,19 +314,6 @@ def _add_estimates(results: Results, estimator: EstimateSettings, estimates: Est
     sample = None if estimator.sample is None else Path(estimator.sample).name
     results.about["estimate"] = {"labels": [Path(path).name for path in estimator.labels], "sample": sample}
     return replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
-
-
-def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
-    """Of all that the run depends on; None where a source is a name on the hub, where it may change."""
-    if HUB_DATASET in experiment.sources:
-        return None
-    # An evaluator's files may be models of gigabytes: they are told by size and time.
-    files = find_input_files(list(map(str, list_files_named_by_evaluator_options(evaluators))))
-    stats = [(path, path.stat()) for path in files]
-    parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
-    parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
-    sources = [re.sub(r"^\w+:///([^?]*).*", r"\1", source) for source in experiment.sources]  # the file of a database
-    return digest_run_inputs(*parts, files=find_input_files(sources))
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:

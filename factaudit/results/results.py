@@ -85,6 +85,12 @@ class Results:
         evaluators = ", ".join(self.evaluators[:4]) + ", ..." * (len(self.evaluators) > 4)
         return f"<Results of {n_claims:,} claims, evaluators {evaluators}; audits {', '.join(self.audits)}>"
 
+    def __str__(self) -> str:
+        """What `print` shows: the first screen."""
+        from factaudit.report.screen_text import format_terminal_screen
+
+        return "\n".join(format_terminal_screen(self))
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the first screen."""
         from factaudit.audit.screen import compose_screen

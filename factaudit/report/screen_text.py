@@ -1,14 +1,18 @@
-"""How does the first screen look on a terminal?"""
+"""How does the first screen look as plain text, on a terminal or where Python prints results?"""
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen
+from factaudit.report.document import compose_report_remarks
+from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
-    from factaudit.audit.screen import Screen
     from factaudit.results import Results
 
 #: The first screen is so wide, in characters.
@@ -23,15 +27,24 @@ def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREE
     indent: what the first line begins with; the others begin with as many spaces.
     """
     bound = paragraph.replace(" %", "\u00a0%")
-    lines = click.wrap_text(bound, width, initial_indent=indent, subsequent_indent=" " * len(indent))
-    return lines.replace("\u00a0%", " %").splitlines()
+    lines = textwrap.wrap(bound, width, initial_indent=indent, subsequent_indent=" " * len(indent))
+    return [line.replace("\u00a0%", " %") for line in lines]
+
+
+def describe_run(results: Results, folder: Path) -> list[str]:
+    """What the terminal shows of a run that is done: the first screen, and what to do next."""
+    counts = Counter(finding["severity"] for finding in results.finding_rows)
+    told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
+    why = f", which explains {' and '.join(told)}" if told else ""
+    return [
+        *("", *format_terminal_screen(results), ""),
+        f"next      open {folder / 'report.html'}{why}",
+        f"          look at single claims: factaudit view {folder}",
+    ]
 
 
 def format_terminal_screen(results: Results) -> Iterator[str]:
     """The lines of a run's first screen, for a terminal."""
-    from factaudit.audit.screen import DEFAULT_TITLE, compose_screen
-    from factaudit.report.document import compose_report_remarks
-
     content = results.to_dict()
     screen = compose_screen(content)
     title = str(results.about.get("title") or DEFAULT_TITLE)
