@@ -228,7 +228,6 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
     assert "All rows: tables/rates.csv" in text
-    assert "Shown are the 8 with the lowest and the 8 with the highest TPR of 450." in text
     with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
         assert sum(1 for _ in file) == 451
 

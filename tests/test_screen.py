@@ -11,9 +11,9 @@ import pytest
 
 from factaudit import compare
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
-from factaudit.report.screen_text import SCREEN_WIDTH, format_terminal_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import estimate_rates
+from factaudit.report.screen_text import SCREEN_WIDTH
 from factaudit.results import Results, compare_counts
 from factaudit.tables.counts_table import validate_counts
 
@@ -254,7 +254,7 @@ def test_scores_order_the_claims_to_review_and_verdicts_of_yes_and_no_do_not(dem
 
 
 def test_the_terminal_shows_the_screen(demo_results: Results) -> None:
-    lines = list(format_terminal_screen(demo_results))
+    lines = str(demo_results).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= SCREEN_WIDTH
     text = "\n".join(lines)
@@ -265,7 +265,7 @@ def test_the_terminal_shows_the_screen(demo_results: Results) -> None:
 def test_a_long_name_is_cut_in_its_middle() -> None:
     name = "an-evaluator-with-a-name-that-is-longer-than-any-table-has-room-for-" + "x" * 40
     results = compare(*make_tables({name: (0.9, 0.9), "b": (0.2, 0.2)}, n=300), audits=["rates"], replicates=50)
-    table = [line for line in format_terminal_screen(results) if "%" in line and "(" in line]
+    table = [line for line in str(results).splitlines() if "%" in line and "(" in line]
     assert all(len(line) <= SCREEN_WIDTH for line in table[:3])
 
 

@@ -30,7 +30,7 @@ from factaudit.audit.core.decisions import Answer, Decision, answer
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     Row,
@@ -286,14 +286,12 @@ AUDIT = Audit(
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,
-    plot=PlotSpec(
-        what="Error rates of systems as predicted, and as labelled (the black line)",
-        reading="A bias below zero: the evaluator sees too few errors.",
-        keys=("predicted_error_rate", "bias"),
-        groups=("dataset", "system"),
-        guides={"bias": 0},
-        reference="labelled_error_rate",
-        per_page=28,
+    plot=ScatterPlot(
+        what="Predicted against labelled error rate, a marker for each system",
+        reading="On the diagonal both are equal; below it the evaluator sees too few errors.",
+        x="labelled_error_rate",
+        y="predicted_error_rate",
+        lines="diagonal",
     ),
     checks=CHECKS,
     decides=(Decision("report a system's error rate", may_publish_rates),),

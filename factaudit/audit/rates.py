@@ -26,7 +26,7 @@ from factaudit.audit.core.evaluator_comparison import (
 )
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import MOVER, WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
     MACRO_MEAN,
@@ -291,8 +291,12 @@ AUDIT = Audit(
     options={"by": "columns of the claims table that form the groups"},
     compute=compute_evaluator_rates,
     counts="joint",
-    plot=PlotSpec(
-        what="TPR, TNR and BAcc of evaluators", keys=("tpr", "tnr", "bacc"), guides={"bacc": 0.5}, per_page=16
+    plot=ScatterPlot(
+        what="TPR against TNR, with lines of equal balanced accuracy",
+        reading="Large markers are means over data sets. Far to the left: misses errors. Low: flags correct claims.",
+        x="tnr",
+        y="tpr",
+        lines="equal_bacc",
     ),
     checks=CHECKS,
     decides=(Decision("find single errors", _may_find_errors),),

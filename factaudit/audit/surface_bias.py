@@ -17,7 +17,7 @@ from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import LinePlot
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError
@@ -201,12 +201,13 @@ AUDITS = (
         options={"bins": "number of bins"},
         compute=compute_surface_bias,
         applies=lambda judged: bool(judged.claims["claim"].notna().any()),
-        plot=PlotSpec(
+        plot=LinePlot(
             what="TPR and TNR over bins of ROUGE-2 precision (1: least overlap with the document), by task group",
             reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
+            x="bin",
+            what_is_binned="ROUGE-2 precision",
             keys=("tpr", "tnr"),
-            groups=("task", "bin"),
-            per_page=28,
+            rows="task",
         ),
     ),
 )

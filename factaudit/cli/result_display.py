@@ -37,7 +37,7 @@ def display_run_results(results: Results, out: Path) -> None:
     """The first screen; a `FactauditError` where every verdict failed."""
     from factaudit.report.screen_text import describe_run
 
-    for line in describe_run(results, out):
+    for line in describe_run(results.to_dict(), out):
         print_line(line)
     finish_displayed_run(results, out)
 

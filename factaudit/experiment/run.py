@@ -195,7 +195,9 @@ def run(
         if has_patterns:  # another file beside those that a pattern matched would be read, too
             read |= {str(Path(path).parent) for path in read}
         told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
-        remember_run(folder, key, experiment.model_dump(mode="json"), read, told, describe_run(results, folder))
+        remember_run(
+            folder, key, experiment.model_dump(mode="json"), read, told, describe_run(results.to_dict(), folder)
+        )
     return results
 
 

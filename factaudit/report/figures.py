@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import LinePlot, PlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.plot_groups import (
-    drop_floor_evaluator_plot_rows,
-    format_group_label,
-    list_plot_group_columns,
-)
+from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
 
 if TYPE_CHECKING:
-    from factaudit.report.plots.drawing import DrawnAuditFigure
+    from factaudit.report.plots.drawing import DrawnFigure
 
 #: A figure has at most so many evaluators: the best and the worst of more.
 MAX_EVALUATORS, N_WORST_EVALUATORS = 8, 3
+#: And so many rows of panels.
+_MAX_PANEL_ROWS = 4
 #: Inches of a page for a figure, and of these for what stands over and under a panel: none is longer than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 _EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
@@ -33,7 +31,7 @@ class ReportFigure:
     stem: str
     caption: str
     alt: str
-    draw: Callable[[], DrawnAuditFigure] | None = None
+    draw: Callable[[], DrawnFigure] | None = None
 
 
 def make_report_figure(
@@ -52,22 +50,26 @@ def make_report_figure(
     if not rows:
         return None
     level = rows[0].get("level") if "level" in audit.columns else None
-    rows = drop_floor_evaluator_plot_rows(plot, [row for row in rows if row.get("level") == level or not level], floors)
+    rows = drop_floor_rows(plot, [row for row in rows if row.get("level") == level or not level], floors)
     order, rows, chosen = _select_evaluators(rows, evaluators, ranked, floors)
-    rows, left = _select_groups(plot, rows, audit.columns)
+    left = ""
+    if isinstance(plot, PlotSpec):
+        rows, left = _select_groups(plot, rows, audit.columns)
+    elif isinstance(plot, LinePlot):
+        rows, left = _select_panel_rows(plot, rows)
     what = plot.what + (f", {level} level" if level else "")
     # A level is data, and must not lead out of the folder.
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, [audit.name, str(level or "")])))
     caption = " ".join(filter(None, [f"{what}.", plot.reading, chosen, left]))
 
-    def draw() -> DrawnAuditFigure:
+    def draw() -> DrawnFigure:
         from factaudit.report.plots.drawing import draw_audit_plot
-        from factaudit.report.plots.figure_style import use_report_style
+        from factaudit.report.plots.style import use_report_style
 
         with use_report_style():
             return draw_audit_plot(plot, rows, audit.columns, order, floors)
 
-    return ReportFigure(stem, caption, f"Dot plot: {what}. The CSV of this section has the figures.", draw)
+    return ReportFigure(stem, caption, f"Figure: {what}. The CSV of this section has the figures.", draw)
 
 
 def _select_evaluators(
@@ -90,7 +92,7 @@ def _select_groups(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column
     """The rows of as many groups as fit a page, those with the lowest and the highest figures where they are more; and
     what the caption says of it."""
     present = list_declared_columns(columns, rows)
-    by = list_plot_group_columns(plot, columns, present, rows)
+    by = list_group_columns(plot, columns, present, rows)
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(format_group_label(row, by, present), []).append(row)
@@ -112,3 +114,15 @@ def _select_groups(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column
         f"Shown are the {half} with the lowest and the {half} with the highest {columns[key].heading} of {len(order)}."
     )
     return [row for group in drawn for row in groups[group]], note
+
+
+def _select_panel_rows(plot: LinePlot, rows: list[Row]) -> tuple[list[Row], str]:
+    """The rows of the values that have most claims, as many as there are rows of panels."""
+    sizes: dict[object, int] = {}
+    for row in rows:
+        sizes[row[plot.rows]] = max(sizes.get(row[plot.rows], 0), row.get("n") or 0)
+    if len(sizes) <= _MAX_PANEL_ROWS:
+        return rows, ""
+    largest = sorted(sizes, key=lambda value: -sizes[value])[:_MAX_PANEL_ROWS]
+    kept = [row for row in rows if row[plot.rows] in largest]
+    return kept, f"Shown are the {_MAX_PANEL_ROWS} largest of {len(sizes)}."

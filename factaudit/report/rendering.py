@@ -51,10 +51,10 @@ def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrows
 
 def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> list[Path]:
     """Draw a figure into files of the folder; returns them."""
-    from factaudit.report.plots.figure_files import write_report_figure_files
+    from factaudit.report.plots.files import write_figure_files
 
     assert picture.draw is not None
-    return write_report_figure_files(picture.draw(), folder / picture.stem, picture.caption.split(".")[0], kinds)
+    return write_figure_files(picture.draw(), folder / picture.stem, picture.caption.split(".")[0], kinds)
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen
 from factaudit.report.document import compose_report_remarks
 from factaudit.text.display_text import format_count
-
-if TYPE_CHECKING:
-    from factaudit.results import Results
 
 #: The first screen is so wide, in characters.
 SCREEN_WIDTH = 100
@@ -31,9 +28,9 @@ def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREE
     return [line.replace("\u00a0%", " %") for line in lines]
 
 
-def describe_run(results: Results, folder: Path) -> list[str]:
+def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
     """What the terminal shows of a run that is done: the first screen, and what to do next."""
-    counts = Counter(finding["severity"] for finding in results.finding_rows)
+    counts = Counter(finding["severity"] for finding in results["findings"])
     told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
     why = f", which explains {' and '.join(told)}" if told else ""
     return [
@@ -43,15 +40,14 @@ def describe_run(results: Results, folder: Path) -> list[str]:
     ]
 
 
-def format_terminal_screen(results: Results) -> Iterator[str]:
-    """The lines of a run's first screen, for a terminal."""
-    content = results.to_dict()
-    screen = compose_screen(content)
-    title = str(results.about.get("title") or DEFAULT_TITLE)
+def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a run's first screen, for a terminal; results: the content of ``results.json``."""
+    screen = compose_screen(results)
+    title = str(results["about"].get("title") or DEFAULT_TITLE)
     head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
     yield from wrap_terminal_paragraph(head)
     if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
-        for paragraph in compose_report_remarks(content):
+        for paragraph in compose_report_remarks(results):
             yield from ("", *wrap_terminal_paragraph(paragraph))
     elif screen.columns:
         yield ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from factaudit.audit import find_audit_declaration, load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
+from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
@@ -89,7 +90,7 @@ class Results:
         """What `print` shows: the first screen."""
         from factaudit.report.screen_text import format_terminal_screen
 
-        return "\n".join(format_terminal_screen(self))
+        return "\n".join(format_terminal_screen(self.to_dict()))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first screen."""
@@ -127,7 +128,7 @@ class Results:
         audit: str,
         *,
         ax: Axes | None = None,
-        axes: Mapping[str, Axes] | None = None,
+        panel: str | None = None,
         style: str | Path | Mapping[str, object] | Sequence[str | Path] | None = None,
         **where: object,
     ) -> Figure:
@@ -138,37 +139,39 @@ class Results:
         Args:
             audit: its name.
             ax: axes of yours to draw into, where the figure has one panel.
-            axes: axes of yours by panel, of as many panels as you want: ``{"bacc": ax}``. A panel's name is its column,
-                or the group that it shows.
+            panel: of a figure with several panels the one that you want, by its column.
             style: as `matplotlib.style.use` takes it, on top of the package's style sheet. What you have set yourself
                 (``with plt.style.context(...)``) wins over the sheet, too.
 
         Examples:
-            >>> figure = results.figure("rates", evaluator=["tfidf", "rouge2"])  # doctest: +SKIP
-            >>> figure.axes[0].set_xlim(50, 100)  # doctest: +SKIP
+            >>> figure, ax = plt.subplots()  # doctest: +SKIP
+            >>> results.figure("rates", evaluator=["tfidf", "rouge2"], ax=ax)  # doctest: +SKIP
         """
         rows = self.rows(audit, **where)
         declared = find_audit_declaration(audit, rows)
-        if declared.plot is None:
+        plot = declared.plot
+        if plot is None:
             drawn = [name for name in self.audits if find_audit_declaration(name).plot is not None]
             raise UsageError(f"no figure of audit {audit!r}{suggest_known_name(audit, drawn)}")
+        if panel is not None:
+            if isinstance(plot, ScatterPlot) or panel not in plot.keys:
+                known = [] if isinstance(plot, ScatterPlot) else list(plot.keys)
+                raise UsageError(f"panel: the figure of {audit} has no {panel!r}{suggest_known_name(panel, known)}")
+            plot = replace(plot, keys=(panel,))
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
         if not rows:
             raise UsageError(f"there is nothing to draw: the audit {audit!r} has no rows with these values")
+        run = make_audited_run(self.audits, self.about)
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
         if declared.add_references is not None:
-            rows = declared.add_references(make_audited_run(self.audits, self.about), rows)
-        if ax is not None and axes is not None:
-            raise UsageError("expected ax or axes, found both")
+            rows = declared.add_references(run, rows)
         from factaudit.report.plots.drawing import draw_audit_plot
-        from factaudit.report.plots.figure_style import use_figure_style
+        from factaudit.report.plots.style import use_figure_style
 
-        floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
-        own_axes = ax if ax is not None else axes
-        with use_figure_style(style, in_own_axes=own_axes is not None):
-            return draw_audit_plot(declared.plot, rows, declared.columns, self.evaluators, floors, axes=own_axes).figure
+        with use_figure_style(style, in_own_axes=ax is not None):
+            return draw_audit_plot(plot, rows, declared.columns, self.evaluators, run.floors, ax).figure
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``, with all rows of every audit."""

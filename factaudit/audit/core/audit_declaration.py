@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from factaudit.audit.core.decision_limits import DecisionLimits
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import AnyPlot
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
 from factaudit.errors import UsageError
 
@@ -258,7 +258,7 @@ class Audit:
     #: What a reader does where its figures are bad: the audits page has it.
     remedy: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-    plot: PlotSpec | None = None
+    plot: AnyPlot | None = None
     #: How the intervals are made of columns that do not say it.
     intervals: str = ""
     checks: tuple[checks.Check, ...] = ()

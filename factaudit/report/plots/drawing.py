@@ -1,4 +1,8 @@
-"""How is the figure of an audit drawn? Groups down the side, a panel for each figure, a marker for each series."""
+"""How is the figure of an audit drawn? Intervals by group, one figure against another, or lines over bins.
+
+Thin lines are intervals (``_low``, ``_high``), pale bars the bounds that unscored claims leave (``_min``, ``_max``).
+Undefined figures are not drawn. A marker leads to the claims behind it where the figure stands in a report.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,328 +20,332 @@ from matplotlib.ticker import MaxNLocator
 
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.errors import UsageError, suggest_known_name
-from factaudit.report.plots.figure_style import (
-    FLOOR_DASHES,
+from factaudit.audit.core.plot_specs import AnyPlot, LinePlot, PlotSpec, ScatterPlot
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
+from factaudit.errors import UsageError
+from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
+from factaudit.report.plots.style import (
     PAGE_WIDTH,
-    PlotSeriesStyle,
-    choose_plot_series_style,
-    compute_plot_axis_limits,
-    line_height,
-    measure_text_width,
-    shorten_figure_label,
-    wrap_figure_label,
-)
-from factaudit.report.plots.plot_groups import (
-    drop_floor_evaluator_plot_rows,
-    format_group_label,
-    has_drawn_bounds,
-    list_plot_group_columns,
+    SeriesStyle,
+    choose_series_styles,
+    compute_axis_limits,
+    wrap_label,
 )
 
-#: Inches from a panel to the labels of its groups; between panels, in which half a label of a tick has room; at the
-#: right; and under a panel, for the labels of its ticks.
-_PAD, _PANEL_GAP, _RIGHT, _FOOT = 6 / 72 + 0.06, 0.22, 0.15, 0.27
-
-
-@dataclass(frozen=True)
-class DrawnPoint:
-    """A marker of a panel, what the claim browser is asked for the claims behind it, and what it is, in words."""
-
-    ax: Axes
-    x: float
-    y: float
-    claim_query: str
-    title: str
+#: Of so many points each has its interval in a figure of one rate against another; of more they would hide each other.
+_MAX_CROSSES = 24
+#: Areas of markers in square points: of a figure, and of the data sets behind a mean.
+_SIZE, _SMALL_SIZE = 18.0, 7.0
+#: What begins the address of the claims behind a marker.
+CLAIMS_ADDRESS = "../report.html#claims?"
 
 
 @dataclass
-class DrawnAuditFigure:
-    """A drawn figure, and its points that lead to claims."""
+class DrawnFigure:
+    """A figure, and what its markers are, in words, by the address of their claims."""
 
     figure: Figure
-    points: list[DrawnPoint] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class PlotContent:
-    """What a figure shows: rows with the group of each, and the groups from the top down, those that are totals
-    last."""
+def draw_audit_plot(
+    plot: AnyPlot,
+    rows: Sequence[Row],
+    columns: Mapping[str, Column],
+    evaluators: Sequence[str] = (),
+    floors: Set[str] = frozenset(),
+    ax: Axes | None = None,
+) -> DrawnFigure:
+    """The figure of rows of one audit (of one level, where they have levels), in the style that is set.
 
-    plot: PlotSpec
-    rows: Sequence[Row]
+    ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
+    ``floors``: evaluators that others are measured by. ``ax``: axes to draw into, in place of a new figure. Raises
+    `UsageError` where the figure has several panels, which do not go into one.
+    """
+    rows = drop_floor_rows(plot, rows, floors)
+    chart = _Chart(plot, rows, {**columns, **list_declared_columns(columns, rows)}, columns, ax)
+    is_of_evaluators = plot.series == "evaluator"
+    names = list(dict.fromkeys(str(row[plot.series]) for row in rows))
+    order = list(evaluators) if is_of_evaluators else []
+    labels = {name: str(format_audit_figure(chart.columns[plot.series], name)) for name in [*order, *names]}
+    chart.series = choose_series_styles(names, order, labels, floors if is_of_evaluators else frozenset())
+    if isinstance(plot, ScatterPlot):
+        _draw_scatter(chart, plot)
+    elif isinstance(plot, LinePlot):
+        _draw_lines(chart, plot)
+    else:
+        _draw_intervals(chart, plot)
+    return DrawnFigure(chart.figure, chart.titles)
+
+
+@dataclass
+class _Chart:
+    """What is drawn, and where."""
+
+    plot: AnyPlot
+    rows: list[Row]
     columns: Mapping[str, Column]
-    row_groups: Sequence[str]
-    groups: Sequence[str]
-    totals: Set[str]
-    series: Sequence[PlotSeriesStyle]
+    #: Without what the rows have besides.
+    declared: Mapping[str, Column]
+    ax: Axes | None
+    series: list[SeriesStyle] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    figure: Figure = field(init=False)
+
+    def make_panels(self, n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> Any:
+        """Axes of a new figure in rows and columns, or the user's; size: of the figure, in inches."""
+        if self.ax is None:
+            self.figure = Figure(figsize=size, layout="constrained")
+            return self.figure.subplots(n_rows, n_columns, squeeze=False, **options)
+        if n_rows * n_columns > 1:
+            raise UsageError(
+                f"ax: this figure has {n_rows * n_columns} panels; name one of {', '.join(self.plot.keys)} with"
+                " panel=..., or select rows (evaluator=..., dataset=...)"
+            )
+        figure = self.ax.get_figure(root=True)
+        assert figure is not None
+        self.figure = figure
+        return np.array([[self.ax]])
 
     def scale(self, key: str) -> int:
         """What a figure is multiplied by to be drawn in its unit."""
         return 100 if self.columns[key].unit in ("percent", "points") else 1
 
-    def select(self, key: str, series: str | None = None) -> list[tuple[Row, int]]:
-        """The rows that have a figure, with the places of their groups."""
-        place = {group: at for at, group in enumerate(self.groups)}
-        return [
-            (row, place[group])
-            for row, group in zip(self.rows, self.row_groups, strict=True)
-            if row.get(key) is not None and series in (None, str(row[self.plot.series]))
+    def read(self, rows: Sequence[Row], key: str, of: str = "") -> np.ndarray:
+        """A figure, or an end of it, of each row in the unit of the figure ``of``; NaN where it is undefined."""
+        values = [np.nan if row.get(key) is None else row[key] for row in rows]
+        return self.scale(of or key) * np.array(values, dtype=float)
+
+    def select(self, look: SeriesStyle, *keys: str) -> list[Row]:
+        """The rows of a series in which these figures are defined."""
+        mine = [row for row in self.rows if str(row[self.plot.series]) == look.name]
+        return [row for row in mine if all(row.get(key) is not None for key in keys)]
+
+    def errors(self, rows: Sequence[Row], key: str) -> np.ndarray:
+        """How far the ends of the intervals are from a figure, as `Axes.errorbar` takes them."""
+        ends = self.read(rows, f"{key}_low", key), self.read(rows, f"{key}_high", key)
+        point = self.read(rows, key)
+        return np.fmax(0, np.array([point - ends[0], ends[1] - point]))
+
+    def mark(
+        self, ax: Axes, rows: Sequence[Row], x: np.ndarray, y: np.ndarray, key: str, look: SeriesStyle, **more: Any
+    ) -> None:
+        """Markers that lead to the claims behind the figure ``key`` of each row."""
+        shape: dict[str, Any] = {"s": _SIZE, "color": look.colour, "marker": look.marker, "zorder": 3}
+        markers = ax.scatter(x, y, **(shape | more))
+        addresses = [self._make_address(row, key) for row in rows]
+        markers.set_urls(addresses)
+        told = [(address, self._describe(row, key)) for address, row in zip(addresses, rows, strict=True) if address]
+        self.titles |= {address: text for address, text in told if address not in self.titles}
+
+    def _make_address(self, row: Row, key: str) -> str | None:
+        """Where the claims that a row is about are, as far as the claim browser can tell them apart."""
+        given = {name: row.get(name) for name in ("evaluator", "dataset", "system")}
+        asked = {name: value for name, value in given.items() if isinstance(value, str) and not is_total_key(value)}
+        if not row.get("evaluator"):
+            return None
+        return f"{CLAIMS_ADDRESS}{urlencode(asked | {'kind': self.columns[key].claims})}"
+
+    def _describe(self, row: Row, key: str) -> str:
+        """What a marker is of, and its figures."""
+        names = [str(row[name]) for name in ("evaluator", "dataset", "system") if row.get(name)]
+        told = ", ".join(name for name in names if not is_total_key(name))
+        figures = dict.fromkeys([key, *(self.plot.keys if isinstance(self.plot, ScatterPlot) else ())])
+        shown = [
+            f"{format_heading_with_unit(self.columns[one])} {format_audit_figure(self.columns[one], row.get(one))}"
+            for one in figures
         ]
+        return f"{told}: {', '.join(shown)}"
 
-    @property
-    def has_overlaps(self) -> bool:
-        """Whether rows share a place: then they have no intervals."""
-        places = [(group, str(row[self.plot.series])) for row, group in zip(self.rows, self.row_groups, strict=True)]
-        return len(set(places)) < len(places)
+    def add_legend(self, more: Sequence[Line2D] = ()) -> None:
+        """A legend above the figure, or in the user's axes."""
+        handles = [Line2D([], [], label=wrap_label(one.label, 60, 1), **one.line_style()) for one in self.series]
+        handles += more
+        if not handles:
+            return
+        if self.ax is not None:
+            self.ax.legend(handles=handles)
+            return
+        longest = max(len(str(one.get_label())) for one in handles)
+        n_columns = max(1, min(len(handles), 100 // (longest + 6)))
+        self.figure.legend(handles=handles, loc="outside upper left", ncols=n_columns)
 
 
-def draw_audit_plot(
-    plot: PlotSpec,
-    rows: Sequence[Row],
-    columns: Mapping[str, Column],
-    evaluators: Sequence[str] = (),
-    floors: Set[str] = frozenset(),
-    axes: Axes | Mapping[str, Axes] | None = None,
-) -> DrawnAuditFigure:
-    """The figure of rows of one audit (of one level, where they have levels), in the style that is set.
+# --- groups down the side -------------------------------------------------------------------------------------------
 
-    ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
-    ``floors``: evaluators that others are measured by, drawn as lines; `drop_floor_evaluator_plot_rows` leaves them out
-    where a figure has no such line. ``axes``: to draw into, in place of a new figure; those of the one panel, or of
-    panels by name. Raises `UsageError` where there is no such panel.
-    """
-    content = _read_plot_content(plot, rows, columns, evaluators, floors)
-    legend = list(content.series)
-    if plot.reference in content.columns and content.select(str(plot.reference)):
-        heading = content.columns[str(plot.reference)].heading
-        legend.append(PlotSeriesStyle("", heading, rcParams["text.color"], "|", size=9.0))
-    side = 150 if len(plot.keys) == 1 and axes is None else 108
-    names = ["\n".join(wrap_figure_label(group, side, bold=group in content.totals)) for group in content.groups]
-    headings = {key: plot.labels.get(key, format_heading_with_unit(content.columns[key])) for key in plot.keys}
-    places: Mapping[str, Axes]
-    if axes is None:
-        places, titles = _make_plot_figure(content, names, headings, legend)
-    else:
-        places, titles = _find_users_panels(plot.keys, axes), headings
-    figure = next(iter(places.values())).get_figure(root=True)
-    assert figure is not None
-    drawn = DrawnAuditFigure(figure)
-    for key, ax in places.items():
-        _set_name_axis(ax, names, [at for at, group in enumerate(content.groups) if group in content.totals])
-        ax.set_xlim(_compute_panel_limits(content, key))
+
+def _draw_intervals(chart: _Chart, plot: PlotSpec) -> None:
+    by = list_group_columns(plot, chart.declared, chart.columns, chart.rows)
+    labels = [format_group_label(row, by, chart.columns) for row in chart.rows]
+    totals = {label for row, label in zip(chart.rows, labels, strict=True) if is_total_key(row.get("dataset"))}
+    groups = sorted(dict.fromkeys(labels), key=lambda label: label in totals)
+    place = {id(row): groups.index(label) for row, label in zip(chart.rows, labels, strict=True)}
+    marked = [look for look in chart.series if look.dashes is None]
+    names = [wrap_label(group, 30 if len(plot.keys) == 1 else 24) for group in groups]
+    n_lines = 1 + max(name.count("\n") for name in names)
+    height = max(0.066 * len(marked) + 0.08, 0.14 * n_lines + 0.05, 0.2) * len(groups)
+    panels = chart.make_panels(1, len(plot.keys), (PAGE_WIDTH, height + 0.9), sharey=True)[0]
+    for key, ax in zip(plot.keys, panels, strict=True):
+        _set_group_axis(ax, names, len(totals), is_own=chart.ax is None)
+        ax.set_xlim(_compute_panel_limits(chart, plot, key))
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.set_title(titles[key], x=0, ha="left")
+        title = plot.labels.get(key, format_heading_with_unit(chart.columns[key]))
+        ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), loc="left")
         if (guide := plot.guides.get(key)) is not None:
-            look = {"color": rcParams["axes.edgecolor"], "alpha": 0.8, "lw": 0.7, "ls": (0, (4, 2))}
-            ax.axvline(guide * content.scale(key), zorder=1, **look)
-        drawn.points += _draw_panel(ax, content, key)
-        if axes is None:
-            ax.tick_params(labelleft=key == plot.keys[0])
-            # Ticks are made here, in this style: those of another range will be made like them.
-            ax.xaxis.get_major_ticks()
-            ax.yaxis.get_major_ticks()
-    if legend and axes is not None:
-        handles = [Line2D([], [], **one.line_style()) for one in legend]
-        next(iter(places.values())).legend(handles, [one.label for one in legend])
-    return drawn
+            ax.axvline(guide * chart.scale(key), color=rcParams["axes.edgecolor"], lw=0.7, ls=(0, (4, 2)), zorder=1)
+        if plot.reference and key == plot.keys[0]:
+            known = [row for row in chart.rows if row.get(plot.reference) is not None]
+            at = np.array([place[id(row)] for row in known], dtype=float)
+            _draw_lines_across(ax, chart.read(known, plot.reference, key), at, color=rcParams["text.color"])
+        for number, look in enumerate(chart.series):
+            mine = chart.select(look, key)
+            at = np.array([place[id(row)] for row in mine], dtype=float)
+            x = chart.read(mine, key)
+            if look.dashes is not None:
+                _draw_lines_across(ax, x, at, color=look.colour, ls=look.dashes)
+                continue
+            at += (number - (len(marked) - 1) / 2) * 0.76 / len(marked)
+            if len(set(at)) == len(at):  # rows that share a place have no intervals
+                bounded = [_has_bounds(row, key, chart.columns[key]) for row in mine]
+                ends = [chart.read(mine, f"{key}{end}", key)[bounded] for end in ("_min", "_max")]
+                ax.hlines(at[bounded], *ends, color=look.colour, lw=3.0, alpha=0.25, zorder=2)
+                errors = chart.errors(mine, key)
+                ax.errorbar(x, at, xerr=errors, fmt="none", ecolor=look.colour, elinewidth=0.8, alpha=0.55, zorder=2)
+            chart.mark(ax, mine, x, at, key, look)
+        if not any(row.get(key) is not None for row in chart.rows):
+            ax.text(0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center")
+    handles = []
+    if plot.reference and any(row.get(plot.reference) is not None for row in chart.rows):
+        line = {"color": rcParams["text.color"], "marker": "|", "ls": "none", "ms": 9.0}
+        handles.append(Line2D([], [], label=chart.columns[plot.reference].heading, **line))
+    chart.add_legend(handles)
 
 
-def _read_plot_content(
-    plot: PlotSpec, rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str], floors: Set[str]
-) -> PlotContent:
-    rows = drop_floor_evaluator_plot_rows(plot, rows, floors)
-    present = list_declared_columns(columns, rows)
-    every = {**columns, **present}
-    by = list_plot_group_columns(plot, columns, present, rows)
-    row_groups = [format_group_label(row, by, every) for row in rows]
-    totals = {group for row, group in zip(rows, row_groups, strict=True) if is_total_key(row.get("dataset"))}
-    groups = sorted(dict.fromkeys(row_groups), key=lambda group: group in totals)
-    return PlotContent(
-        plot, rows, every, row_groups, groups, totals, _list_series(plot, rows, every, evaluators, floors)
-    )
-
-
-def _list_series(
-    plot: PlotSpec, rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str], floors: Set[str]
-) -> list[PlotSeriesStyle]:
-    """A look for each value of the column of the series.
-
-    Looks follow the report's order, so that an evaluator missing here leaves a gap and not another's colour.
-    """
-    names = list(dict.fromkeys(str(row[plot.series]) for row in rows))
-    is_of_evaluators = plot.series == "evaluator"
-    order = list(dict.fromkeys([*(evaluators if is_of_evaluators else ()), *names]))
-    lines = [name for name in order if is_of_evaluators and name in floors and name in names]
-    marked = [name for name in order if name not in lines and not (is_of_evaluators and name in floors)]
-    if not set(marked) & set(names):  # nothing but floors: they are what the figure is of
-        lines, marked = [], lines
-    looks = [
-        PlotSeriesStyle(name, format_audit_figure(columns[plot.series], name), *choose_plot_series_style(at))
-        for at, name in enumerate(marked)
-        if name in names
-    ]
+def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, is_own: bool) -> None:
+    """Names down the side, the first above, without ticks; totals below a line and bold; bands that lead the eye."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0, labelleft=not is_own or ax.get_subplotspec().is_first_col())  # type: ignore[union-attr]
+    ax.yaxis.grid(False)
     grey = rcParams["axes.edgecolor"]
-    return looks + [
-        PlotSeriesStyle(name, f"{name} (a floor)", grey, "", dashes=FLOOR_DASHES[at % len(FLOOR_DASHES)])
-        for at, name in enumerate(lines)
-    ]
+    for label in ax.get_yticklabels()[len(names) - n_totals :]:
+        label.set_fontweight("bold")
+    if 0 < n_totals < len(names):
+        ax.axhline(len(names) - n_totals - 0.5, color=grey, lw=0.6, zorder=1)
+    for even in range(0, len(names), 2):
+        ax.axhspan(even - 0.5, even + 0.5, color=grey, alpha=0.08, lw=0, zorder=0.5)
 
 
-def _compute_panel_limits(content: PlotContent, key: str) -> tuple[float, float]:
+def _compute_panel_limits(chart: _Chart, plot: PlotSpec, key: str) -> tuple[float, float]:
     """The range of a panel: its own where it is declared, else one for all panels of a unit, so that they compare."""
-    plot, scale, unit = content.plot, content.scale(key), content.columns[key].unit
+    scale = chart.scale(key)
     if key in plot.limits:
         low, high = plot.limits[key]
         air = 0.025 * (high - low)
         return (low - air) * scale, (high + air) * scale
-    alike = [one for one in plot.keys if one not in plot.limits and content.columns[one].unit == unit]
-    ends = [f"{one}{end}" for one in alike for end in ("", "_low", "_high")]
-    values = [row[end] for row in content.rows for end in ends if row.get(end) is not None]
+    unit = chart.columns[key].unit
+    alike = [one for one in plot.keys if one not in plot.limits and chart.columns[one].unit == unit]
+    values = []
     for one in alike:
-        bounded = [row for row in content.rows if has_drawn_bounds(row, one, content.columns[one])]
+        values += [row[f"{one}{end}"] for row in chart.rows for end in ("", "_low", "_high") if f"{one}{end}" in row]
+        bounded = [row for row in chart.rows if _has_bounds(row, one, chart.columns[one])]
         values += [row[f"{one}{end}"] for row in bounded for end in ("_min", "_max")]
     if plot.reference and plot.keys[0] in alike:
-        values += [row[plot.reference] for row in content.rows if row.get(plot.reference) is not None]
-    return compute_plot_axis_limits([float(value) * scale for value in values], scale, plot.has_zero)
+        values += [row.get(plot.reference) for row in chart.rows]
+    return compute_axis_limits([float(one) * scale for one in values if one is not None], scale, plot.has_zero)
 
 
-def _make_plot_figure(
-    content: PlotContent, names: Sequence[str], headings: Mapping[str, str], legend: Sequence[PlotSeriesStyle]
-) -> tuple[dict[str, Axes], dict[str, str]]:
-    """The panels of a new figure, side by side, and their titles in lines that fit; sizes are in inches."""
-    longest = max(
-        measure_text_width(line, group in content.totals)
-        for group, name in zip(content.groups, names, strict=True)
-        for line in name.split("\n")
-    )
-    left = longest / 72 + _PAD
-    width = (PAGE_WIDTH - left - _RIGHT - _PANEL_GAP * (len(headings) - 1)) / len(headings)
-    titles = {
-        key: "\n".join(wrap_figure_label(heading, (width + 0.1) * 72, bold=True)) for key, heading in headings.items()
-    }
-    slots = sum(one.dashes is None for one in content.series)
-    group_height = max(0.066 * slots + 0.08, line_height(1 + max(name.count("\n") for name in names)) + 0.05, 0.2)
-    labels = [shorten_figure_label(one.label, (PAGE_WIDTH - 0.5) * 72) for one in legend]
-    widest = max(map(measure_text_width, labels), default=0.0) / 72
-    n_columns = max(1, min(len(labels), int((PAGE_WIDTH - 0.1) / (widest + 0.42))))
-    head = 0.08 + line_height(1 + max(title.count("\n") for title in titles.values()))
-    head += 0.1 + 1.1 * line_height(-(-len(labels) // n_columns)) if labels else 0.0
-    height = head + group_height * len(names) + _FOOT
-    figure = Figure(figsize=(PAGE_WIDTH, height))
-    panels = figure.subplots(1, len(headings), squeeze=False)
-    figure.subplots_adjust(
-        left=left / PAGE_WIDTH,
-        right=1 - _RIGHT / PAGE_WIDTH,
-        bottom=_FOOT / height,
-        top=1 - head / height,
-        wspace=_PANEL_GAP / width,
-    )
-    if labels:
-        handles = [Line2D([], [], **one.line_style()) for one in legend]
-        area = (0, 0, 1, 1 - 0.02 / height)
-        figure.legend(handles, labels, loc="upper left", bbox_to_anchor=area, ncols=n_columns)
-    return dict(zip(headings, panels[0], strict=True)), titles
+def _has_bounds(row: Row, key: str, column: Column) -> bool:
+    """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
+    low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
+    if row.get(key) is None or low is None or high is None:
+        return False
+    if row.get("n_unscored"):
+        return bool(low < high)
+    return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
 
 
-def _find_users_panels(keys: Sequence[str], axes: Axes | Mapping[str, Axes]) -> Mapping[str, Axes]:
-    if isinstance(axes, Axes):
-        if len(keys) > 1:
-            raise UsageError(f"ax: this figure has the panels {', '.join(keys)}; give axes={{PANEL: ax}}")
-        return {keys[0]: axes}
-    if unknown := [name for name in axes if name not in keys]:
-        raise UsageError(f"axes: no panel {unknown[0]!r}{suggest_known_name(unknown[0], list(keys))}")
-    if not axes:
-        raise UsageError("axes: expected {PANEL: ax}, found no panel")
-    return axes
-
-
-def _draw_panel(ax: Axes, content: PlotContent, key: str) -> list[DrawnPoint]:
-    """Bounds (broad and pale), intervals (thin) and markers, series side by side within a group; floors and references
-    are lines across it. Returns the points that lead to claims."""
-    scale, column = content.scale(key), content.columns[key]
-    marked = [one for one in content.series if one.dashes is None]
-    step = 0.76 / max(1, len(marked))
-    if content.totals and len(content.totals) < len(content.groups):
-        ax.axhline(len(content.groups) - len(content.totals) - 0.5, color=rcParams["axes.edgecolor"], lw=0.6, zorder=1)
-    reference = content.plot.reference
-    if reference and key == content.plot.keys[0]:
-        # The same for all series of a group.
-        values = {at: scale * row[reference] for row, at in content.select(reference)}
-        _draw_lines_across(ax, values, rcParams["text.color"], (0, ()))
-    points = []
-    for number, look in enumerate(content.series):
-        mine = content.select(key, look.key)
-        if look.dashes is not None:
-            _draw_lines_across(ax, {at: scale * row[key] for row, at in mine}, look.colour, look.dashes)
-            continue
-        offset = (number - (len(marked) - 1) / 2) * step
-        if not content.has_overlaps:
-            bounded = [(row, at + offset) for row, at in mine if has_drawn_bounds(row, key, column)]
-            _draw_ranges(ax, look.colour, bounded, (f"{key}_min", f"{key}_max"), scale, lw=3.0, alpha=0.25)
-            lined = [(row, at + offset) for row, at in mine]
-            _draw_ranges(ax, look.colour, lined, (f"{key}_low", f"{key}_high"), scale, lw=0.8, alpha=0.55)
-        xs, ys = [scale * float(row[key]) for row, _ in mine], [at + offset for _, at in mine]
-        if mine:
-            ax.plot(xs, ys, **look.line_style(), zorder=3, label=look.label)
-        for (row, _), x, y in zip(mine, xs, ys, strict=True):
-            if row.get("evaluator"):
-                query = urlencode({**_make_claim_query(row), "kind": column.claims})
-                points.append(DrawnPoint(ax, x, y, query, _describe_point(content, row, key)))
-    if not content.select(key):
-        size = rcParams["ytick.labelsize"]
-        ax.text(0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center", fontsize=size)
-    return points
-
-
-def _draw_ranges(
-    ax: Axes, colour: str, placed_rows: Sequence[tuple[Row, float]], ends: tuple[str, str], scale: int, **look: Any
-) -> None:
-    """A line from one figure of a row to another, where both are defined."""
-    whole = [(row, y) for row, y in placed_rows if None not in (row.get(ends[0]), row.get(ends[1]))]
-    if whole:
-        lows, highs = ([scale * row[end] for row, _ in whole] for end in ends)
-        ax.hlines([y for _, y in whole], lows, highs, color=colour, zorder=2, **look)
-
-
-def _draw_lines_across(ax: Axes, values: Mapping[int, float], colour: str, dashes: Any) -> None:
+def _draw_lines_across(ax: Axes, x: np.ndarray, at: np.ndarray, **look: Any) -> None:
     """A line across each group at its value."""
-    if values:
-        places = list(values)
-        starts, ends = [at - 0.4 for at in places], [at + 0.4 for at in places]
-        ax.vlines(list(values.values()), starts, ends, color=colour, lw=1.2, ls=dashes, zorder=2)
+    ax.vlines(x, at - 0.4, at + 0.4, lw=1.2, zorder=2, **look)
 
 
-def _make_claim_query(row: Row) -> dict[str, str]:
-    """Which claims a row is about, as far as the claim browser can tell them apart."""
-    given = {key: row.get(key) for key in ("evaluator", "dataset", "system")}
-    return {key: value for key, value in given.items() if isinstance(value, str) and not is_total_key(value)}
+# --- one figure against another -------------------------------------------------------------------------------------
 
 
-def _describe_point(content: PlotContent, row: Row, key: str) -> str:
-    """What a point is of: its evaluator, data set and system, and what else tells it from the figure's others."""
-    names = list(_make_claim_query(row).values())
-    for one, column in content.columns.items():
-        value = row.get(one)
-        if not column.key or value is None or value in names or is_total_key(value):
-            continue
-        if len({str(other.get(one)) for other in content.rows}) > 1:
-            named = format_audit_figure(column, value)
-            names.append(named if isinstance(value, str) else f"{column.heading} {named}")
-    column = content.columns[key]
-    return f"{', '.join(names)}: {format_heading_with_unit(column)} {format_audit_figure(column, row[key])}"
+def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
+    ax = chart.make_panels(1, 1, (0.75 * PAGE_WIDTH, 0.72 * PAGE_WIDTH))[0, 0]
+    means = {row.get("dataset") for row in chart.rows} & {MACRO_MEAN}
+    total = sum(len(chart.select(look, *plot.keys)) for look in chart.series)
+    for look in chart.series:
+        rows = chart.select(look, *plot.keys)
+        parts = [(row.get("dataset") == MACRO_MEAN or not means, row) for row in rows]
+        for is_main in (False, True):
+            mine = [row for is_large, row in parts if is_large == is_main]
+            x, y = chart.read(mine, plot.x), chart.read(mine, plot.y)
+            more = {} if is_main else {"s": _SMALL_SIZE, "alpha": 0.45}
+            if is_main and (means or total <= _MAX_CROSSES):
+                errors = {"xerr": chart.errors(mine, plot.x), "yerr": chart.errors(mine, plot.y)}
+                ax.errorbar(x, y, fmt="none", ecolor=look.colour, elinewidth=0.8, alpha=0.55, zorder=2, **errors)
+            chart.mark(ax, mine, x, y, plot.y, look, **more)
+    limits = [_find_share_limits(chart, plot, ax, key) for key in (plot.x, plot.y)]
+    if plot.lines == "diagonal":  # both axes are alike, so that the diagonal is one
+        limits = [(min(limits[0][0], limits[1][0]), max(limits[0][1], limits[1][1]))] * 2
+        ax.axline((0, 0), slope=1, color=rcParams["axes.edgecolor"], lw=0.8, ls=(0, (4, 2)), zorder=1)
+    else:
+        _draw_equal_bacc_lines(ax, limits)
+    ax.set_xlim(*limits[0])
+    ax.set_ylim(*limits[1])
+    ax.set_aspect("equal")
+    ax.set_xlabel(format_heading_with_unit(chart.columns[plot.x]))
+    ax.set_ylabel(format_heading_with_unit(chart.columns[plot.y]))
+    chart.add_legend()
 
 
-def _set_name_axis(ax: Axes, names: Sequence[str], bold: Sequence[int]) -> None:
-    """Names down the side, the first above, without ticks; pale bands that lead the eye."""
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    ax.yaxis.grid(False)
-    for position in bold:
-        ax.get_yticklabels()[position].set_fontweight("bold")
-    for even in range(0, len(names), 2):
-        ax.axhspan(even - 0.5, even + 0.5, color=rcParams["axes.edgecolor"], alpha=0.08, lw=0, zorder=0.5)
+def _find_share_limits(chart: _Chart, plot: ScatterPlot, ax: Axes, key: str) -> tuple[float, float]:
+    """A range of percentages that holds all points and intervals."""
+    values = np.concatenate([chart.read(chart.rows, f"{key}{end}", key) for end in ("", "_low", "_high")])
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return 0.0, 100.0
+    return max(-2.0, float(known.min()) - 4), min(102.0, float(known.max()) + 4)
+
+
+def _draw_equal_bacc_lines(ax: Axes, limits: Sequence[tuple[float, float]]) -> None:
+    """Lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %, each named at its upper end."""
+    (left, right), (bottom, top) = limits
+    grey = rcParams["axes.edgecolor"]
+    text = {"fontsize": rcParams["xtick.labelsize"], "color": grey, "rotation": -45, "rotation_mode": "anchor"}
+    for bacc in range(50, 100, 10):
+        start, end = max(left, 2 * bacc - top), min(right, 2 * bacc - bottom)
+        if end - start > 10:
+            ax.plot([start, end], [2 * bacc - start, 2 * bacc - end], color=grey, alpha=0.4, lw=0.6, zorder=1)
+            ax.text(start, 2 * bacc - start, f"   BAcc {bacc} %", ha="left", va="bottom", zorder=1, **text)
+
+
+# --- lines over bins ------------------------------------------------------------------------------------------------
+
+
+def _draw_lines(chart: _Chart, plot: LinePlot) -> None:
+    places = list(dict.fromkeys(row[plot.rows] for row in chart.rows))
+    size = PAGE_WIDTH, 0.8 + 1.5 * len(places)
+    panels = chart.make_panels(len(places), len(plot.keys), size, sharex=True, sharey="row")
+    bins = sorted({row[plot.x] for row in chart.rows})
+    for place, line in zip(places, panels, strict=True):
+        for key, ax in zip(plot.keys, line, strict=True):
+            for number, look in enumerate(chart.series):
+                mine = sorted(chart.select(look, key), key=lambda row: row[plot.x])
+                mine = [row for row in mine if row[plot.rows] == place]
+                shift = (number - (len(chart.series) - 1) / 2) * 0.5 / max(1, len(chart.series))
+                x = np.array([row[plot.x] for row in mine], dtype=float) + shift
+                y, errors = chart.read(mine, key), chart.errors(mine, key)
+                ax.errorbar(x, y, yerr=errors, color=look.colour, lw=1.0, elinewidth=0.8, alpha=0.7, zorder=2)
+                chart.mark(ax, mine, x, y, key, look)
+            name = format_audit_figure(chart.columns[plot.rows], place)
+            title = f"{name}: {format_heading_with_unit(chart.columns[key])}"
+            ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), loc="left")
+            ax.set_ylim(-3, 103)
+            ax.set_xticks(bins)
+    for ax in panels[-1]:
+        ax.set_xlabel(f"{chart.columns[plot.x].heading} of {plot.what_is_binned}")
+    chart.add_legend()

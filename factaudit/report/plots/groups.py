@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence, Set
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure
-from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.plot_specs import AnyPlot, PlotSpec
 from factaudit.audit.core.result_rows import Row
 
 
-def list_plot_group_columns(
+def list_group_columns(
     plot: PlotSpec, declared: Mapping[str, Column], columns: Mapping[str, Column], rows: Sequence[Row]
 ) -> list[str]:
     """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows are grouped ``by``.
@@ -37,19 +37,9 @@ def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[
     return " · ".join(parts)
 
 
-def has_drawn_bounds(row: Row, key: str, column: Column) -> bool:
-    """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
-    low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
-    if row.get(key) is None or low is None or high is None:
-        return False
-    if row.get("n_unscored"):
-        return bool(low < high)
-    return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
-
-
-def drop_floor_evaluator_plot_rows(plot: PlotSpec, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
+def drop_floor_rows(plot: AnyPlot, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
     """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
-    if plot.series == "evaluator":
+    if isinstance(plot, PlotSpec) and plot.series == "evaluator":
         return list(rows)
     names = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
     return [row for row in rows if not any(row.get(name) in floors for name in names)] or list(rows)

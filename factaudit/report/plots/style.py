@@ -1,0 +1,131 @@
+"""What do all figures have in common? The style sheet, a look for each series, limits, and names that fit.
+
+A marker always goes with a colour, so that a figure survives colour blindness and a grey printer.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import rcParams
+
+#: The width in inches of a figure over a page.
+PAGE_WIDTH = 6.8
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
+#: Floors are grey lines that differ in their dashes.
+_FLOOR_DASHES = ((0, ()), (0, (3, 1.5)), (0, (1, 1)))
+STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
+#: What the style sheet says of figures in somebody else's axes, where text is theirs.
+_DATA_PARAMETERS = ("axes.prop_cycle", "text.parse_math")
+
+
+@functools.cache
+def _read_style_sheet(with_defaults: bool = False) -> Any:  # matplotlib's stubs want the keys as literals
+    """The parameters of the style sheet; ``with_defaults``: and matplotlib's own defaults of all others."""
+    parameters = matplotlib.rc_params_from_file(str(STYLE_SHEET), use_default_template=with_defaults)
+    return {key: value for key, value in parameters.items() if not key.startswith(("backend", "interactive"))}
+
+
+@contextmanager
+def use_report_style() -> Iterator[None]:
+    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same bytes."""
+    with matplotlib.rc_context(_read_style_sheet(with_defaults=True)):
+        yield
+
+
+@contextmanager
+def use_figure_style(style: Any = None, *, in_own_axes: bool = False) -> Iterator[None]:
+    """Draw in the style sheet, but for what the user has set (an enclosing ``plt.style.context``), and in ``style``.
+
+    style: as `matplotlib.style.use` takes it. in_own_axes: the axes are the user's, and so are fonts and frames.
+    """
+    sheet = _read_style_sheet()
+    keys = _DATA_PARAMETERS if in_own_axes else tuple(sheet)
+    now: Any = rcParams
+    defaults: Any = matplotlib.rcParamsDefault
+    with matplotlib.rc_context({key: sheet[key] for key in keys if now[key] == defaults[key]}):
+        if style is not None:
+            from matplotlib import style as style_library  # reads all of matplotlib's own sheets
+
+            style_library.use(style)
+        yield
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """How one series looks; ``dashes`` where it is a floor, which is a line without markers."""
+
+    name: str
+    label: str
+    colour: str
+    marker: str
+    dashes: tuple[float, tuple[float, ...]] | None = None
+
+    def line_style(self) -> dict[str, Any]:
+        """Properties of a `matplotlib.lines.Line2D` that stands for the series in a legend."""
+        if self.dashes is not None:
+            return {"color": self.colour, "ls": self.dashes, "lw": 1.2}
+        return {"color": self.colour, "ls": "none", "marker": self.marker, "ms": 4.2}
+
+
+def choose_series_styles(
+    names: Sequence[str], order: Sequence[str], labels: dict[str, str], floors: Set[str]
+) -> list[SeriesStyle]:
+    """A look for each name that is drawn, by its place in ``order``: one that is missing leaves a gap, and not another
+    one's colour. Floors are grey lines, unless there is nothing else."""
+    every = list(dict.fromkeys([*order, *names]))
+    lines = [name for name in every if name in floors and name in names]
+    marked = [name for name in every if name not in floors]
+    if not set(marked) & set(names):
+        lines, marked = [], lines
+    cycle = rcParams["axes.prop_cycle"].by_key()
+    colours, markers = cycle.get("color", ["C0"]), cycle.get("marker", MARKERS)
+    looks = [
+        SeriesStyle(name, labels[name], colours[at % len(colours)], markers[at % len(markers)])
+        for at, name in enumerate(marked)
+        if name in names
+    ]
+    grey = rcParams["axes.edgecolor"]
+    return looks + [
+        SeriesStyle(name, f"{labels[name]} (a floor)", grey, "", _FLOOR_DASHES[at % len(_FLOOR_DASHES)])
+        for at, name in enumerate(lines)
+    ]
+
+
+def compute_axis_limits(values: Sequence[float], scale: float = 100, has_zero: bool = True) -> tuple[float, float]:
+    """A range that holds all values with a little air, from 0 where that is not far.
+
+    scale: what a share of 1 is in the unit of the values. has_zero: whether a value may be 0.
+    """
+    if not values:
+        return -0.02 * scale, 1.02 * scale
+    low, high = min(values), max(values)
+    least = 0.05 * max(scale, *map(abs, values))
+    high = least if low == high == 0 else high
+    span = max(high - low, least)
+    low = 0.0 if has_zero and 0 <= low <= 0.6 * high else low
+    air = 0.04 * max(high - low, span)
+    return low - air, high + air
+
+
+def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
+    """At most ``max_lines`` lines of about ``width`` letters; the middle of a longer text becomes an ellipsis, as names
+    differ at their ends.
+
+    >>> wrap_label("a-very-long-name-of-a-model-by-somebody-v2", 12, 1)
+    'a-ver…ody-v2'
+    """
+    text = " ".join(text.split())
+    if text and max(text) > "\u2e7f":  # letters that are twice as wide
+        width //= 2
+    most = max_lines * width - (max_lines > 1) * width // 4  # lines end before a word, and are not full
+    if len(text) > most:
+        text = f"{text[: most // 2 - 1]}…{text[len(text) - most // 2 :]}"
+    return "\n".join(textwrap.wrap(text, width)[:max_lines]) if max_lines > 1 else text
