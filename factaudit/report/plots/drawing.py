@@ -190,7 +190,7 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec) -> None:
         ax.set_xlim(_compute_panel_limits(chart, plot, key))
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         title = plot.labels.get(key, format_heading_with_unit(chart.columns[key]))
-        ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), loc="left")
+        ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), x=0, ha="left")
         if (guide := plot.guides.get(key)) is not None:
             ax.axvline(guide * chart.scale(key), color=rcParams["axes.edgecolor"], lw=0.7, ls=(0, (4, 2)), zorder=1)
         if plot.reference and key == plot.keys[0]:
@@ -343,7 +343,7 @@ def _draw_lines(chart: _Chart, plot: LinePlot) -> None:
                 chart.mark(ax, mine, x, y, key, look)
             name = format_audit_figure(chart.columns[plot.rows], place)
             title = f"{name}: {format_heading_with_unit(chart.columns[key])}"
-            ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), loc="left")
+            ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), x=0, ha="left")
             ax.set_ylim(-3, 103)
             ax.set_xticks(bins)
     for ax in panels[-1]:
