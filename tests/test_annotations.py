@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from estimate_data import World, tables
 
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import write_table
 from factaudit.tables.annotations import (
@@ -90,12 +89,6 @@ def test_files_without_annotators_are_named_after_their_annotators(tmp_path: Pat
     found = read_annotations(tmp_path / "ann.csv", tmp_path / "ben.csv")
     assert found["annotator"].tolist() == ["ann", "ann", "ben", "ben"]
     assert read_annotations(tmp_path / "ann.csv")["annotator"].unique().tolist() == ["annotator"]
-
-
-def test_frames_of_one_annotator_that_contradict_each_other_are_refused_as_files_are() -> None:
-    claims = pd.DataFrame({"claim_id": ["a", "b"], "dataset": "d", "claim": ["x", "y"]})
-    with pytest.raises(InputError, match="'ann' has another on 'a'"):
-        load_input_tables([claims, table(("a", "ann", 1)), table(("a", "ann", 0))])
 
 
 def test_rules() -> None:

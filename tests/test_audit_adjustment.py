@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
-from factaudit.arrays.calibration import MOST_RESAMPLED_SCORES
 from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
 from factaudit.audit.error_rate_correction import correct_system_error_rates
@@ -16,7 +15,6 @@ from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
     adjust_counts,
-    list_candidate_thresholds,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -172,13 +170,6 @@ def test_unidentifiable_calibrations_are_counted_and_named():
         assert text in over["reason"]
 
 
-def test_candidates_separate_neighbours_and_reach_both_ends():
-    assert list_candidate_thresholds(np.array([0.0, 0.2, 1.0])).tolist() == [-1.0, 0.1, 0.6, 1.0]
-    assert list_candidate_thresholds(np.array([0.3])).tolist() == [0.0, 1.0]
-    near = np.array([0.5, np.nextafter(0.5, 1), np.nextafter(np.nextafter(0.5, 1), 1)])
-    assert [(near <= t).sum() for t in list_candidate_thresholds(near)] == [0, 1, 2, 3]
-
-
 def test_adjust_corrects_the_other_systems():
     rows = random_rows(3)
     unlabelled = [row | {"label": None} if row["system"] == "d" else row for row in rows]
@@ -277,34 +268,3 @@ def test_each_systems_bias_after_each_calibration():
             if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["bias"] is not None
         ]
         assert find(of_a, calibration_system=MEAN_OVER_CALIBRATIONS)["bias"] == pytest.approx(np.mean(biases))
-
-
-def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
-    table = judged(random_rows(5), "e")
-    rows = compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1))
-    monkeypatch.setattr("factaudit.stats.cluster_bootstrap._BLOCK_NUMBERS", 1000)
-    monkeypatch.setattr("factaudit.arrays.calibration._REPLICATES_AT_A_TIME", 30)
-    assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1)) == rows
-    assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=2)) != rows
-    assert "change_low" not in compute_adjustment_effect(table, intervals=ClusterBootstrap(9))[0], (
-        "a mean of absolutes has none that holds"
-    )
-
-
-def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatch):
-    rows = [row for seed in range(3) for row in random_rows(seed, unscored=0.1)]
-    rows = [row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)]
-    table = judged(rows, "e")
-    scores = table.score[0]
-    assert len(np.unique(scores[~np.isnan(scores)])) > MOST_RESAMPLED_SCORES
-    binned = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(300))
-    monkeypatch.setattr("factaudit.arrays.calibration.MOST_RESAMPLED_SCORES", 10**6)
-    exact = compute_adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(300))
-    assert binned != exact
-    ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]
-    for one, other in zip(binned, exact, strict=True):
-        assert {k: v for k, v in one.items() if k not in ends} == {k: v for k, v in other.items() if k not in ends}
-        for key in ends:
-            # The best BAcc may be far from the second best threshold.
-            near = 0.05 if one["method"] == "bacc_threshold" else 4 / MOST_RESAMPLED_SCORES
-            assert one[key] == (None if other[key] is None else pytest.approx(other[key], abs=near))

@@ -7,13 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import collect_findings, find
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_audit_properties import check_rows
+from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
@@ -155,45 +151,4 @@ def test_a_system_that_always_abstained_has_no_fact() -> None:
     assert row["reason"].startswith("no response has an atomic fact: invented, ")
 
 
-def test_no_figure_depends_on_the_order_of_the_rows() -> None:
-    facts = [(OWN[0], 1), (OWN[0], 0), (OWN[2], 0), (INVENTED[0], 1)]
-    judged = make_judgements([facts, facts[1:]])
-    order = np.random.default_rng(0).permutation(len(judged.claims))
-    verdicts = pd.DataFrame(
-        {
-            "claim_id": judged.claims["claim_id"],
-            "evaluator": "e",
-            "prediction": judged.prediction[0],
-        }
-    )
-    other = Judgements.join(validate_claims(judged.claims.iloc[order]), validate_verdicts(verdicts.iloc[order[::-1]]))
-    assert compute_decomposition_faults(judged) == compute_decomposition_faults(other)
-
-
 # ------------------------------------------------------------------------------------------------- what is said of it
-
-
-def list_findings(responses: list[list[tuple[str, int | None]]]) -> list[Row]:
-    rows = compute_decomposition_faults(make_judgements(responses), intervals=ClusterBootstrap(20))
-    return collect_findings({"decomposition": rows})
-
-
-def test_what_is_said_of_faulty_facts() -> None:
-    leaked = [("Maren Oldkirk is a Norlandic glaciologist.", 1), (OWN[0], 1), ("Ada Fenn was a painter.", 1)]
-    few, many = list_findings([leaked] * 2), list_findings([leaked] * 12)
-    assert {(one["id"], one["severity"]) for one in few} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
-    assert few[0]["statement"].startswith(
-        "66.7 % of 3 facts of a are not in the text of their responses, more than 10 %"
-    )
-    assert [one["severity"] for one in many if one["id"] == "faulty_facts"] == ["fail", "fail"]
-    assert list_findings([[(fact, 0) for fact in OWN]] * 4) == []
-
-
-FACT = st.tuples(st.sampled_from([*OWN, *INVENTED, "Ada Fenn was a person."]), st.sampled_from([0, 1, None]))
-
-
-@settings(max_examples=20)
-@given(st.lists(st.lists(FACT, min_size=1, max_size=5), min_size=1, max_size=5))
-def test_every_row_is_flat_and_finite_and_its_figures_lie_in_their_ends(responses: list[list[tuple[str, Any]]]) -> None:
-    rows = compute_decomposition_faults(make_judgements(responses), intervals=ClusterBootstrap(20))
-    check_rows({"decomposition": rows})

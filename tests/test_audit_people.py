@@ -129,16 +129,3 @@ def test_the_gap_by_people_is_not_below_zero() -> None:
     row = compare_human_and_machine_dfactscores(people, machine, intervals=ClusterBootstrap(50))[1]
     assert 0 <= row["human_gap_low"] < row["human_gap"]
     assert row["gap_low"] < 0  # of a machine's facts some may be without a group
-
-
-def test_several_annotators_of_a_response_are_averaged() -> None:
-    people = [
-        {"system": "s", "response_id": "r", "annotator": name, "factscore": value, "dfactscore": value}
-        | {"n_biographies": 1, "n_entities": 1}
-        for name, value in (("x", 0.4), ("y", 0.8))
-    ]
-    machine = [{"system": "s", "response_id": "r", "init_factscore": 0.5, "init_dfactscore": 0.5}]
-    row = compare_human_and_machine_dfactscores(people, machine)[1]
-    assert row["human_factscore"] == pytest.approx(0.6)
-    assert row["factscore_pearson_r"] is None
-    assert "too few" in row["reason"]

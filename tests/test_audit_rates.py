@@ -19,8 +19,6 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
-RATES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
-
 
 def test_rates_by_hand():
     rows = compute_evaluator_rates(
@@ -160,24 +158,6 @@ def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
     assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
-def test_kappa_has_no_interval_where_an_evaluator_says_the_same_of_every_claim():
-    """Not 0 to 0: rounding would give that, or any other. One claim otherwise, and it has one."""
-    claims = [{"a": 1, "b": int(i % 3 > 0), "doc_id": f"{i // 2}"} for i in range(60)]
-    for row in compute_evaluator_consistency(judged(claims, "a", "b"), intervals=ClusterBootstrap(20)):
-        assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
-        assert row["iou_low"] < row["iou_high"]
-        assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
-    for row in compute_evaluator_consistency(
-        judged([claim | {"b": 0} for claim in claims], "a", "b"), intervals=ClusterBootstrap(20)
-    ):
-        assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
-        assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
-    claims[0]["a"] = 0
-    for row in compute_evaluator_consistency(judged(claims, "a", "b"), intervals=ClusterBootstrap(20)):
-        assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
-        assert row["reason"] is None
-
-
 def test_differences_are_those_of_the_printed_figures():
     table = judged(random_rows(3), *"abc")
     found, figures = (
@@ -243,16 +223,6 @@ def test_permutation_p_values_agree_with_all_swaps():
             extreme += statistic(np.where(swap, second, first), np.where(swap, first, second)) >= observed - 1e-9
         row = find(found, dataset="d", key=key)
         assert row["p_permutation"] == pytest.approx(extreme / 256, abs=0.015)
-
-
-def test_evaluators_that_always_agreed_need_not_always_agree():
-    rows = [{"label": i % 2, "a": 1, "b": 1} for i in range(20)]
-    row = find(
-        compute_evaluator_differences(judged(rows, "a", "b"), intervals=ClusterBootstrap(200)), dataset="d", key="bacc"
-    )
-    assert (row["difference"], row["p_permutation"]) == (0.0, 1.0)
-    assert row["difference_low"] == -row["difference_high"]
-    assert 0 < row["difference_high"] < 0.25
 
 
 def test_repeats_and_responses_without_a_claim_change_no_figure() -> None:

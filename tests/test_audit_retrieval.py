@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from audit_tables import find, judged
 from test_audit_properties import check_rows
 
@@ -54,17 +53,3 @@ def test_nothing_is_told_without_the_whole_page_or_without_such_a_fact() -> None
     (row,) = compute_retrieval_recall(judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
     assert (row["recall"], row["not_in_passages"], row["n_only_passages"]) == (None, None, 2)
     assert row["reason"] == "no such fact: recall, not_in_passages"
-
-
-def test_a_table_in_any_order_gives_the_same_rows() -> None:
-    rows = [
-        *make_facts("retrieval=all", "ssn", "q"),
-        *make_facts("base", "snn", "q"),
-        *make_facts("retrieval=all", "sns"),
-        *make_facts("base", "ssn"),
-    ]
-    one, other = (
-        compute_retrieval_recall(judged(each, "e"), intervals=ClusterBootstrap()) for each in (rows, rows[::-1])
-    )
-    assert one == other
-    assert one[0]["recall"] == pytest.approx(2 / 4)

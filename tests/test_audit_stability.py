@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from audit_tables import collect_findings, find, judged, tables
+from audit_tables import find, judged, tables
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from factaudit.audit.rates import compute_evaluator_rates
@@ -81,15 +81,3 @@ def test_it_is_computed_where_something_was_repeated():
     results = compare(*tables(asked(40, 10), ["e"]), replicates=50)
     assert find(results.rows("stability"), evaluator="e")["flip_rate"] == 0.25
     assert results.figure("stability").axes
-
-
-@pytest.mark.parametrize(
-    ("n", "flips", "severities"), [(200, 40, ["fail"]), (40, 3, []), (40, 0, []), (400, 0, ["ok"])]
-)
-def test_the_finding(n: int, flips: int, severities: list[str]):
-    """Where the repeats are too few to tell, nothing is said."""
-    rows = {"stability": compute_verdict_stability(judged(asked(n, flips), "e"), intervals=INTERVALS)}
-    assert [row["severity"] for row in collect_findings(rows) if row["id"] == "stability"] == severities
-    untested = {"stability": compute_verdict_stability(judged(asked(n, flips), "e"))}
-    found = [row["severity"] for row in collect_findings(untested) if row["id"] == "stability"]
-    assert found == (["warn"] if flips else [])

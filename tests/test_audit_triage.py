@@ -86,29 +86,6 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     assert said in line
 
 
-def test_it_is_not_said_where_more_claims_must_be_reviewed_than_the_limit_allows():
-    of = audited(judged(scored_rows(skill=2.0), "e", "useless"))
-    assert 0.3 < find(of["audits"]["triage"], evaluator="e")["review_share"] < 0.5
-    assert may_find_errors(of)["may"] == "with review"
-    of["about"]["limits"] = {"max_review": 0.3}
-    assert may_find_errors(of)["may"] == "no"
-    assert not any("If you review" in line for line in instead(of))
-
-
-def test_it_is_not_said_where_errors_are_so_rare_that_nobody_needs_an_evaluator():
-    of = audited(judged(scored_rows(rate=0.01), "e", "useless"))
-    assert find(of["audits"]["triage"], evaluator="useless")["review_share"] == 0
-    assert may_find_errors(of)["may"] != "with review"
-    assert not any("If you review" in line for line in instead(of))
-
-
-def test_without_the_audit_nothing_is_said_of_review():
-    of = audited(judged(scored_rows(skill=4.0), "e", "useless"))
-    del of["audits"]["triage"]
-    assert may_find_errors(of)["may"] in ("no", "cannot tell", "yes")
-    assert instead(of) == []
-
-
 def test_few_labels_promise_nothing_and_say_how_many_would_do():
     rows = compute_review_shares(judged(scored_rows(n=36, skill=6.0), "e"))
     (row,) = rows
@@ -127,15 +104,6 @@ def test_what_is_unscored_or_guessed_is_reviewed():
     status = guessed.status.copy()
     status[:, ::3] = 1  # unparsed, with a score all the same
     assert compute_review_shares(replace(guessed, status=status)) == [row]
-
-
-def test_labels_do_not_lack_where_nothing_is_scored():
-    """ "Over 18,130 labels would be needed", of a data set with 1,813 labels on which the evaluator scored no claim."""
-    rows = [row | {"e": None} for row in scored_rows(60)]
-    (none,) = compute_review_shares(judged(rows, "e"))
-    assert (none["n"], none["review_share"], none["reason"]) == (0, 1, "no labelled claim is scored")
-    (some,) = compute_review_shares(judged([*scored_rows(60)[:30], *rows[30:]], "e"))
-    assert "the labels are too few to promise anything" in some["reason"]
 
 
 def test_several_evaluators_share_the_level_and_several_datasets_do_not():

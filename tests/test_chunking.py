@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -102,17 +101,6 @@ def test_a_chunk_size_that_nobody_knows_is_no_500() -> None:
         assert "unknown" not in (row["reason"] or "")
 
 
-def test_rates_without_documents_are_of_all_claims_where_that_is_asked_for() -> None:
-    data = judged(rows_of(FAR, (1, 0), (1, 1), doc=None))
-    assert compute_chunking_rates(data) == []
-    rows = compute_chunking_rates(data, size=None, by=[])
-    assert [(row["evaluator"], row["tpr"], row["chunk_size"]) for row in rows] == [
-        ("e", 1, None),
-        ("chunked-e", 0.5, None),
-    ]
-    assert all(row["reason"].startswith("of all claims, whatever the length") for row in rows)
-
-
 def random_rows(n: int = 400) -> list[dict[str, Any]]:
     random = np.random.default_rng(8)
     return [
@@ -163,14 +151,3 @@ def test_what_chunks_change_is_paired() -> None:
     assert "that of a chunked evaluator" in plain["reason"]
     assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)
     assert chunked["bacc_change_low"] < chunked["bacc_change"] < chunked["bacc_change_high"]
-
-
-def test_what_chunks_change_is_over_all_repeats() -> None:
-    """Of the first repeat chunks cost 10 of 100 claims, of the second 30: the change is that of the mean, 20."""
-    data = judge_chunks_of_documents([(10, 1, 1, 0), (20, 1, 1, 1), (70, 1, 1, 1), (100, 0, 0, 0)])
-    again = data.prediction.copy()
-    again[data.evaluators.index("chunked-e"), 10:30] = 0
-    repeated = replace(data, repeat_predictions=np.stack([data.prediction, again]))
-    for size in (3, None):
-        chunked = compute_chunking_rates(repeated, size=size)[1]
-        assert chunked["bacc_change"] == pytest.approx(-0.2 / 2)

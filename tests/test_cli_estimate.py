@@ -201,10 +201,3 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
 )
 def test_what_is_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     assert message in run(*arguments, code=code)
-
-
-def test_a_draw_is_told_as_it_was(folder: Path, run: Run) -> None:
-    claims = pd.read_parquet(folder / "claims.parquet").assign(system=None)
-    write_table(claims.assign(doc_id=[f"d{at // 7}" for at in range(len(claims))]), folder / "plain.parquet")
-    said = run("sample", "plain.parquet", "verdicts.parquet", "--budget", "60", "--out", "sample.parquet")
-    assert "sim: 60 claims, no systems, in 3 strata" in said

@@ -173,26 +173,6 @@ def test_the_counts_come_back_from_what_audits_compute_on(
     assert found.claims["response_id"].notna().all() == (level == "response")
 
 
-def test_without_the_joint_count_the_errors_found_are_the_fewest(claims: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    found = expand_published_counts(counts_of(*claims, joint=False), "claim")
-    for dataset in ("d1", "d2"):
-        for system in "abc":
-            inside = ((found.claims["dataset"] == dataset) & (found.claims["system"] == system)).to_numpy()
-            errors = inside & (found.label == 0)
-            for at in range(2):
-                predicted = inside & (found.prediction[at] == 0)
-                least = max(0, int(errors.sum() + predicted.sum() - inside.sum()))
-                assert (errors & predicted).sum() == least
-
-
-def test_an_evaluator_without_a_row_left_the_claims_unscored() -> None:
-    found = expand_published_counts(validate_counts(rows({}, {"system": "b", "evaluator": "f"})), "claim")
-    assert found.evaluators == ("e", "f")
-    assert (found.prediction[0, :40] >= 0).all()
-    assert (found.prediction[0, 40:] == -1).all()
-    assert (found.prediction[1, :40] == -1).all()
-
-
 @pytest.mark.parametrize("joint", [True, False])
 def test_audits_give_the_same_on_counts_as_on_claims(claims: tuple[pd.DataFrame, pd.DataFrame], joint: bool) -> None:
     counts = counts_of(*claims, joint=joint)

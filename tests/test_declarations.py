@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 from audit_tables import judged
-from test_audit_properties import EVALUATORS, of
+from test_audit_properties import EVALUATORS, check_rows, of
 
 from factaudit.audit import list_computable_audits, load_builtin_audits
 from factaudit.audit.core.interval_methods import is_random_interval_method
@@ -35,58 +36,66 @@ def facts():
             yield row | fact | verdicts | {"claim_id": f"{number}{title}"}
 
 
-def rows_of(name: str, replicates: int) -> list[Row]:
-    """The rows of an audit on claims that give it something to say."""
-    options = {"size": 3} if name.startswith("chunking") else {}
-    if name == "covariates":
-        options = {"columns": ["system"], "min_labels": 1}
-    again = [row | {"e": [row["e"], row["e"]]} for row in of()]
+def vary(rows: Iterable[Row], other: str) -> list[Row]:
+    """The rows as they are, and once more as another variant, of which evaluators say more often that it is true."""
+    return [
+        row | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}"} | ({"e": 1} if is_kind else {})
+        for variant in ("base", other)
+        for at, row in enumerate(rows)
+        for is_kind in [variant != "base" and (at % 3 == 0 or "=" in other)]
+    ]
+
+
+def make_rows(name: str) -> list[Row]:
+    """Claims that give an audit something to say."""
+    rows: list[Row] = [{"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())]
+    if "factscore" in name or name == "citations" or "decomposition" in name:
+        return list(facts())
     if name == "pairs":
-        again = [
-            row
-            | {"claim_id": f"c{at}", "label": at % 2, "error_type": "ab"[at % 4 // 2]}
-            | ({} if at % 2 else {"pair_of": f"c{at + 1}"})
-            for at, row in enumerate(again[: len(again) // 2 * 2])
-        ]
+        kinds = [{"label": at % 2, "error_type": "ab"[at % 4 // 2]} for at in range(len(rows))]
+        twins = [{} if at % 2 else {"pair_of": f"c{at + 1}"} for at in range(len(rows))]
+        return [row | kind | twin for row, kind, twin in zip(rows, kinds, twins, strict=True)]
     if name == "retrieval":
-        again = [
-            row
-            | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}", "claim": f"fact {at}"}
-            | ({"e": 1} if variant != "base" else {})
-            for variant in ("base", "retrieval=all")
-            for at, row in enumerate(facts())
-        ]
+        return vary([row | {"claim": f"fact {row['claim_id']}"} for row in facts()], "retrieval=all")
     if name.startswith("sensitivity"):
-        again = [
-            row
-            | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}"}
-            | ({"e": 1} if variant == "other" and at % 3 == 0 else {})
-            for variant in ("base", "other")
-            for at, row in enumerate(facts())
-        ]
+        return vary(list(facts()), "other")
     if name == "invariance":
-        again += [
+        return rows + [
             row
-            | {
-                "claim_id": f"v{at}",
-                "variant_of": f"c{at}",
-                "kind": "kc"[at % 2],
-                "expected": ["same", "changed"][at % 2],
-            }
-            | {"label": None, "e": 1 - at % 3 % 2, "f": 1 - row["f"]}
-            for at, row in enumerate(again)
+            | {"claim_id": f"v{at}", "variant_of": f"c{at}", "label": None, "e": 1 - at % 3 % 2, "f": 1 - row["f"]}
+            | {"kind": "kc"[at % 2], "expected": ["same", "changed"][at % 2]}
+            for at, row in enumerate(rows)
         ]
-        again = [{"claim_id": f"c{at}"} | row for at, row in enumerate(again)]
-    table = judged(
-        facts() if "factscore" in name or name == "citations" or "decomposition" in name else again, *EVALUATORS
-    )
-    said = [(claim, who, at % (4 + who) > 0) for at, claim in enumerate(table.claims["claim_id"]) for who in range(3)]
-    people = pd.DataFrame(said, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
-    if name.startswith("grade"):
-        people = people.assign(grade=[at % (4 + who) % 5 for at in range(len(people) // 3) for who in range(3)])
-        options |= {"scale": (0, 4)}
+    return rows
+
+
+OPTIONS = {
+    "chunking": {"size": 3},
+    "chunking_rates": {"size": 3},
+    "covariates": {"columns": ["system"], "min_labels": 1},
+    "grades": {"scale": (0, 4)},
+}
+
+
+def rows_of(name: str, replicates: int, is_turned: bool = False) -> list[Row]:
+    """The rows of an audit; with the tables turned upside down on request."""
+    rows = make_rows(name)
+    table = judged(reversed(rows) if is_turned else rows, *EVALUATORS)
+    said = [(row["claim_id"], who, at % (4 + who)) for at, row in enumerate(rows) for who in range(3)]
+    people = pd.DataFrame(said, columns=["claim_id", "annotator", "grade"])
+    people = people.assign(label=(people["grade"] > 0).astype("Int8"), grade=people["grade"] % 5)
+    if not name.startswith("grade"):
+        people = people.drop(columns="grade")
     table = replace(table, annotations=people)
-    return list_computable_audits()[name].compute(table, intervals=ClusterBootstrap(replicates), **options)
+    intervals = ClusterBootstrap(replicates)
+    return list_computable_audits()[name].compute(table, intervals=intervals, **OPTIONS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", list_computable_audits())
+def test_rows_are_flat_and_do_not_depend_on_the_order_of_the_tables(name):
+    rows = rows_of(name, 5)
+    check_rows({name: rows})
+    assert [row for row in rows_of(name, 5, is_turned=True) if row not in rows] == []
 
 
 @pytest.mark.parametrize("name", list_computable_audits())

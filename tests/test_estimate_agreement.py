@@ -57,15 +57,6 @@ def test_what_has_no_figure() -> None:
     assert (row["n"], row["percent"], row["reason"]) == (0, None, "no claim has two labels")
 
 
-def test_annotators_who_always_agree_have_no_interval_of_one_point() -> None:
-    """ "κ 1.00 (1.00 to 1.00)": resampled claims on which both agree never differ."""
-    labels: list[int | None] = [1, 0] * 50
-    (row,) = compute_label_agreement(judged({"a": labels, "b": list(labels)}))
-    assert (row["percent"], row["kappa"], row["alpha"]) == (1, 1, 1)
-    assert {row[f"{key}_{end}"] for key in ("percent", "kappa", "alpha") for end in ("low", "high")} == {None}
-    assert "no interval for kappa: nothing varies" in row["reason"]
-
-
 def test_disagreements() -> None:
     assert list(find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
 

@@ -16,7 +16,7 @@ from factaudit.errors import InputError, UsageError
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation, RateEstimate, estimate_by_method
 from factaudit.estimate.rates import EstimationResults, compare_pairs, estimate_rates, find_contradictions
-from factaudit.stats.regression import APART_SCALE, EFFECT_SCALES, HierarchicalRegression, make_covariates, poststratify
+from factaudit.stats.regression import APART_SCALE, EFFECT_SCALES, HierarchicalRegression, make_covariates
 from factaudit.stats.sampling import (
     StratifiedDraw,
     cluster_design_effect,
@@ -96,20 +96,6 @@ def test_everything_labelled_is_the_share_itself() -> None:
     case = reveal(corpus, np.arange(len(corpus.error)))
     truth = [corpus.error[corpus.system == s].mean() for s in range(4)]
     np.testing.assert_allclose(case.rate_draws, np.tile(truth, (1000, 1)), atol=1e-6)
-
-
-@pytest.mark.parametrize("target", ["corpus", "population"])
-def test_blocks_do_not_matter(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documents that reach over blocks keep their one weight."""
-    corpus = corpus_of(World(documents=7, size=90))
-    case = reveal(corpus, np.arange(0, len(corpus.error), 9))
-    documents, spread = corpus.document if target == "population" else None, []
-    for block in (256, 5000):
-        monkeypatch.setattr("factaudit.stats.regression._BLOCK_SIZE", block)
-        arguments = (case.posterior, case.covariates, corpus.system, case.corpus.error)
-        spread.append(poststratify(*arguments, np.random.default_rng(0), documents).std(0))
-    # The same draws of weights come in another order, so only their spread can be compared.
-    np.testing.assert_allclose(*spread, rtol=0.1 if target == "population" else 1e-4)
 
 
 def test_columns() -> None:
@@ -300,17 +286,6 @@ def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> Non
         said = " ".join(f"{one.word} {one.sentence}" for one in screen.advice)
         assert ("Use the estimated rates" in said) == is_there
         assert ("which was not asked for" in said) != is_there
-
-
-def test_widths_that_are_not_compared_have_their_own_reason() -> None:
-    """The reason that stood there was that of another thing: few labels make the pooled threshold as good."""
-    for n_labels, is_compared in ((24, False), (200, True)):
-        claims, verdicts, _ = labelled_at_random(n_labels)
-        about = estimate_rates(claims, verdicts, levels=["claim"]).summary[0]
-        assert (about["width"] is not None) == is_compared
-        assert ("no widths are compared: no system has" in (about["reason"] or "")) != is_compared
-    claims, verdicts = tables(World(size=60))
-    assert "everything is labelled" in estimate_rates(claims, verdicts, levels=["claim"]).summary[0]["reason"]
 
 
 def test_everything_labelled_needs_no_estimate() -> None:

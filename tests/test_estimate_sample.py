@@ -14,7 +14,6 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import load_all_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.rates import estimate_rates, join_claims
 from factaudit.estimate.sample import (
@@ -172,31 +171,6 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
     for method, part in rows.groupby("method"):
         assert abs((part["rate"] - part["truth"]).mean()) < 0.03, method
         assert ((part["rate_low"] <= part["truth"]) & (part["truth"] <= part["rate_high"])).mean() > 0.85, method
-
-
-def test_responses_that_happen_to_be_labelled_whole_are_not_called_unlabelled() -> None:
-    """Single claims were drawn: of 60 responses of two claims, some have both labels, and none can be used."""
-    claims, verdicts = tables(World(rates=(-1.0, -0.5), size=60))
-    claims["response_id"] = [f"r{at // 2}" for at in range(len(claims))]
-    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), EVALUATORS, 60)
-    n_labels = claims["claim_id"].isin(sample.rows["claim_id"]).groupby(claims["response_id"]).sum()
-    whole, part = (int((n_labels == n).sum()) for n in (2, 1))
-    labels = annotated(claims, sample.rows["claim_id"])
-    made = estimate_rates(without_labels(claims), verdicts, annotations=labels, sample=sample)
-    of_claims, of_responses = made.summary
-    assert whole > 1
-    assert of_responses["reason"].startswith("single claims were drawn")
-    assert f"({whole} responses labelled whole, {part} in part)" in of_responses["reason"]
-    assert (of_responses["quote"], of_responses["n_labels"]) == (None, 0)
-    assert "cannot be used" in of_responses["why"]
-    for row, said in (
-        (of_claims, f"60 labels for 2 systems and 120 claims. Q{of_claims['why'][1:]}."),
-        (of_responses, "no usable label for 2 systems and 60 responses."),
-    ):
-        (remark,) = load_all_audits()["estimate_summary"].remarks([row])
-        assert said in remark
-    (_, again) = load_all_audits()["estimate_summary"].remarks([of_claims, of_claims])
-    assert f"Quote {of_claims['quote']}, for the same reason." in again
 
 
 # --------------------------------------------------------------------------------------------------- what is refused

@@ -175,30 +175,6 @@ def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, m
     pd.testing.assert_frame_equal(again, judge(changed, ["unigram"]))
 
 
-def test_an_output_folder_inside_the_sources_is_no_source(tmp_path):
-    for name in ("a", "b"):
-        rows = {"y_true": [1, 0, 1, 0], "y_score": [0.9, 0.2, 0.4, 0.6]}
-        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    path = tmp_path / "e.yaml"
-    path.write_text(
-        "claims: {format: score-csv, source: ., options: {dataset: 7}}\naudits: [rates]\nreplicates: 0\n",
-        encoding="utf-8",
-    )
-    out = tmp_path / "runs" / "out"
-    run(path, out)
-    first = (out / "results.json").read_bytes()
-    run(path, out)
-    assert (out / "results.json").read_bytes() == first
-
-
-def test_tables_and_figures_of_audits_that_are_left_out_go(yaml_file, tmp_path):
-    run(yaml_file, tmp_path, settings={"replicates": 0})
-    (tmp_path / "tables" / "mine.csv").write_text("a,b\n", encoding="utf-8")
-    run(yaml_file, tmp_path, settings={"replicates": 0, "audits": ["rates"]})
-    assert {path.name for path in (tmp_path / "tables").iterdir()} - {"findings.csv"} == {"rates.csv", "mine.csv"}
-    assert {path.stem for path in (tmp_path / "figures").iterdir()} == {"rates"}
-
-
 def test_another_experiments_results_are_replaced_only_where_that_is_said(tmp_path, capsys):
     """`audit b.csv --out DIR` replaced the run of a.csv there without a word."""
     from factaudit.cli import main

@@ -14,7 +14,6 @@ import pytest
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError, UsageError
-from factaudit.experiment.folder import RunFolder
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,
@@ -132,23 +131,6 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     assert contents(elsewhere) == before
     assert other.exists()
     assert not (run / "tables" / "gone.csv").exists()
-
-
-@pytest.mark.parametrize("damaged", ["", "{", "7", "[]", '{"a": 1}', '{"files": {}}', "\udcff"])
-def test_a_damaged_manifest_stops_nothing(folder, damaged):
-    run = folder / "run"
-    with RunFolder.open(run) as held:
-        (held.work / "run.json").write_text(damaged, errors="surrogateescape")
-    with pytest.raises(SystemExit) as stop:
-        main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
-    assert stop.value.code == 0
-
-
-def test_the_run_folder_itself_may_be_a_link(folder):
-    (folder / "real").mkdir()
-    (folder / "run").symlink_to(folder / "real")
-    with RunFolder.open(folder / "run"):
-        assert (folder / "real" / ".work" / "lock").exists()
 
 
 def test_locks_and_journals_are_not_written_through_links(tmp_path):

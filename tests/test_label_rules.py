@@ -125,34 +125,6 @@ def test_the_ceiling_by_hand() -> None:
     assert [row["evaluator"] for row in rows.values()] == ["m", "u"]  # people are no evaluator
 
 
-def test_two_annotators_and_claims_that_one_alone_judged() -> None:
-    claims, verdicts, annotations = by_hand()
-    two = annotations[annotations["annotator"] != "p2"]
-    lone = two[~((two["annotator"] == "p1") & (two["claim_id"] == "a"))]
-    rows = compute_annotator_ceiling(Judgements.join(claims, verdicts, list_annotator_judgements(lone)))
-    assert rows[0]["n_claims"] == 3
-    assert rows[0]["n"] == 6
-    none = annotations[annotations["annotator"] == "p0"]
-    found = fa.compare(claims, verdicts, annotations=none, label_rules=["majority"])
-    assert "ceiling" not in found.audits  # nothing was judged twice
-    assert found.table("rates")["bacc"].notna().all()
-
-
-def test_a_low_ceiling_is_a_finding_and_what_is_beyond_it_is_named() -> None:
-    claims, verdicts, annotations = many()
-    found = fa.compare(
-        claims, verdicts, annotations=annotations, label_rules=["majority"], audits=AUDITS, decisions={"min_rate": 0.9}
-    )
-    one = next(each for each in found.finding_rows if each["id"] == "ceiling")
-    assert one["evaluator"] is None
-    assert one["severity"] in ("warn", "fail")
-    agreed = annotations.assign(label=annotations.groupby("claim_id")["label"].transform("max"))
-    sure = fa.compare(
-        claims, verdicts, annotations=agreed, label_rules=["majority"], audits=AUDITS, decisions={"min_rate": 0.9}
-    )
-    assert [each["severity"] for each in sure.finding_rows if each["id"] == "ceiling"] == ["ok"]
-
-
 def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
     claims, verdicts, annotations = many(90)
     for name, table in (("claims", claims), ("verdicts", verdicts), ("people", annotations)):

@@ -182,13 +182,6 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, changes: Row, message
         convert("merging-facts", [results_file(tmp_path, **changes)])
 
 
-def test_systems_by_file_name() -> None:
-    assert parse_merging_facts_system(
-        "bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json"
-    ).endswith(", careful")
-    assert parse_merging_facts_system("anything.json") == "anything"
-
-
 def test_two_files_of_one_system_are_told_apart_or_named(tmp_path: Path) -> None:
     results_file(tmp_path)
     results_file(tmp_path, name="_bioqa-x-gtr-shot2_factscore_output.json")
@@ -199,13 +192,3 @@ def test_two_files_of_one_system_are_told_apart_or_named(tmp_path: Path) -> None
     shutil.copy(tmp_path / "bioqa-x-gtr-shot2_factscore_output.json", other)
     with pytest.raises(InputError, match=r"again.*bioqa-x.*bioqa-x.*would all be the system 'x'"):
         convert("merging-facts", [tmp_path])
-
-
-def test_all_files_of_the_folder_can_be_read_together(shared: Path, tmp_path: Path) -> None:
-    """The authors' folder has two earlier files whose names begin with an underscore."""
-    for path in (shared / "dfactscore" / "results").glob("*gpt-3.5*shot2-ndoc5-42_factscore_output.json"):
-        shutil.copy(path, tmp_path)
-        shutil.copy(path, tmp_path / f"_{path.name}")
-    claims = convert("merging-facts", [tmp_path]).claims
-    assert claims["claim_id"].is_unique
-    assert claims["system"].nunique() == 2

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 import factaudit as fa
 from factaudit.audit.invariance import KIND_WORDS
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import InputError
 from factaudit.perturb.document_rules import split_document_into_passages
-from factaudit.perturb.rule_list import PERTURBATION_RULES, choose_perturbation_rules
+from factaudit.perturb.rule_list import PERTURBATION_RULES
 from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
-from factaudit.tables import validate_claims
 
 ROOT = Path(__file__).parents[1]
 
@@ -149,26 +148,6 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
     assert found != ids_and_texts(add_claim_variants(minibench, ["number_changed"], seed=4))
     few = ids_and_texts(add_claim_variants(minibench, ["number_changed"], per_kind=4, seed=3))
     assert few < found
-
-
-def test_kinds_are_chosen_by_name_or_by_what_should_happen():
-    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 10
-    assert {rule.expected for rule in choose_perturbation_rules(["same"])} == {"same"}
-    assert [rule.kind for rule in choose_perturbation_rules(["spelling"])] == ["spelling"]
-    with pytest.raises(UsageError, match=r"unknown kind 'speling' .did you mean 'spelling'"):
-        choose_perturbation_rules(["speling"])
-
-
-def test_where_nothing_can_be_changed_it_is_said():
-    bare = validate_claims(pd.DataFrame({"dataset": ["d"], "claim": ["Yes."], "doc": ["No."]}))
-    with pytest.raises(UsageError, match="no rule can change any of these claims"):
-        add_claim_variants(bare, ["changed", "spelling"])
-    text = validate_claims(pd.DataFrame({"dataset": ["d"], "claim": ["The mill is open now."], "doc": ["So it is."]}))
-    with pytest.raises(UsageError, match="expected claims without variants"):
-        add_claim_variants(add_claim_variants(text))
-    assert len(add_claim_variants(text, ["negation_added"])) == 2
-    with pytest.raises(UsageError, match="no rule"):
-        add_claim_variants(text.assign(doc=None))
 
 
 def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tmp_path, call, monkeypatch):

@@ -8,14 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import judged
 
-from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
-from factaudit.audit.ranking_pairs import compute_ranking_pairs
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
@@ -82,10 +78,3 @@ def test_products_are_the_same_whoever_stands_beside_an_evaluator():
     alone = compare(claims, verdicts[verdicts["evaluator"] == "f"].reset_index(drop=True), replicates=20)
     for name in PRODUCTS:
         assert alone.rows(name) == both.rows(name, evaluator="f")
-
-
-def test_no_system_and_one_system_have_no_pairs():
-    table = judged([{"dataset": "d", "system": "a", "label": label, "e": 0} for label in (1, 0)], "e")
-    assert len(compute_ranking_pairs(table)) == 0
-    found = compute_adjusted_bias(table, intervals=ClusterBootstrap(20))
-    assert {row["calibration_system"] for row in found} <= {MEAN_OVER_CALIBRATIONS}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import hashlib
 import http.server
 import json
@@ -208,32 +207,6 @@ def test_a_folder_that_the_variable_names_is_searched_by_hash(shared, tmp_path, 
     assert [one.name for one in mine.iterdir()] == ["mine.csv"]  # nothing is written into a folder of the user's
 
 
-def test_a_file_of_the_same_size_with_other_content_is_not_taken(published, tmp_path, folder):
-    (file,) = find_published_files(REFERENCE)
-    clone = tmp_path / "tofueval" / file.path
-    clone.parent.mkdir(parents=True)
-    path = locate_published_reference(REFERENCE)
-    for other in (clone, path):
-        other.parent.mkdir(parents=True, exist_ok=True)
-        other.write_bytes(b"x" * file.bytes)
-    assert locate_published_reference(REFERENCE, tmp_path) == path
-    fetch_missing_published_files([path])
-    assert find_published_file_difference(path, file) is None
-
-
-def test_a_read_only_cache_that_has_the_files_is_read(published, folder):
-    path = locate_published_reference(REFERENCE)
-    fetch_missing_published_files([path])
-    for one in [path.parent, folder]:
-        one.chmod(0o555)
-    before = sorted(folder.rglob("*"))
-    fetch_missing_published_files([locate_published_reference(REFERENCE)])
-    assert len(convert("tofueval", [REFERENCE]).claims) > 1000
-    assert sorted(folder.rglob("*")) == before
-    for one in [folder, path.parent]:
-        one.chmod(0o755)
-
-
 def test_a_cache_that_cannot_be_written_is_said_and_nothing_is_asked_for(published, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nobody")  # read-only for everybody, root included
     with pytest.raises(FactauditError, match="cannot be written"):
@@ -245,19 +218,6 @@ def test_without_a_network_the_address_is_named(folder, monkeypatch):
     monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
     with pytest.raises(FactauditError, match=r"http://127\.0\.0\.1:9/amazon-science/.*could not be reached"):
         fetch_missing_published_files([locate_published_reference(REFERENCE)])
-
-
-def test_a_full_disk_leaves_nothing(published, folder, monkeypatch):
-    import pooch
-
-    def fill(self: object, url: str, output: str, downloader: object) -> None:
-        Path(output).write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fill)
-    with pytest.raises(FactauditError, match=r"cannot be written .No space left on device."):
-        fetch_missing_published_files([locate_published_reference(REFERENCE)])
-    assert [one for one in folder.rglob("*") if one.is_file()] == []
 
 
 def test_offline_names_each_file_its_place_its_address_and_its_hash(published, folder, tmp_path, capsys):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -232,47 +230,6 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
         assert sum(1 for _ in file) == 451
 
 
-@pytest.mark.slow
-def test_engines_can_add_sections(tmp_path: Path) -> None:
-    results = make_results(1, 2, 2)
-    results["sections"] = [
-        {
-            "title": "FActScore",
-            "text": ["Two systems.", "Penalty γ = 10."],
-            "table": {"columns": ["system", "FActScore", "facts"], "rows": [["a", 0.6233, 1520], ["b", None, 0]]},
-            "figure": "factscore.svg",
-        },
-        {"title": "Only text", "text": "One paragraph.", "table": None, "figure": None},
-        {"title": "Elsewhere", "text": "No such figure.", "table": None, "figure": "../../secret.svg"},
-    ]
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "factscore.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
-    )
-    (tmp_path.parent / "secret.svg").write_text("<svg/>")
-    folder = run(tmp_path, results)
-    page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    text = " ".join(page.text)
-    assert all(part in text for part in ("FActScore", "Penalty γ = 10.", "One paragraph."))
-    assert [cell.strip() for cell in page.cells if cell.strip() in ("0.6233", "1,520")] == ["0.6233", "1,520"]
-    told = [one.get("aria-label") for one in page.of("div") if one.get("class") == "scroll picture"]
-    assert told.count("FActScore") == 1
-    assert "Elsewhere" not in told
-
-
-def test_an_unknown_audit_and_other_by_columns_are_shown(tmp_path: Path) -> None:
-    results = make_results(1, 1, 1)
-    row = {"n": 10, "n_unscored": 0, "tpr": 0.25, "tnr": 0.5, "bacc": 0.375, "reason": None}
-    results["audits"] = {
-        "rates": [{"dataset": "__all__", "error_type": kind, "evaluator": "e", **row} for kind in ("number", "entity")],
-        "fresh_audit": [{"dataset": "d", "evaluator": "e", "n": 3, "fresh_rate": 0.125, "reason": None}],
-    }
-    page = Page((run(tmp_path, results) / "report.html").read_text(encoding="utf-8"))
-    text = " ".join(page.text)
-    assert "Fresh audit" in text
-    assert "12.5 " in page.cells
-
-
 def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     results = make_results(2, 2, 2)
     results["findings"], results["calls"] = [], []
@@ -290,16 +247,6 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     assert "none of them labelled" in text
     assert "These figures do not exist for these claims: no labelled claim." in text
     assert not (folder / "figures" / "rates.svg").exists()
-
-
-def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None:
-    results = {
-        "schema": "factaudit.results/2",
-        "signature": "s",
-        "about": {"title": "T", "claims": [], "evaluators": []},
-    }
-    page = Page((run(tmp_path, {**results, "audits": {}}) / "report.html").read_text(encoding="utf-8"))
-    assert page.headings[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -332,25 +279,6 @@ def test_ranges_do_not_hide_a_sign() -> None:
     assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
     assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", "an end that is not 0"
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
-
-
-def test_importing_the_report_loads_no_plotting() -> None:
-    code = "import sys, factaudit.report.rendering; "
-    code += "print([m for m in ('matplotlib', 'jinja2', 'PIL') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-def test_the_largest_report_stays_small_enough_to_open(tmp_path: Path) -> None:
-    results = make_results(14, 8, 10)
-    # Those of repeats, and of what an engine has made, are not computed beside all others.
-    special = {name for name, audit in list_computable_audits().items() if audit.applies is not None}
-    results["audits"] = {name: rows for name, rows in results["audits"].items() if name not in special}
-    folder = run(tmp_path, results)
-    assert (folder / "report.html").stat().st_size < 1_500_000
-    page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    assert len([one for one in page.of("div") if one.get("class") == "scroll picture"]) <= MAX_REPORT_FIGURES
 
 
 def test_a_section_shows_its_gravest_findings_first_one_of_each_check(tmp_path: Path) -> None:

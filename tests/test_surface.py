@@ -78,13 +78,6 @@ def test_ties_leave_a_bin_without_claims_and_say_why() -> None:
     assert sum(row["n"] for row in found) == 10
 
 
-def test_few_claims_fill_few_bins() -> None:
-    found = compute_surface_bias(judged([{"claim": claim_of(5), "label": 1, "e": 1}]))
-    assert [row["n"] for row in found] == [1, 0, 0, 0, 0]
-    found = compute_surface_bias(judged([{"claim": claim_of(s), "label": 1, "e": 1} for s in (1, 5, 9)]), bins=3)
-    assert [row["n"] for row in found] == [1, 1, 1]
-
-
 def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> None:
     rows = [{"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)]
     rows += [{"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"} for s in range(5)]
@@ -112,33 +105,6 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
         assert figures == [None] * len(figures)
         assert row["reason"] == "no labelled claim of this task has a document and at least two tokens"
     assert find_slopes(data) == []
-
-
-def test_an_unscored_claim_changes_no_rate() -> None:
-    rows = random_rows(n=100)
-    whole = find_slopes(judged(rows))
-    more = find_slopes(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
-    assert [row["difference"] for row in whole] == [row["difference"] for row in more]
-    assert sum(row["n_unscored"] for row in more) == 1
-    nobody = compute_surface_bias(
-        judged([row | {"e": None} for row in rows]), intervals=ClusterBootstrap(replicates=20)
-    )
-    assert all((row["n"], row["tpr"], row["tpr_low"]) == (0, None, None) for row in nobody)
-    assert all(row["tpr_min"] == 0 and row["tpr_max"] == 1 for row in nobody if row["reason"].startswith("tpr"))
-
-
-def test_intervals_hold_the_rate_and_are_reproducible() -> None:
-    data = judged(random_rows())
-    first = compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
-    assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
-    assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=3, seed=6)), "nothing is drawn"
-    for row in first:
-        assert row["tpr_low"] <= row["tpr"] <= row["tpr_high"]
-        assert row["tnr_low"] <= row["tnr"] <= row["tnr_high"]
-    without = [
-        {key: row[key] for key in row if not key.endswith(("nr_low", "nr_high", "pr_low", "pr_high"))} for row in first
-    ]
-    assert without == compute_surface_bias(data)
 
 
 def test_a_bin_is_at_least_one() -> None:

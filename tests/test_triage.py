@@ -95,13 +95,6 @@ def test_a_promise_of_new_claims_passes_less_and_says_so():
     assert "for further claims of this kind" in of_new.promises[0]["statement"]
 
 
-@pytest.mark.parametrize(("confidence", "said"), [(0.9, "90 %"), (0.975, "97.5 %"), (0.999, "99.9 %")])
-def test_a_confidence_is_not_rounded_up(confidence: float, said: str):
-    """97.5 % was "98 %", 99.9 % was "100 %"."""
-    results, _ = triage(GOOD, max_error=0.2, confidence=confidence)
-    assert f"({said} confidence, for these claims)" in results.promises[0]["statement"]
-
-
 def test_each_system_has_a_promise_of_its_own():
     results, claims = triage(GOOD, max_error=0.1, by="system")
     assert [row["system"] for row in results.promises] == ["s00", "s01"]
