@@ -30,7 +30,7 @@ def published(shared: Path) -> Conversion:
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
     judged = Judgements.join(published.claims, published.verdicts)
-    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=200))
+    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=50))
 
 
 @pytest.fixture(scope="module")

@@ -130,12 +130,12 @@ def rates() -> Iterator[Cell]:
 def wice_and_factcheck() -> Iterator[Cell]:
     """Table 8: predicted error rates from FPR, FNR and the labelled rate, each known to 0.05."""
     for dataset in datasets(8):
-        errors = round(1000 * VALUES[8, dataset, "__all__", "labelled", "error_rate"])
+        errors = round(200 * VALUES[8, dataset, "__all__", "labelled", "error_rate"])
         rows, told_apart = [], {}
         for name in cells(8, dataset=dataset, quantity="error_rate")["evaluator"]:
             if name != "labelled":
                 fpr, fnr = VALUES[4, dataset, "", name, "fpr"], VALUES[5, dataset, "", name, "fnr"]
-                rows.append(two_by_two(dataset, name, errors, 100_000 - errors, fpr, fnr))
+                rows.append(two_by_two(dataset, name, errors, 20_000 - errors, fpr, fnr))
                 told_apart[name] = (100 - fpr - fnr) / 100
         for row in audit("quantification", validate_counts(pd.DataFrame(rows)), levels=["claim"]):
             weight = told_apart[row["evaluator"]]
@@ -178,9 +178,9 @@ def chunks() -> Iterator[Cell]:
             name: [VALUES[30, dataset, "", name, quantity] for quantity in ("ppr", "tpr", "tnr")]
             for name in (whole, chunked)
         }
-        others = round(share(*given[whole]) * 100_000)
+        others = round(share(*given[whole]) * 20_000)
         rows = [
-            two_by_two(dataset, name, 100_000 - others, others, 100 - tnr, 100 - tpr)
+            two_by_two(dataset, name, 20_000 - others, others, 100 - tnr, 100 - tpr)
             for name, (_, tpr, tnr) in given.items()
         ]
         _, tpr, tnr = given[chunked]
