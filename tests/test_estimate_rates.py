@@ -313,7 +313,6 @@ def test_labels_that_are_all_equal(label: int) -> None:
     claims, verdicts, _ = labelled_at_random(60)
     claims["label"] = claims["label"].where(claims["label"].isna(), label)
     found = estimate_rates(claims, verdicts, levels=["claim"])
-    assert f"all labels are {'attributable' if label else 'unattributable'}" in found.summary[0]["reason"]
     rows = rate_rows(found, "hierarchical")
     assert (rows["rate_high"] > rows["rate_low"]).all()
     assert ((rows["rate"] < 0.2) if label else (rows["rate"] > 0.8)).all()
@@ -323,7 +322,6 @@ def test_scores_that_are_constant_or_missing() -> None:
     claims, verdicts, truth = labelled_at_random(200)
     constant = verdicts.assign(score=0.7)
     found = estimate_rates(claims, constant, levels=["claim"])
-    assert "all scores of e0 are equal" in found.summary[0]["reason"]
     rows = rate_rows(found, "hierarchical")
     assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
     # Missing just where the errors are.
@@ -359,7 +357,6 @@ def test_evaluators_without_scores_count_by_their_predictions() -> None:
 def test_one_system_and_none() -> None:
     claims, verdicts, _ = labelled_at_random(60, World(rates=(-1.0,)))
     found = estimate_rates(claims, verdicts, levels=["claim"])
-    assert "one system" in found.summary[0]["reason"]
     assert found.ranks == []
     nameless = estimate_rates(claims.assign(system=None), verdicts, levels=["claim"])
     assert {row["system"] for row in nameless.rates} == {"__all__"}

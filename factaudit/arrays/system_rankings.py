@@ -5,9 +5,8 @@ Arrays over pairs are over the S (S - 1) / 2 pairs a < b of S systems, in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,12 +16,12 @@ from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, encode_cells
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.errors import UsageError
+from factaudit.stats.agreement import pearson
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts, ClusteredProportions, estimate_clustered_proportions
-from factaudit.stats.distinct_rows import count_distinct_clusters, rank_distinct_integers
+from factaudit.stats.clustered_proportions import ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.hypothesis_tests import pair_p_values, two_proportion_p, two_proportion_power
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
-from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
+from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
@@ -66,21 +65,20 @@ class SystemErrors:
     def rates(self) -> np.ndarray:
         return divide_or_undefined(self.errors, self.n)
 
-    def test_pairs(self) -> np.ndarray:
-        """Two-sided p-values of equal rates; NaN where a system has no claim."""
-        a, b = np.triu_indices(len(self.n), 1)
+    def test_pairs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Two-sided p-values of equal rates of the systems at these places; NaN where one has no claim."""
         if self.proportions is None:
             return two_proportion_p(self.errors[a], self.n[a], self.errors[b], self.n[b])
-        return np.where((self.n[a] > 0) & (self.n[b] > 0), pair_p_values(self.proportions), np.nan)
+        return np.where((self.n[a] > 0) & (self.n[b] > 0), pair_p_values(self.proportions, a, b), np.nan)
 
     def order_pairs(self, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
         """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where undefined."""
-        p = test.adjust(self.test_pairs())
         a, b = np.triu_indices(len(self.n), 1)
+        p = test.adjust(self.test_pairs(a, b))
         order = np.where(p < test.alpha, np.sign(self.rates[a] - self.rates[b]), 0.0)
         return p, np.where(np.isnan(p), np.nan, order)
 
-    def compute_power(self, difference: float | np.ndarray, test: PairTest) -> np.ndarray:
+    def compute_power(self, difference: float, test: PairTest) -> np.ndarray:
         """How probably these claims of each pair would show a true difference, by the test that orders them.
 
         Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the least that Holm's finds.
@@ -95,14 +93,6 @@ class SystemErrors:
         power = two_proportion_power(pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical))
         return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)  # of one cluster none
 
-    def least_detectable_difference(self, test: PairTest) -> float | None:
-        """The least difference (in steps of half a point) that at least half of the pairs would show."""
-        if len(self.n) < 2:
-            return None
-        differences = np.arange(1, 200) / 200
-        shown = (self.compute_power(differences[:, None], test) >= PAIR_DETECTION_POWER).mean(-1) >= 0.5
-        return float(differences[shown.argmax()]) if shown.any() else 1.0
-
 
 def sum_errors(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of cells (..., 3, 3) the labelled errors and labels; and of what is labelled and scored the predicted errors and
@@ -111,16 +101,11 @@ def sum_errors(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     return labelled[..., 0, :].sum(-1), labelled.sum((-1, -2)), both[..., 0].sum(-1), both.sum((-1, -2))
 
 
-#: int64 (9, 4): what a claim of each cell adds to the numbers of `sum_errors`.
-_ERRORS_OF_CELLS = np.stack(sum_errors(np.eye(9, dtype=np.int64).reshape(9, 3, 3)), axis=1)
-
-
 @dataclass(frozen=True)
 class RankingCase:
     """The systems of one dataset at one level, as one evaluator sees them.
 
-    cells, stated (without guesses): int64 (S, 3, 3); clusters, stated_clusters: kinds of clusters by the claims of all
-    systems, counts (kinds, S * 9).
+    cells, stated (without guesses): int64 (S, 3, 3).
     """
 
     judgements: Judgements
@@ -135,28 +120,27 @@ class RankingCase:
     def systems(self) -> list[str]:
         return [self.groups.keys[place]["system"] for place in self.members]
 
-    @cached_property
-    def clusters(self) -> ClusterCounts:
-        return self.judgements.tally_jointly(self.groups, self.members, self.evaluator)
-
-    @cached_property
-    def stated_clusters(self) -> ClusterCounts:
-        return self.judgements.tally_jointly(self.groups, self.members, self.evaluator, stated=True)
-
     def select(self, used: np.ndarray) -> RankingCase:
         """Those systems that are used: bool (S,)."""
         members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
         return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
 
+    def estimate_by_cluster(self, count: Callable[[np.ndarray], Sequence[np.ndarray]], *, stated: bool) -> Any:
+        """The shares, by clusters, of the errors and claims that ``count`` makes of cells (..., S, 3, 3)."""
+        clusters = self.judgements.tally_jointly(self.groups, self.members, self.evaluator, stated=stated)
+        numbers = count(clusters.counts.reshape(-1, len(self.members), 3, 3))
+        return [
+            estimate_clustered_proportions(clusters, errors, n)
+            for errors, n in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
+
     def count_errors(self, *, by_cluster: bool = True) -> tuple[SystemErrors, SystemErrors]:
         """By the labels, and as predicted."""
         errors, labels, predicted, predictions = sum_errors(self.cells)
-        if not by_cluster or not len(self.members):
-            return SystemErrors(errors, labels), SystemErrors(predicted, predictions)
-        counts = self.clusters.counts.reshape(-1, len(self.members), 3, 3)
-        numbers = sum_errors(counts)
-        rates = [estimate_clustered_proportions(self.clusters, *numbers[at : at + 2]) for at in (0, 2)]
-        return SystemErrors(errors, labels, rates[0]), SystemErrors(predicted, predictions, rates[1])
+        shares = [None, None]
+        if by_cluster and len(self.members):
+            shares = self.estimate_by_cluster(sum_errors, stated=False)
+        return SystemErrors(errors, labels, shares[0]), SystemErrors(predicted, predictions, shares[1])
 
 
 def iterate_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator[list[RankingCase]]:
@@ -170,32 +154,29 @@ def iterate_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterat
         ]
 
 
-def resample_system_errors(cases: Sequence[RankingCase], bootstrap: ClusterBootstrap) -> list[np.ndarray]:
+def resample_system_errors(cases: Sequence[RankingCase], bootstrap: ClusterBootstrap) -> Iterator[np.ndarray]:
     """The four numbers of `sum_errors` of each system in each replicate, of each case: float64 (B, S, 4).
 
     The cases are of one dataset; its clusters are drawn again. A claim in no system counts nowhere, but its cluster is
     drawn all the same. A system that lies in a single cluster is NaN: there is nothing to resample.
     """
     first = cases[0]
-    units = first.judgements.at_level(first.groups.level)
+    units, size = first.judgements.at_level(first.groups.level), len(first.members)
     rows = np.flatnonzero(units.dataset_codes == units.dataset_names.index(first.dataset))
+    draws = bootstrap.draw(units.cluster_codes[rows], first.dataset)
     place_of = np.full(len(first.groups.keys) + 1, -1)
-    place_of[list(first.members)] = np.arange(len(first.members))
-    system, cluster = place_of[first.groups.codes[rows]], units.cluster_codes[rows]
+    place_of[list(first.members)] = np.arange(size)
+    system = place_of[first.groups.codes[rows]]
+    inside = system >= 0
+    rows, place = rows[inside], draws.unit[inside] * size + system[inside]
     alone = first.judgements.count_group_clusters(first.groups)[list(first.members)] < 2
-    statistics = []
     for case in cases:
-        cells = encode_cells(units.label[rows], units.prediction[case.evaluator][rows])
-        used, codes = rank_distinct_integers(np.where(system < 0, -1, system * 9 + cells))
-        kinds, times = count_distinct_clusters(cluster, codes, len(used))
-        values = np.zeros((len(used), len(first.members), 4), dtype=np.int64)
-        inside = np.flatnonzero(used >= 0)
-        values[inside, used[inside] // 9] = _ERRORS_OF_CELLS[used[inside] % 9]
-        statistics.append((kinds @ values.reshape(len(used), -1), times))
-    drawn = [each.reshape(bootstrap.replicates, -1, 4) for each in bootstrap.resample_sums(statistics, first.dataset)]
-    for each in drawn:
-        each[:, alone] = np.nan
-    return drawn
+        codes = place * 9 + encode_cells(units.label[rows], units.prediction[case.evaluator][rows])
+        cells = np.bincount(codes, minlength=draws.n_units * size * 9).reshape(draws.n_units, size, 3, 3)
+        sums = draws.sum(np.stack(sum_errors(cells), axis=-1).reshape(draws.n_units, -1))
+        sums = sums.reshape(len(sums), size, 4)
+        sums[:, alone] = np.nan
+        yield sums
 
 
 def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, float | None]:
@@ -219,7 +200,7 @@ def bound_order_errors(
         return dict.fromkeys(f"{key}_{end}" for key in ("error_rate", "major_error_rate") for end in ("min", "max"))
     low = high = predicted_order
     if case.stated[:, :2, 2].any():
-        low, high = _bound_pair_orders(*_test_extremes(case, test), test)
+        low, high = _bound_pair_orders(case, test)
         low, high = np.minimum(low, predicted_order), np.maximum(high, predicted_order)
     reversed_low, reversed_high = labelled_order * low == -1, labelled_order * high == -1
     bounds = {
@@ -231,49 +212,34 @@ def bound_order_errors(
     return {key: float(values.mean()) for key, values in bounds.items()}
 
 
-def _test_extremes(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
-    """p-values and signs of a's rate less b's, (2, pairs): with the fewest errors of a and the most of b; the reverse.
+def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest order that each pair could have, (pairs,).
 
-    The difference rises with a's errors and falls with b's, so these two hold all that completions make of it. Both are
-    pairs of 2 S systems: first all with the fewest errors, then all with the most.
+    The difference of a's and b's rates rises with a's errors and falls with b's: it is least with the fewest errors of
+    a and the most of b. Holm's correction rejects more as any p-value falls: what could be takes all others at their
+    least, what is certain at their greatest.
     """
 
     def count_extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All systems with the fewest errors, then all with the most."""
         least, unscored = cells[..., :2, 0].sum(-1), cells[..., :2, 2].sum(-1)
         n = cells[..., :2, :].sum((-1, -2))
         return np.concatenate([least, least + unscored], axis=-1), np.concatenate([n, n], axis=-1)
 
     size = len(case.members)
+    a, b = np.triu_indices(size, 1)
     extremes = SystemErrors(*count_extremes(case.stated))
     if test.test == "clustered":
-        clusters = case.stated_clusters
-        numbers = count_extremes(clusters.counts.reshape(-1, size, 3, 3))
-        extremes = replace(extremes, proportions=estimate_clustered_proportions(clusters, *numbers))
-    p = np.full((2 * size, 2 * size), np.nan)
-    p[np.triu_indices(2 * size, 1)] = extremes.test_pairs()
-    a, b = np.triu_indices(size, 1)
-    least, most = extremes.rates[:size], extremes.rates[size:]
-    signs = np.sign([least[a] - most[b], most[a] - least[b]])
-    return np.array([p[a, b + size], p[b, a + size]]), signs
-
-
-def _bound_pair_orders(p_values: np.ndarray, signs: np.ndarray, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest order that each pair could have, (pairs,); arguments as of `_test_extremes`.
-
-    Holm's correction rejects more as any p-value falls: what could be takes all others at their least, what is certain
-    at their greatest.
-    """
-    certain = test.adjust(np.where(signs[0] * signs[1] > 0, p_values.max(0), 1.0))
-    possible = p_values.copy()
-    if test.correction == "holm":
-        for side, own in enumerate(p_values):
-            others = np.tile(p_values.min(0), (len(own), 1))
-            np.fill_diagonal(others, own)
-            possible[side] = np.diagonal(holm_adjusted_p(others))
-    settled = np.where(certain < test.alpha, signs[0], 0)
-    low = np.where((signs[0] < 0) & (possible[0] < test.alpha), -1, np.maximum(settled, 0))
-    high = np.where((signs[1] > 0) & (possible[1] < test.alpha), 1, np.minimum(settled, 0))
-    return low, high
+        (shares,) = case.estimate_by_cluster(count_extremes, stated=True)
+        extremes = replace(extremes, proportions=shares)
+    sides = ((a, b + size), (a + size, b))
+    p = np.array([extremes.test_pairs(*side) for side in sides])
+    sign = np.sign([extremes.rates[one] - extremes.rates[other] for one, other in sides])
+    is_possible = np.maximum(test.adjust(p.min(0)), p) < test.alpha
+    is_certain = test.adjust(np.where(sign[0] * sign[1] > 0, p.max(0), 1.0)) < test.alpha
+    settled = np.where(is_certain, sign[0], 0)
+    low = np.where((sign[0] < 0) & is_possible[0], -1, np.maximum(settled, 0))
+    return low, np.where((sign[1] > 0) & is_possible[1], 1, np.minimum(settled, 0))
 
 
 #: Numbers of pairs in significant order, and the p-value of "no pair is reversed".
@@ -289,7 +255,7 @@ def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha:
     if labelled.proportions is None or predicted.proportions is None or len(labelled.n) < 2:
         return dict.fromkeys(REVERSED_PAIR_KEYS)
     a, b = np.triu_indices(len(labelled.n), 1)
-    p_values = [pair_p_values(each.proportions) for each in (labelled, predicted) if each.proportions]
+    p_values = [each.test_pairs(a, b) for each in (labelled, predicted)]
     signs = [np.sign(each.rates[a] - each.rates[b]) for each in (labelled, predicted)]
     by_labels, by_predictions = (holm_adjusted_p(p) < alpha for p in p_values)
     opposite, both = signs[0] * signs[1] < 0, by_labels & by_predictions
@@ -306,7 +272,7 @@ def correlate_rates(
 
     replicates: (B, S, 4), the numbers of `sum_errors` in bootstrap replicates, for the interval of tau.
     """
-    tau, r = np.array([kendall_tau(labelled, predicted)]), np.array([pearson_r(labelled, predicted)])
+    tau, r = np.array([kendall_tau(labelled, predicted)]), np.array([pearson(labelled, predicted).point])
     nothing = np.full(1, np.nan)
     ends = {"kendall_tau": (nothing, nothing), "pearson_r": (nothing, nothing)}
     is_defined = not np.isnan(tau[0]) and not np.isnan(r[0])
@@ -338,23 +304,17 @@ def cross_tabulate_orders(
 
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; not alike (by one
-    side alone, or reversed); and those whose labels would show 10 points.
-
-    ``_min`` and ``_max`` of those alike, not alike and reversed: at most so far apart, had all been scored."""
+    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; and not alike (by one
+    side alone, or reversed) with ``_min`` and ``_max``, at most so far apart, had all been scored; ``n_reversed_max``.
+    """
     found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *REVERSED_PAIR_KEYS[:-1])}
 
     def count_open_pairs(key: str, end: str) -> int:
         with_bounds = [row for row in ranking_rows if row.get(f"{key}_{end}") is not None]
         return sum(round(abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"]) for row in with_bounds)
 
-    for end, sign in (("min", -1), ("max", 1)):
-        not_alike = found["n_one_sided"] + found["n_reversed"]
-        found[f"n_not_alike_{end}"] = not_alike + sign * count_open_pairs("error_rate", end)
-        found[f"n_reversed_{end}"] = found["n_reversed"] + sign * count_open_pairs("major_error_rate", end)
-    found["n_ordered_alike_min"] = max(0, found["n_ordered_alike"] - count_open_pairs("error_rate", "max"))
-    found["n_ordered_alike_max"] = min(
-        found["n_ordered"] - found["n_reversed_min"], found["n_ordered_alike"] + count_open_pairs("error_rate", "min")
-    )
-    found["n_able"] = sum(round((row.get("detectable_10") or 0) * row["n_pairs"]) for row in ranking_rows)
+    not_alike = found["n_one_sided"] + found["n_reversed"]
+    found["n_not_alike_min"] = not_alike - count_open_pairs("error_rate", "min")
+    found["n_not_alike_max"] = not_alike + count_open_pairs("error_rate", "max")
+    found["n_reversed_max"] = found["n_reversed"] + count_open_pairs("major_error_rate", "max")
     return found

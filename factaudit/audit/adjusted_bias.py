@@ -8,7 +8,6 @@ import numpy as np
 
 from factaudit.arrays.calibration import (
     CORRECTED_FIGURES,
-    ClusterWeights,
     ResampledRates,
     estimate_corrected_intervals,
     resample_corrected_rates,
@@ -38,7 +37,7 @@ from factaudit.audit.core.result_rows import (
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap, ClusterDraws
 
 
 def compute_adjusted_bias(
@@ -64,15 +63,15 @@ def compute_adjusted_bias(
     if sum(len(each.members) ** 2 * len(each.usable_methods(methods)) for each in every) > MOST_PRODUCT_ROWS:
         return []
     rows: list[Row] = []
-    weights: dict[tuple[str, str], ClusterWeights] = {}
+    draws: dict[tuple[str, str], ClusterDraws] = {}
     for each in every:
         resampled = None
         if intervals is not None:
             claims = select_calibration_claims(judgements, each.groups, each.members, each.evaluator)
             place = each.keys["level"], each.keys["dataset"]
-            if place not in weights:
-                weights = {place: ClusterWeights(claims.cluster, each.keys["dataset"], intervals)}
-            resampled = resample_corrected_rates(claims, each.usable_methods(methods), weights[place])
+            if place not in draws:
+                draws = {place: intervals.draw(claims.cluster, each.keys["dataset"])}
+            resampled = resample_corrected_rates(claims, each.usable_methods(methods), draws[place])
         for method in each.usable_methods(methods):
             rows += _tabulate_method(each, method, resampled, intervals)
     return sorted(rows, key=lambda row: row["dataset"])

@@ -12,7 +12,6 @@ from factaudit.arrays.calibration import (
     CORRECTED_FIGURES,
     THRESHOLD_METHODS,
     CalibrationClaims,
-    ClusterWeights,
     correct_rates,
     estimate_corrected_intervals,
     resample_corrected_rates,
@@ -82,8 +81,8 @@ def _correct_by_each_method(claims: CalibrationClaims, keys: Row, bootstrap: Clu
     labelled, predicted = found.labelled[1], found.corrected["none"][0, 1]
     resampled = None
     if bootstrap is not None:
-        weights = ClusterWeights(claims.cluster, keys["dataset"], bootstrap)
-        resampled = resample_corrected_rates(claims, CORRECTION_METHODS, weights)
+        draws = bootstrap.draw(claims.cluster, keys["dataset"])
+        resampled = resample_corrected_rates(claims, CORRECTION_METHODS, draws)
     rows = []
     for method in CORRECTION_METHODS:
         why, sizes = claims.explain_refusals(method)[0], claims.count_usable(method)

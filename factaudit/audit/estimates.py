@@ -55,17 +55,6 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
     return shown, " ".join(notes)
 
 
-def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The ranks of data sets of which two systems are told apart: elsewhere any system may have any rank."""
-    by_place: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        by_place.setdefault((row["dataset"], row["level"]), []).append(row)
-    ordered = {place for place, mine in by_place.items() if len({row.get("letters") for row in mine}) > 1}
-    left = sorted({dataset for dataset, _ in by_place.keys() - ordered})
-    note = f"No two systems of {', '.join(left)} differ significantly." if left else ""
-    return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
-
-
 def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
     """The rows with the rate by all labels of the system's claims, where all are labelled and estimates used a part."""
     columns = ("dataset", "level", "system")
@@ -84,10 +73,6 @@ def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequenc
 
 _EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
 _HEADROOM_COLUMN = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=_EXTREME)
-_HIGHEST_COLUMN = Column("highest rate", "percent", "the highest error rate among the systems", interval=_EXTREME)
-_BEST_RATE_COLUMN = Column(
-    "its rate", "percent", "the error rate of the system that looks best", interval=_EXTREME, shown=False
-)
 _DIFFERENCE_COLUMN = Column("difference", "points", "rate of system_a − rate of system_b", interval=_POSTERIOR)
 
 AUDITS = (
@@ -160,11 +145,6 @@ AUDITS = (
             ),
             "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
             "headroom": _HEADROOM_COLUMN,
-            "highest": _HIGHEST_COLUMN,
-            "best_system": Column(
-                "looks best", "text", "the system with the lowest hierarchical estimate", shown=False
-            ),
-            "best_rate": _BEST_RATE_COLUMN,
             "resolved": Column("pairs that differ", "percent", "share of pairs of systems that differ significantly"),
             "width": Column(
                 "width", "points", "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS, signed=False
@@ -198,8 +178,8 @@ AUDITS = (
         title="Which system is best, and how sure is that",
         question="How probable is it that each system has the fewest errors?",
         text=(
-            "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Systems that share a "
-            "letter do not differ significantly."
+            "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Two systems may have "
+            "different mean ranks and not differ significantly."
         ),
         columns={
             **pick_shared_columns("dataset", "level"),
@@ -210,17 +190,10 @@ AUDITS = (
             "rank": Column(
                 "rank", "number", "mean rank over the draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
             ),
-            "letters": Column(
-                "groups", "text", "systems that share a letter do not differ significantly (Piepho 2004)"
-            ),
         },
         compute=None,
-        readable=_select_audit_estimate_ranks_to_state,
         plot=PlotSpec(
-            what=(
-                "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Systems that share "
-                "a letter do not differ significantly."
-            ),
+            what="Ranks by error rate (1 is the best) over the draws of the hierarchical model",
             keys=("rank",),
             groups=("dataset", "system"),
             series="level",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from factaudit.audit.core.result_rows import Row, explain_missing_labels
 from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.core.wording import fill
 from factaudit.audit.ranking_pairs import (
-    DETECTABLE_POINTS,
     ORDER_SYMBOLS,
     RANKING_PAIR_OPTIONS,
 )
@@ -65,10 +64,10 @@ def compute_ranking_agreement(
     A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims), n, n_unscored,
     n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the share of pairs that the labels
     themselves order; so much is the error_rate of a constant evaluator, for which all are equal),
-    kendall_tau (tau-b) and pearson_r over the systems' error rates, detectable_5 and detectable_10 (the share of pairs
-    whose labels would show a difference of 5 and 10 points with a `power` of at least 80 %), detectable_difference
-    (what half of the pairs would show so), and the confusion of orders as ``labelled_lt_predicted_gt`` and so on
-    (numbers of pairs), the system with the lower labelled rate being the first of a pair.
+    kendall_tau (tau-b) and pearson_r over the systems' error rates, detectable_10 (the share of pairs whose labels
+    would show a difference of 10 points with a power of at least 80 %), and the confusion of orders as
+    ``labelled_lt_predicted_gt`` and so on (numbers of pairs), the system with the lower labelled rate being the first
+    of a pair.
 
     test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error.
     error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored leads outside of them,
@@ -83,7 +82,7 @@ def compute_ranking_agreement(
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for cases in iterate_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            replicates: Sequence[np.ndarray | None] = [None] * len(cases)
+            replicates: Iterable[np.ndarray | None] = [None] * len(cases)
             if intervals is not None and cases and cases[0].members:
                 replicates = resample_system_errors(cases, intervals)
             for case, drawn in zip(cases, replicates, strict=True):
@@ -118,10 +117,8 @@ def _compare_systems(case: RankingCase, how: PairTest) -> Row:
     orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
     row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
     row |= compare_orders(*orders) | bound_order_errors(case, *orders, how)
-    for points in DETECTABLE_POINTS:
-        powers = labelled.compute_power(points / 100, how)
-        row[f"detectable_{points}"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-    row["detectable_difference"] = labelled.least_detectable_difference(how)
+    powers = labelled.compute_power(0.1, how)
+    row["detectable_10"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
     row |= cross_tabulate_orders(labelled.rates, *orders)
     return row | count_reversed_pairs(*clustered, how.alpha)
 
@@ -273,9 +270,7 @@ _ORDER_ERRORS_DESCRIPTION = (
     "rate, significantly in opposite order"
 )
 _CORRELATION_DESCRIPTION = "τ-b and r over the systems' error rates"
-_DETECTABLE_DESCRIPTION = (
-    "share of pairs with labels enough to detect a true difference of 5 (or 10) points with 80 % power"
-)
+_DETECTABLE_DESCRIPTION = "share of pairs with labels enough to detect a true difference of 10 points with 80 % power"
 _SYSTEMS_DESCRIPTION = "systems with labelled and scored claims, and the number of their pairs"
 _CLUSTERED_ORDERS_DESCRIPTION = (
     "number of pairs in significant order, by a test that accounts for clusters (Fisher's exact test if there are "
@@ -349,16 +344,7 @@ AUDIT = Audit(
         "pearson_r": Column(
             "Pearson r", "number", _CORRELATION_DESCRIPTION, digits=2, interval=FISHER, counted_in="n_systems"
         ),
-        **{
-            f"detectable_{points}": Column(f"pairs with power for {points} points", "percent", _DETECTABLE_DESCRIPTION)
-            for points in DETECTABLE_POINTS
-        },
-        "detectable_difference": Column(
-            "half of the pairs show",
-            "points",
-            "the difference that half of the pairs have labels enough to detect with 80 % power",
-            signed=False,
-        ),
+        "detectable_10": Column("pairs with power for 10 points", "percent", _DETECTABLE_DESCRIPTION),
         **_CONFUSION_COLUMNS,
         "n_ordered": Column("ordered by the labels", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
         "n_ordered_alike": Column("ordered alike", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),

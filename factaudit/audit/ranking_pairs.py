@@ -21,10 +21,6 @@ from factaudit.stats.multiplicity import MultiplicityCorrection
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
 
 
-#: The true differences between two error rates that `compute_ranking_agreement` asks the data to show, in points.
-DETECTABLE_POINTS = (5, 10)
-
-
 def compute_ranking_pairs(
     judgements: Judgements,
     *,
@@ -39,8 +35,9 @@ def compute_ranking_pairs(
     A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
     error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
     dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b
-    (labels), the four error rates, power_5 and power_10 (see `power`). system_a is the one with the lower labelled
-    rate. What the labels say is over all of them, scored or not. Nothing to put an interval on.
+    (labels), the four error rates, power_10 (how probably the labels show a difference of 10 points). system_a is the
+    one with the lower labelled rate. What the labels say is over all of them, scored or not. Nothing to put an interval
+    on.
 
     There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
     """
@@ -76,8 +73,8 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
         "predicted_error_rate_b": predicted.rates[b],
         "p_labelled": p_labelled,
         "p_predicted": p_predicted,
+        "power_10": labelled.compute_power(0.1, how),
     }
-    figures |= {f"power_{points}": labelled.compute_power(points / 100, how) for points in DETECTABLE_POINTS}
     reasons = []
     for scored, n in (("", labelled.n), (" is scored", predicted.n)):
         without = [", ".join(names[[at for at in pair if n[at] == 0]]) for pair in zip(a, b, strict=True)]
@@ -128,14 +125,11 @@ def _build_ranking_pair_columns() -> Mapping[str, Column]:
         **{f"p_{kind}": Column(f"p {kind}", "p", tests) for kind in ("labelled", "predicted")},
         "error": Column("error", "text", wrong),
         "major_error": Column("major error", "text", wrong),
-        **{
-            f"power_{points}": Column(
-                f"power for {points} points",
-                "percent",
-                "probability that these labels would detect a true difference of 5 (or 10) points",
-            )
-            for points in DETECTABLE_POINTS
-        },
+        "power_10": Column(
+            "power for 10 points",
+            "percent",
+            "probability that these labels would detect a true difference of 10 points",
+        ),
     }
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from string import ascii_lowercase
 from typing import Unpack
 
 import numpy as np
@@ -32,12 +30,10 @@ from factaudit.estimate.sample import LabelSample
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.stats import posterior_comparison as posterior
 from factaudit.stats.blas_threads import use_one_blas_thread
-from factaudit.stats.regression import MIN_EFFECTIVE_PROPOSALS
 from factaudit.stats.sampling import simple_random_draw
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.annotations import (
-    UNDECIDED_MARK,
     find_undecided_claims,
     label_claims_by_annotations,
     list_annotator_judgements,
@@ -63,7 +59,7 @@ class EstimationResults:
     rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low, rate_high, rate_min
     and rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates of the unscored
     ones), reason; differences, ranks: of the systems by the hierarchical model; summary: per dataset and level
-    headroom, the share of pairs resolved, the worth of a label with the scores, which method to quote and why.
+    headroom, the share of pairs resolved, the widths with and without scores, which method to quote and why.
     """
 
     rates: list[Row]
@@ -151,11 +147,11 @@ def estimate_rates(
             main = sample.plan.evaluators[0]
     names = order_evaluators(judgements, order, main, covariates)
     present = [column for column in strata if column in judgements.claims]
-    reasons = pd.Series(None, index=judgements.claims.index, dtype=object)
+    undecided = np.zeros(len(judgements.label), dtype=bool)
     if annotations is not None:
         labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
-        reasons = judgements.claims["claim_id"].map(find_undecided_claims(rule, annotations, labels)).astype(object)
-    undecided = reasons.notna().to_numpy()
+        found = find_undecided_claims(rule, annotations, labels)
+        undecided = judgements.claims["claim_id"].isin(found.index).to_numpy()
     results = EstimationResults([], [], [], [])
     n_claims: dict[str, int] = {}
     for level in dict.fromkeys(levels):
@@ -165,10 +161,7 @@ def estimate_rates(
             if n and (level == "claim" or n_claims.get(corpus.dataset) != n):
                 estimation, refused = _make_estimation(corpus, judgements, sample, methods)
                 estimation = replace(estimation, target=target, confidence=confidence, seed=seed)
-                named: Counter[str] = Counter()
-                if level == "claim":  # reasons are those of claims
-                    named.update(reasons[judgements.claims["dataset"] == corpus.dataset].dropna())
-                _append_estimates(results, estimation, refused, methods, named, sample is not None)
+                _append_estimates(results, estimation, refused, methods, sample is not None)
             if level == "claim":
                 n_claims[corpus.dataset] = n
             del corpus  # else it is held while the next one is made
@@ -253,12 +246,7 @@ def _make_estimation(
 
 
 def _append_estimates(
-    results: EstimationResults,
-    estimation: Estimation,
-    refused: str,
-    methods: Sequence[str],
-    undecided_reasons: Counter[str],
-    has_sample: bool,
+    results: EstimationResults, estimation: Estimation, refused: str, methods: Sequence[str], has_sample: bool
 ) -> None:
     corpus = estimation.corpus
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
@@ -268,12 +256,11 @@ def _append_estimates(
     for at, system in enumerate(corpus.systems):
         for name in methods:
             one = estimated(name)[at]
-            flags = [one.reason or ""]
+            flags = [one.reason or "", refused if name != "raw" else ""]
             if one.low == one.high and not corpus.is_labelled[corpus.system == at].all():
                 # A few labels that are all alike do not make a rate certain.
                 one = replace(one, low=np.nan, high=np.nan)
                 flags.append("no interval: it would be a single point")
-            flags.append(refused if name != "raw" else "")
             if name in ("hierarchical", "regression-ppi") and at in contradicting:
                 flags.append(
                     f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of regression-ppi's standard "
@@ -287,7 +274,7 @@ def _append_estimates(
             results.rates.append(row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)})
     pairs = compare_pairs(estimation)
     results.differences.extend(about | row for row in pairs)
-    results.ranks.extend(about | row for row in rank_systems(estimation, pairs))
+    results.ranks.extend(about | row for row in rank_systems(estimation))
     summary: Row = {
         "main": corpus.evaluators[0],
         "covariates": ", ".join(corpus.evaluators[1:]) or None,
@@ -297,17 +284,14 @@ def _append_estimates(
         "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
         "n_pairs": len(pairs),
         "resolved": float(np.mean([row["order"] != "?" for row in pairs])) if pairs else None,
-        **find_extreme_rates(estimation),
+        **find_lowest_rate(estimation),
         **_compare_widths(estimated),
         **_recommend_method(estimation, len(contradicting), refused, methods),
         "n_undecided": int(estimation.n_undecided.sum()),
     }
-    caveats = [*_describe_undecided(estimation, undecided_reasons), *_list_caveats(estimation, has_sample)]
-    if summary["width"] is None and len(estimation.labelled_rows):
-        why = "no system has intervals both with scores and by labels alone"
-        why = "everything is labelled, and no interval has a width" if corpus.is_labelled.all() else why
-        caveats.append(f"no widths are compared: {why}")
-    results.summary.append(about | summary | {"reason": join_reasons([refused, *caveats])})
+    results.summary.append(
+        about | summary | {"reason": join_reasons([refused, *_list_caveats(estimation, has_sample)])}
+    )
 
 
 # ------------------------------------------------------------------------------------------------ systems side by side
@@ -346,54 +330,30 @@ def compare_pairs(estimation: Estimation) -> list[Row]:
     ]
 
 
-def rank_systems(estimation: Estimation, pairs: Sequence[Row]) -> list[Row]:
-    """A row per system: p_best, the probability of the lowest error rate, its rank (1 is best) with an interval, and
-    the letters of its groups: systems with a letter in common are not told apart.
-
-    pairs: from `compare_pairs`.
-    """
+def rank_systems(estimation: Estimation) -> list[Row]:
+    """A row per system: p_best, the probability of the lowest error rate, and its rank (1 is best) with an interval."""
     members = _list_compared_systems(estimation)
     if len(members) < 2:
         return []
-    draws, systems = estimation.rate_draws[:, members], estimation.corpus.systems
-    p_best, (rank, low, high) = posterior.rank_posterior_draws(draws, estimation.confidence)
-    place = {systems[members[at]]: i for i, at in enumerate(draws.mean(0).argsort(kind="stable"))}
-    apart = [(place[row["system_a"]], place[row["system_b"]]) for row in pairs if row["order"] != "?"]
-    groups = posterior.compact_letter_display(len(members), apart)
+    p_best, (rank, low, high) = posterior.rank_posterior_draws(estimation.rate_draws[:, members], estimation.confidence)
     return [
         {
-            "system": systems[at],
+            "system": estimation.corpus.systems[at],
             "p_best": none_if_undefined(p_best[i]),
             "rank": none_if_undefined(rank[i]),
             **name_ends("rank", (low[i], high[i])),
-            "letters": "".join(map(_name_group, groups[place[systems[at]]])),
         }
         for i, at in enumerate(members)
     ]
 
 
-def _name_group(number: int) -> str:
-    """a to z, then a2 to z2, and so on."""
-    times, letter = divmod(number, 26)
-    return ascii_lowercase[letter] + (str(times + 1) if times else "")
-
-
-def find_extreme_rates(estimation: Estimation) -> Row:
-    """The lowest error rate among the systems (headroom), the highest, and that of the system that looks best, each
-    with an interval that allows for the choice; null without labels."""
+def find_lowest_rate(estimation: Estimation) -> Row:
+    """The lowest error rate among the systems (headroom), with its interval; null without labels."""
     members = _list_compared_systems(estimation)
-    ends: dict[str, tuple[float, float, float]] = dict.fromkeys(("headroom", "highest", "best_rate"), (np.nan,) * 3)
-    row: Row = {"best_system": None}
+    point, low, high = (np.nan,) * 3
     if members:
-        draws, confidence = estimation.rate_draws[:, members], estimation.confidence
-        at = int(draws.mean(0).argmin())
-        row["best_system"] = estimation.corpus.systems[members[at]] if len(members) > 1 else None
-        highest, high, low = (-end for end in posterior.lowest_rate_interval(-draws, confidence))
-        ends["headroom"], ends["highest"] = posterior.lowest_rate_interval(draws, confidence), (highest, low, high)
-        ends["best_rate"] = posterior.selected_rate_interval(draws, at, confidence)
-    for key, (point, *interval) in ends.items():
-        row |= {key: none_if_undefined(point), **name_ends(key, interval)}
-    return row
+        point, low, high = posterior.lowest_rate_interval(estimation.rate_draws[:, members], estimation.confidence)
+    return {"headroom": none_if_undefined(point), **name_ends("headroom", (low, high))}
 
 
 # ------------------------------------------------------------------------------------------------ what to make of them
@@ -466,45 +426,23 @@ def _scores_tell_errors(estimation: Estimation) -> bool:
 
 
 def _list_caveats(estimation: Estimation, has_sample: bool) -> Iterator[str]:
-    """What a reader of one corpus's estimates should know: about labels, scores, the fit and what was left out."""
-    corpus, main = estimation.corpus, estimation.corpus.evaluators[0]
-    if len(estimation.labelled_rows):
-        error, n_labels = corpus.error[estimation.labelled_rows], estimation.n_labels[estimation.n_labels > 0]
-        if error.min() == error.max():
-            yield f"all labels are {'unattributable' if error[0] else 'attributable'}"
-        if "shared" in estimation.covariates.names and not _scores_tell_errors(estimation):
-            yield "the labels do not show that the scores are higher for correct claims"
-        few = int((n_labels < MIN_LABELS).sum())
-        if few and np.median(n_labels) >= MIN_LABELS:
-            yield f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels"
-        if not has_sample and not corpus.is_labelled.all():
-            yield "no sample file: the labels are taken as drawn at random within each system"
-        if (n := estimation.posterior.n_effective_proposals) < MIN_EFFECTIVE_PROPOSALS:
-            yield (
-                "the posterior is known roughly only: its draws have an effective number of "
-                f"{n:.0f}, below {MIN_EFFECTIVE_PROPOSALS}"
-            )
-    known = corpus.score[0][~np.isnan(corpus.score[0])]
-    if missing := len(corpus.error) - len(known):
-        yield f"{main} did not score {missing:,} of {format_count(len(corpus.error), corpus.level)}"
-    if len(known) and known.min() == known.max():
-        yield f"all scores of {main} are equal: they add nothing"
-    if len(corpus.systems) < 2:
-        yield f"{'no' if corpus.systems == (ALL_TOGETHER,) else 'one'} system: there is nothing to compare"
+    """What a reader of one corpus's estimates should know about its labels and scores, and what was left out."""
+    corpus, n_labels = estimation.corpus, estimation.n_labels[estimation.n_labels > 0]
+    few = int((n_labels < MIN_LABELS).sum())
+    if few and np.median(n_labels) >= MIN_LABELS:
+        yield f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels"
+    if len(n_labels) and not has_sample and not corpus.is_labelled.all():
+        yield "no sample file: the labels are taken as drawn at random within each system"
+    if missing := int(np.isnan(corpus.score[0]).sum()):
+        yield f"{corpus.evaluators[0]} did not score {missing:,} of {format_count(len(corpus.error), corpus.level)}"
     if corpus.n_left_out:
         what = "without a system" if corpus.level == "claim" else "without a response_id"
         yield f"{format_count(corpus.n_left_out, 'claim')} {what} left out"
     if corpus.n_partial:
         yield f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled"
-
-
-def _describe_undecided(estimation: Estimation, reasons: Counter[str]) -> Iterator[str]:
-    """How many claims people looked at and could not decide, and what that means for the rates."""
-    n = int(estimation.n_undecided.sum())
-    if not n:
-        return
-    common = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
-    named = ", ".join([f"{reason} {times}" for reason, times in common if reason != UNDECIDED_MARK][:3])
-    seen = format_count(n + len(estimation.labelled_rows), estimation.corpus.level)
-    told = f"people could not decide {n} of {seen} that they looked at" + f" ({named})" * bool(named)
-    yield told + ": they count as unlabelled, and the bounds as right and as wrong"
+    if undecided := int(estimation.n_undecided.sum()):
+        seen = format_count(undecided + len(estimation.labelled_rows), corpus.level)
+        yield (
+            f"people could not decide {undecided} of {seen} that they looked at: they count as unlabelled, and the "
+            "bounds as right and as wrong"
+        )

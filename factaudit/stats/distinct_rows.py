@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-#: Codes below this stay exact as int64.
-_LARGEST_CODE = 1 << 62
+#: Codes below this are exact, also as float64.
+_LARGEST_CODE = 1 << 53
 
 
 def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -34,47 +34,17 @@ def rank_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> distinct.tolist(), places.tolist()
     ([[0, 2], [1, 2]], [1, 0, 1])
     """
-    distinct, place = rank_distinct_integers(_encode_integer_rows(rows))
-    first = np.empty(len(distinct), dtype=np.int64)
+    least = rows.min(0, initial=0)
+    sizes = (rows.max(0, initial=0) - least + 1).astype(np.float64)
+    if rows.dtype.kind not in "iu" or sizes.prod() >= _LARGEST_CODE:
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, place.reshape(-1)
+    # A number for each row, which sorts as the rows do: its columns as the digits.
+    digit_values = np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)
+    codes, place = rank_distinct_integers((rows - least) @ digit_values)
+    first = np.empty(len(codes), dtype=np.int64)
     first[place[::-1]] = np.arange(len(rows))[::-1]
     return rows[first], place
-
-
-def _encode_integer_rows(rows: np.ndarray) -> np.ndarray:
-    """int64 (C,): numbers that are equal where rows are, and sort as they do."""
-    codes, size = np.zeros(len(rows), dtype=np.int64), 1
-    whole = rows.dtype.kind in "iu" and len(rows) > 0
-    least = rows.min(0).tolist() if whole else [0] * rows.shape[1]
-    most = rows.max(0).tolist() if whole else [_LARGEST_CODE] * rows.shape[1]
-    for column, below, above in zip(rows.T, least, most, strict=True):
-        width = above - below + 1
-        if width == 1:
-            continue
-        if size * width >= _LARGEST_CODE:  # ranks in the place of codes: they sort alike
-            (codes, size), (column, width), below = _rank_distinct_values(codes), _rank_distinct_values(column), 0
-        codes *= width
-        codes += column
-        codes -= below
-        size *= width
-    return codes
-
-
-def count_distinct_clusters(clusters: np.ndarray, codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct clusters as counts of codes (U, n_codes), and how often each occurs, int64 (U,).
-
-    clusters, codes: int (n,), of each unit its cluster and its code 0..n_codes-1.
-
-    >>> counts, times = count_distinct_clusters(np.array([5, 5, 7, 7]), np.array([0, 1, 1, 0]), 2)
-    >>> counts.tolist(), times.tolist()
-    ([[1, 1]], [2])
-    """
-    names, found = rank_distinct_integers(clusters)
-    if len(names) == len(clusters):  # each member is its own cluster: a kind is a code
-        times = np.bincount(codes, minlength=n_codes)
-        return np.eye(n_codes, dtype=np.int64)[times > 0], times[times > 0]
-    return count_distinct_rows(
-        np.bincount(found * n_codes + codes, minlength=len(names) * n_codes).reshape(-1, n_codes)
-    )
 
 
 def rank_distinct_integers(integers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,11 +65,6 @@ def rank_distinct_integers(integers: np.ndarray) -> tuple[np.ndarray, np.ndarray
     there = np.zeros(most - least + 1, dtype=bool)
     there[integers - least] = True
     return np.flatnonzero(there) + least, (np.cumsum(there) - 1)[integers - least]
-
-
-def _rank_distinct_values(values: np.ndarray) -> tuple[np.ndarray, int]:
-    found, place = np.unique(values, return_inverse=True)
-    return place, len(found)
 
 
 def encode_distinct_integer_pairs(

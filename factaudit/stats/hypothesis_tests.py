@@ -76,8 +76,10 @@ def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
     return scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
 
 
-def pair_p_values(proportions: ClusteredProportions) -> np.ndarray:
-    """p-values of equal proportions, of each two a < b of the S proportions of one group: (S (S - 1) / 2,).
+def pair_p_values(proportions: ClusteredProportions, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """p-values of equal proportions, of pairs of the S proportions of one group: (k,).
+
+    a, b: int (k,), the places of both of each pair.
 
     The pooled two-proportion test on effective numbers of units, against Student's t. What shared clusters do to both
     proportions alike is not made use of. Where either has few units of a kind, Fisher's exact test of the effective
@@ -87,10 +89,9 @@ def pair_p_values(proportions: ClusteredProportions) -> np.ndarray:
     >>> hits = np.array([[3, 1], [2, 0]])  # of two systems, in each cluster of 10 claims a system
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([15, 15]), hits, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, hits, np.full((2, 2), 10))
-    >>> pair_p_values(found).round(4).tolist()
+    >>> pair_p_values(found, *np.triu_indices(2, 1)).round(4).tolist()
     [0.0]
     """
-    a, b = np.triu_indices(proportions.point.shape[1], 1)
     n, rate, clusters = proportions.effective_n[0], proportions.point[0], proportions.n_clusters[0]
     pooled, t = _pooled_t(rate[a], n[a], rate[b], n[b])
     p = 2 * scipy.special.stdtr(np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), -t)

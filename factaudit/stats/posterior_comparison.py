@@ -1,8 +1,6 @@
-"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, extremes, pairs, groups."""
+"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, the lowest rate, pairs."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 import scipy
@@ -41,8 +39,6 @@ def rank_posterior_draws(
 _LOWEST_LOW_SHARE = 0.05
 #: The high end gets half the logarithm of the number of systems, but within these.
 _LOWEST_HIGH_SHARES = (0.5, 1.5)
-#: The share of the error that the high end of the rate of the system that looks best gets.
-_SELECTED_HIGH_SHARE = 0.3
 
 
 def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, float, float]:
@@ -53,7 +49,7 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
     rate, too: the high end is the least of them. The more systems there are, the more the prior draws them together
     and the less that end errs: its share of the error grows with their number, as simulated where they are alike. The
     low end, which hardly errs there, errs more than it says where one system is far below the others and the prior
-    draws it to them. The highest rate is the lowest of the negative draws.
+    draws it to them.
 
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = lowest_rate_interval(draws, 0.95)
@@ -67,24 +63,6 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
     low = float(np.quantile(lowest, low_share * error))
     high = float(np.quantile(draws, 1 - high_share * error, axis=0).min())
     return float(np.clip(lowest.mean(), low, high)), low, high
-
-
-def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) -> tuple[float, float, float]:
-    """Mean, low and high of the rate of the system that looks lowest, from (D, S) draws; selected: its column.
-
-    The low end is that of the lowest rate: whichever system was selected, it is not under that. The high end is the
-    system's own upper limit with three tenths of the error: of alike systems the one looks best that had luck, so its
-    upper limit errs more than it says.
-
-    >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
-    >>> mean, low, high = selected_rate_interval(draws, 0, 0.95)
-    >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.200 (0.142 to 0.243)'
-    """
-    own = draws[:, selected]
-    low = lowest_rate_interval(draws, confidence)[1]
-    high = float(np.quantile(own, 1 - _SELECTED_HIGH_SHARE * (1 - confidence)))
-    return float(np.clip(own.mean(), low, high)), low, high
 
 
 def wrong_direction_probabilities(differences: np.ndarray) -> np.ndarray:
@@ -118,24 +96,3 @@ def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wro
     """
     called: np.ndarray = (scipy.stats.false_discovery_control(p_wrong) <= max_wrong_share) & (p_wrong <= max_p_wrong)
     return called
-
-
-def compact_letter_display(n_systems: int, pairs_apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """The groups of each system, numbers from 0: two systems share one where they are not told apart (Piepho 2004).
-
-    Systems are numbers from 0, and groups are in the order of their first systems.
-
-    >>> compact_letter_display(3, [(0, 2)])
-    [(0,), (0, 1), (1,)]
-    """
-    groups = [frozenset(range(n_systems))]
-    for a, b in pairs_apart:
-        both = [group for group in groups if a in group and b in group]
-        if not both:
-            continue
-        groups = [group for group in groups if not (a in group and b in group)]
-        for part in dict.fromkeys(part for group in both for part in (group - {b}, group - {a})):
-            if not any(part <= group for group in groups):
-                groups = [group for group in groups if not group <= part] + [part]
-    groups.sort(key=sorted)
-    return [tuple(at for at, group in enumerate(groups) if system in group) for system in range(n_systems)]

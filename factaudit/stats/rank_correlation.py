@@ -68,20 +68,3 @@ def kendall_tau(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     a, b = np.triu_indices(x.shape[-1], 1)
     first, second = np.sign(x[..., a] - x[..., b]), np.sign(y[..., a] - y[..., b])
     return divide_or_undefined((first * second).sum(-1), np.sqrt(np.abs(first).sum(-1) * np.abs(second).sum(-1)))
-
-
-def pearson_r(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Pearson's r along the last axis: (..., S) -> (...); NaN where x or y is constant.
-
-    As `scipy.stats.pearsonr`, without what it computes besides.
-
-    >>> pearson_r(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 7.0])).round(3).item()
-    0.993
-    """
-    if x.shape[-1] < 2:
-        return np.full(x.shape[:-1], np.nan)
-    first, second = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
-    # Asked of the values: the deviations of equal ones from their rounded mean need not be 0.
-    varies = (np.ptp(x, axis=-1) > 0) & (np.ptp(y, axis=-1) > 0)
-    scale = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
-    return np.clip(divide_or_undefined((first * second).sum(-1), np.where(varies, scale, 0)), -1, 1)

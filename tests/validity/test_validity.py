@@ -50,8 +50,7 @@ def test_rates_of_real_sets(name: str, budget: int, shared: Path) -> None:
 def test_the_best_system_and_few_wrong_pairs(world):
     found = system_figures(world, 30)
     assert found["no wider"] == 1
-    for key in ("headroom", "highest", "best_rate"):
-        assert found[key] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 30), key
+    assert found["headroom"] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 30)
     assert found["wrong share"] <= 0.05
 
 
