@@ -89,7 +89,7 @@ def find_test_files(module: Path) -> list[str]:
     own = {f"test_{name}", f"test_{name}s", f"test_{room}_{name}", f"test_{room}"}
     naming = [path for path, text in tests.items() if path.stem in own or re.search(rf"\b{name}\b", text)]
     naming.sort(key=lambda path: (path.stem not in own, tests[path].count("from factaudit"), path.name))
-    chosen = naming or [ROOT / f"tests/test_{name}.py" for name in ("cli", "results", "report", "experiment")]
+    chosen = naming or [ROOT / f"tests/test_{name}.py" for name in ("cli", "python_api", "report", "experiment")]
     return [str(path.relative_to(ROOT)) for path in chosen[:MAX_TEST_FILES]]
 
 
@@ -105,7 +105,9 @@ def is_noticed(copied_root: Path, module: Path, changed: str) -> bool:
         done = subprocess.run(
             [*command, *files], cwd=copied_root, env=environment, capture_output=True, timeout=TIMEOUT_SECONDS
         )
-        return done.returncode != 0
+        if done.returncode > 2:  # neither passed nor failed, nor broken on import: nothing was tried
+            raise RuntimeError(done.stdout.decode())
+        return done.returncode > 0
     except subprocess.TimeoutExpired:
         return True
     finally:
