@@ -193,22 +193,6 @@ def test_adjust_corrects_the_other_systems():
         assert 0 <= d["adjusted_error_rate"] <= 1
 
 
-def test_a_system_with_few_labels_is_corrected_on_all_its_claims():
-    rows = random_rows(3)
-    few = [
-        row | {"label": row["label"] if row["system"] == "a" or at % 5 == 0 else None} for at, row in enumerate(rows)
-    ]
-    corrected = correct_system_error_rates(*tables(few, ["e"]), "e", "a")
-    by_all = correct_system_error_rates(*tables(rows, ["e"]), "e", "a")
-    assert corrected
-    for row, of_all in zip(corrected, by_all, strict=True):
-        for key in ("n", "threshold", "predicted_error_rate", "adjusted_error_rate"):
-            assert row[key] == of_all[key]
-        labels = [each["label"] for each in few if each["system"] == row["system"] and each["label"] is not None]
-        assert (row["n_labels"], row["labelled_error_rate"]) == (len(labels), pytest.approx(1 - np.mean(labels)))
-        assert row["n_calibration_labels"] == sum(each["system"] == "a" for each in rows)
-
-
 def test_adjust_names_what_it_does_not_know():
     claims, verdicts = tables(random_rows(0), ["e"])
     with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import as_declared, collect_findings, find
+from audit_tables import find
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +26,6 @@ from factaudit.arrays.biography_scores import (
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.dfactscore import (
-    AUDITS,
     compute_dfactscore_audit,
     compute_dfactscore_audit_by_link_rule,
     compute_dfactscore_gaps,
@@ -267,32 +266,6 @@ def simulate(seed: int, *, n: int = 500, merged: float = 0.0, errs: float = 0.05
     return rows
 
 
-def summarise(rows: Sequence[Row]) -> Row:
-    intervals = ClusterBootstrap(replicates=300)
-    return summarise_biography_scores(rows, intervals) | estimate_merged_beyond_noise(rows, intervals)
-
-
-@pytest.mark.parametrize(
-    ("merged", "measured", "severity", "says"),
-    [
-        (0.0, True, "", ""),  # 5 errors in 100 make a sixth of one-person responses look merged
-        (0.15, True, "warn", "would seem to only because the verifier makes mistakes"),
-        (0.5, False, "warn", "it is not known how often the verifier is wrong"),
-    ],
-)
-def test_what_exceeds_the_noise_is_a_finding(merged: float, measured: bool, severity: str, says: str) -> None:
-    found = summarise([row if measured else row | {"false_cells": {}} for row in simulate(1, merged=merged)])
-    if measured:
-        assert found["false_positive_rate"] == pytest.approx(0.05, abs=0.005)
-        assert (found["n_false"], found["false_positives_from"]) == (500 * 40, "decoys")
-        assert found["merged_excess"] == pytest.approx(0.8 * merged, abs=0.04)
-        assert (found["merged_excess_low"] > 0) == (merged > 0)
-    row = as_declared("dfactscore", {"dataset": "d", "evaluator": "e", "system": "s"} | found)
-    findings = collect_findings({"dfactscore": [row]})
-    assert [one["severity"] for one in findings] == ([severity] if severity else [])
-    assert all(says in one["statement"] for one in findings)
-
-
 def test_the_floor_by_hand() -> None:
     row = respond([[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0])  # one fact unsupported, with three other candidates
     found = estimate_merged_beyond_noise([row], None, false_positive_rate=0.1)
@@ -401,15 +374,6 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
 def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> None:
     with pytest.raises(UsageError, match=f"response 'r'.*{message}"):
         collect_biographies(judged(rows, "e"), 0)
-
-
-def test_they_apply_where_facts_have_people() -> None:
-    plain = judged([{"response_id": "r", "e": 1, "claim": "c"}], "e")
-    for audit in AUDITS:
-        if audit.compute is not None:
-            assert audit.applies is not None
-            assert (audit.applies(judged(TABLE, "e")), audit.applies(plain)) == (True, False)
-            assert audit.compute(plain) == []
 
 
 @pytest.mark.parametrize("other", ["other", "group"])

@@ -205,23 +205,6 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     assert found == compute_factscore_agreement(both, intervals=ClusterBootstrap(replicates=500))[0]
 
 
-@pytest.mark.parametrize(
-    ("human", "predicted", "reason"),
-    [
-        ([0.5], [None], "no response has both scores"),
-        ([0.5, 1.0], [0.4, 0.9], "fewer than three"),
-        ([0.5] * 3, [0.4, 0.9, 0.1], "one score is constant"),
-    ],
-)
-def test_an_undefined_correlation_is_null_with_a_reason(
-    human: list[float | None], predicted: list[float | None], reason: str
-) -> None:
-    for found in compute_factscore_agreement(people(human, predicted), intervals=ClusterBootstrap(replicates=20)):
-        assert reason in found["reason"]
-        assert (found["pearson_r"], found["pearson_p"], found["spearman_r_low"]) == (None, None, None)
-        json.dumps(found, allow_nan=False)
-
-
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])
 def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, root: Path, mode: str) -> None:
     path = shared / f"factscore/reimplementation/factscore_pipeline_results_{mode}.json"

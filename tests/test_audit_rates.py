@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
-from audit_tables import find, judged, tables
+from audit_tables import find, judged
+from audit_worlds import make_world
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
-from factaudit.arrays.judgements import Judgements
+import factaudit
 from factaudit.audit.consistency import compute_evaluator_consistency
 from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 
 
 def test_rates_by_hand():
@@ -158,38 +156,6 @@ def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
     assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
-def test_differences_are_those_of_the_printed_figures():
-    table = judged(random_rows(3), *"abc")
-    found, figures = (
-        compute_evaluator_differences(table, intervals=ClusterBootstrap(50)),
-        compute_evaluator_rates(table),
-    )
-    errors = compute_quantification_bias(table, levels=["claim"])
-    for row in found:
-        if row["dataset"] == "__macro__":
-            continue
-        labelled = (table.label >= 0) & (table.claims["dataset"] == row["dataset"])
-        both = (table.prediction[["abc".index(row[f"evaluator_{x}"]) for x in "ab"]] >= 0).all(0)
-        assert (row["n"], row["n_unscored"]) == ((labelled & both).sum(), (labelled & ~both).sum())
-        if row["key"] == "bacc":
-            a, b = (find(figures, dataset=row["dataset"], evaluator=row[f"evaluator_{x}"])["bacc"] for x in "ab")
-        else:
-            where = {"dataset": row["dataset"], "system": "__all__"}
-            a, b = (find(errors, **where, evaluator=row[f"evaluator_{x}"])["bias"] for x in "ab")
-        assert row["difference"] == pytest.approx(a - b, abs=1e-12)
-        assert row["difference_min"] <= row["difference"] <= row["difference_max"]
-        assert row["difference_low"] < row["difference"] < row["difference_high"]
-    assert "difference_low" not in compute_evaluator_differences(table)[0]
-    macro = find(found, dataset="__macro__", evaluator_a="a", evaluator_b="b", key="bacc")
-    parts = [find(found, dataset=d, evaluator_a="a", evaluator_b="b", key="bacc")["difference"] for d in "xy"]
-    assert macro["difference"] == pytest.approx(np.mean(parts))
-    (asked,) = compute_evaluator_differences(table, pairs={"c": "a"})[:1]
-    turned = find(found, dataset="x", evaluator_a="a", evaluator_b="c", key="bacc")
-    assert (asked["evaluator_a"], asked["evaluator_b"], asked["difference"]) == ("c", "a", -turned["difference"])
-    with pytest.raises(UsageError, match="no verdicts of 'd'"):
-        compute_evaluator_differences(table, pairs={"a": "d"})
-
-
 def test_permutation_p_values_agree_with_all_swaps():
     random = np.random.default_rng(4)
     rows = [
@@ -225,12 +191,17 @@ def test_permutation_p_values_agree_with_all_swaps():
         assert row["p_permutation"] == pytest.approx(extreme / 256, abs=0.015)
 
 
-def test_repeats_and_responses_without_a_claim_change_no_figure() -> None:
-    claims, verdicts = tables([{"label": 1, "e": 1}, {"label": 0, "e": 0}], ["e"])
-    before = compute_evaluator_rates(Judgements.join(claims, verdicts))
-    lone = {"claim_id": "r", "dataset": "other", "response_id": "r", "abstained": 1, "claim": None}
-    more = validate_claims(pd.concat([claims, pd.DataFrame([lone])], ignore_index=True))
-    again = validate_verdicts(pd.concat([verdicts, verdicts.assign(repeat=1, prediction=[0, 1])]))
-    joined = Judgements.join(more, again)
-    assert compute_evaluator_rates(joined) == before
-    assert joined.empty_responses["claim_id"].tolist() == ["r"]
+def test_differences_are_those_of_the_printed_figures():
+    """Of claims that both have judged, evaluator a less evaluator b."""
+    claims, verdicts = make_world("whole")
+    found = factaudit.compare(claims, verdicts, audits=["rates", "differences", "quantification"], replicates=50)
+    assert len(found.audits["differences"]) == 18, "three pairs, two figures, two data sets and their mean"
+    for row in found.audits["differences"]:
+        where = {"dataset": row["dataset"]}
+        if row["key"] == "bias":
+            where |= {"system": "__all__", "level": "claim"}
+        if row["dataset"] != "__macro__":
+            name = {"bacc": "rates", "bias": "quantification"}[row["key"]]
+            a, b = (find(found.audits[name], evaluator=row[f"evaluator_{x}"], **where)[row["key"]] for x in "ab")
+            assert row["difference"] == pytest.approx(a - b, abs=1e-12)
+        assert row["difference_low"] < row["difference"] < row["difference_high"]

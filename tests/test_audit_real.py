@@ -12,11 +12,8 @@ from audit_tables import find
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
 from factaudit.audit.consistency import compute_evaluator_consistency
-from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
-from factaudit.audit.ranking import compute_ranking_agreement
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import convert
 from factaudit.tables import validate_verdicts
@@ -96,30 +93,6 @@ def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgeme
             assert row["labelled_error_rate"] == pytest.approx(rate, abs=1e-12)
             said = [scores[row["evaluator"]] for scores in raw[(raw.task_type == task) & (raw.system == system)].scores]
             assert row["predicted_error_rate"] == pytest.approx(np.mean([not 1 - s > 0.5 for s in said]), abs=1e-12)
-
-
-def test_ragtruth_audits_over_systems(ragtruth: Judgements):
-    for row in compute_headroom(ragtruth, levels=["response"]):
-        systems = [
-            each
-            for each in compute_quantification_bias(ragtruth, levels=["response"])
-            if (each["dataset"], each["evaluator"]) == (row["dataset"], row["evaluator"])
-            and each["system"] != "__all__"
-        ]
-        assert row["labelled"] == min(each["labelled_error_rate"] for each in systems)
-        assert row["predicted"] == min(each["predicted_error_rate"] for each in systems)
-    rows = compute_ranking_agreement(ragtruth, levels=["response"])
-    assert {(row["n_systems"], row["n_pairs"], row["n"]) for row in rows} == {(6, 15, 900)}
-    rows = compute_adjustment_effect(ragtruth, levels=["response"])
-    assert {row["n_systems"] for row in rows if row["calibration_system"] != MEAN_OVER_CALIBRATIONS} == {5}
-    # The NLI baseline calls nearly everything an error: any calibration helps.
-    for row in rows:
-        if (
-            row["calibration_system"] == MEAN_OVER_CALIBRATIONS
-            and row["evaluator"] == "nli_baseline"
-            and "threshold" in row["method"]
-        ):
-            assert row["change"] < -0.2
 
 
 @pytest.fixture(scope="module")

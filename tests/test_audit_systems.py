@@ -257,25 +257,6 @@ def test_an_unknown_correction_is_refused():
         compute_ranking_pairs(judged(of_systems(SYSTEMS), "e"), test="fisher")
 
 
-def test_a_dataset_without_systems_stands_beside_others():
-    named = [
-        {
-            "dataset": "b",
-            "system": "xyz"[i % 3],
-            "doc_id": f"{i // 3}",
-            "label": int(i % 7 > 2 * (i % 3)),
-            "e": i % 4 / 4 + i % 3 / 20,
-        }
-        for i in range(90)
-    ]
-    nameless = [{"dataset": "a", "doc_id": f"{i}", "label": i % 2, "e": i % 3 / 3} for i in range(20)]
-    alone = compute_ranking_agreement(judged(named, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
-    both = compute_ranking_agreement(judged([*nameless, *named], "e"), levels=["claim"], intervals=ClusterBootstrap(50))
-    assert find(both, dataset="b") == find(alone, dataset="b")
-    assert find(both, dataset="b")["kendall_tau"] is not None
-    assert find(both, dataset="a")["n_systems"] == 0
-
-
 def test_a_response_is_not_wrong_because_its_facts_are_not_true_of_somebody_else() -> None:
     """Each fact stands beside both people of the name: every response was said to be wrong."""
     of = {"system": "s", "label": None}

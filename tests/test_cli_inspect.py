@@ -31,15 +31,6 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_inspect_names_scores_beside_claims_in_our_columns(tmp_path: Path) -> None:
-    path = tmp_path / "claims.csv"
-    path.write_text(
-        "dataset,claim,doc,label,gpt4_score\n" + "".join(f"d,Claim {k}.,Doc.,1,0.{k}\n" for k in range(1, 9))
-    )
-    assert "evaluators  gpt4 (gpt4_score)" in run("inspect", str(path)).output
-    assert "verdicts  8 of gpt4" in run("inspect", str(path), "--evaluator", "gpt4_score").output
-
-
 def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.yaml"
     done = run("inspect", str(table), "--write", str(mapping))
@@ -74,14 +65,6 @@ def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Pa
     assert "context → doc" in done.output
     evaluators = read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"].unique().tolist()
     assert evaluators == ["judge_b"]
-
-
-def test_a_document_under_another_name_is_not_lost(tmp_path: Path) -> None:
-    (tmp_path / "claims.csv").write_text('dataset,document,claim,label\nd,"It rains.",It rains.,1\n')
-    done = run("judge", str(tmp_path / "claims.csv"), "--evaluator", "rouge2", "--out", str(tmp_path / "v.csv"))
-    assert done.exit_code == 0
-    assert "document → doc" in done.output
-    assert read_verdicts(tmp_path / "v.csv")["score"].tolist() == [1.0]
 
 
 def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path) -> None:

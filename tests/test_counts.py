@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.published_counts import expand_published_counts
 from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
@@ -142,35 +140,6 @@ def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.D
     ).reset_index()
     both = pd.concat([counted.assign(level="claim"), counted.assign(level="response")])
     return validate_counts(both if joint else both.drop(columns="errors_found"))
-
-
-@pytest.mark.parametrize("level", ["claim", "response"])
-def test_the_counts_come_back_from_what_audits_compute_on(
-    claims: tuple[pd.DataFrame, pd.DataFrame], level: str
-) -> None:
-    counts = counts_of(*claims, joint=True)
-    found = expand_published_counts(counts, level)
-    again = pd.DataFrame(
-        [
-            {
-                "dataset": dataset,
-                "system": system,
-                "evaluator": evaluator,
-                "n": int(inside.sum()),
-                "labelled_errors": int((inside & (found.label == 0)).sum()),
-                "predicted_errors": int((inside & (found.prediction[at] == 0)).sum()),
-                "errors_found": int((inside & (found.label == 0) & (found.prediction[at] == 0)).sum()),
-                "level": level,
-            }
-            for dataset, system in found.claims[["dataset", "system"]].drop_duplicates().itertuples(index=False)
-            for at, evaluator in enumerate(found.evaluators)
-            for inside in [((found.claims["dataset"] == dataset) & (found.claims["system"] == system)).to_numpy()]
-        ]
-    )
-    wanted = counts[counts["level"] == level].reset_index(drop=True)
-    pd.testing.assert_frame_equal(validate_counts(again), wanted)
-    assert isinstance(found, Judgements)
-    assert found.claims["response_id"].notna().all() == (level == "response")
 
 
 @pytest.mark.parametrize("joint", [True, False])

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from factaudit.arrays import duckdb_tables
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
-from factaudit.cli.app import cli
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.rates import estimate_rates
 from factaudit.experiment.run import Experiment, run
@@ -220,19 +217,6 @@ def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
     assert found[0].audits == found[1].audits == found[2].audits
     assert found[0].about["claims"] == found[2].about["claims"]
     assert not list((tmp_path / "tables").rglob("*.parquet"))  # the tables are not copied
-
-
-@pytest.mark.slow
-def test_the_command_line_audits_a_database_by_its_address(tmp_path):
-    written(tmp_path, *messy(2, 100))
-    address = f"duckdb:///{tmp_path}/{database(tmp_path)}"
-    args = ["audit", address, "--out", str(tmp_path / "run"), "--replicates", "0"]
-    result = CliRunner().invoke(cli, args, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    found = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert {"rates", "ranking", "covariates"} <= set(found["audits"])
-    assert "surface_bias" not in found["audits"]
-    assert "without the texts of claims and documents" in found["sections"][0]["text"]
 
 
 def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):

@@ -284,41 +284,6 @@ def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[
 
 
 @browser_test
-def test_a_reason_is_chosen_with_the_mouse_and_undone_with_its_answer(
-    tmp_path: Path, browser: Callable[[], Page]
-) -> None:
-    claims = claims_of(["One.", "Two.", "Three."], ["A document."] * 3)
-    view = browser().open(write_labelling_page(claims, tmp_path / "label.html", "ann"))
-    asked = view.text("claim")
-    view.press("?")
-    view.driver.find_element("css selector", "#reasons button").click()
-    assert view.text("claim") != asked
-    found = read_annotations(view.download(), claims=claims)
-    assert found["note"].tolist() == ["The claim is unclear"]
-    view.press("u")
-    assert (view.text("claim"), view.text("count")) == (asked, "0 of 3")
-    assert view.js("document.getElementById('note').value") == ""
-
-
-@browser_test
-def test_the_answers_stay_in_view_beside_a_claim_of_10_000_words(tmp_path: Path, browser: Callable[[], Page]) -> None:
-    text = " ".join(f"word{at}" for at in range(10_000))
-    view = browser().open(write_labelling_page(claims_of([text], [text]), tmp_path / "label.html", "ann"))
-    for width, height in ((1280, 800), (1280, 420), (390, 780)):
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        view.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        for question in ("getBoundingClientRect().top >= 0", "getBoundingClientRect().bottom <= innerHeight"):
-            seen = f"[...document.querySelectorAll('#answer button')].every((button) => button.{question})"
-            assert view.js(seen), (width, height, question)
-    assert view.js("document.getElementById('doc').getBoundingClientRect().top < 2 * innerHeight"), (
-        "the document is near"
-    )
-    last = "document.getElementById('claim')"
-    view.js(f"{last}.scrollTo(0, {last}.scrollHeight)")
-    assert view.js(f"{last}.scrollTop + {last}.clientHeight >= {last}.scrollHeight - 2"), "all of the claim can be read"
-
-
-@browser_test
 def test_the_document_shows_what_the_claim_shares_where_asked(tmp_path: Path, browser: Callable[[], Page]) -> None:
     filler = "\n".join(f"Nothing of note happened in the year {year}." for year in range(1000, 1400))
     doc = f"{filler}\nThe bridge at Teverham was closed for 42 days.\n{filler}"

@@ -339,13 +339,6 @@ def test_scores_that_are_constant_or_missing() -> None:
     assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
 
 
-def test_bounds_where_all_is_scored_are_the_rate_itself() -> None:
-    """33 of 80 became 0.4125000000000001, shown as "41.2 [41.2–41.3]"."""
-    claims, verdicts, _ = labelled_at_random(100, World(rates=(-1.5, -1.0, -0.7, -0.4, -0.2, 0.0, 0.3, 0.6), size=80))
-    raw = rate_rows(estimate_rates(claims, verdicts, levels=["claim"]), "raw")
-    assert raw["rate_max"].tolist() == raw["rate"].tolist() == raw["rate_min"].tolist()
-
-
 def test_evaluators_without_scores_count_by_their_predictions() -> None:
     claims, verdicts, truth = labelled_at_random(200)
     found = estimate_rates(claims, verdicts.assign(score=np.nan), levels=["claim"])

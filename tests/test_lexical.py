@@ -17,7 +17,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, RandomEvaluator
-from factaudit.evaluators.registry import list_evaluators, make_evaluator
+from factaudit.evaluators.registry import make_evaluator
 from factaudit.signature import compute_file_checksum
 from factaudit.tables import write_table
 from factaudit.text.content_words import STOP_WORDS
@@ -210,43 +210,6 @@ def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> No
 
 
 # ---------------------------------------------------------------------------------------------------------- registry
-
-
-THIRD_PARTY = '''
-from dataclasses import dataclass
-from factaudit.evaluators.base import Verdict
-
-@dataclass(frozen=True)
-class Longer:
-    """Believes long claims."""
-    words: int = 3
-
-    @property
-    def signature(self):
-        return f"longer|words:{self.words}"
-
-    def judge(self, claims):
-        for claim in claims:
-            yield Verdict(claim.claim_id, score=float(len(claim.claim.split()) > self.words))
-'''
-
-
-def test_a_third_party_s_evaluator_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "acme_longer.py").write_text(THIRD_PARTY)
-    info = tmp_path / "acme_longer-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-longer\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[factaudit.evaluators]\nlonger = acme_longer:Longer\nrouge2 = acme_longer:Longer\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert list_evaluators()["longer"].summary == "from the package acme-longer"
-    found = verdicts("longer", Claim("a", "one two three four", None), Claim("b", "one two", None), words="3")
-    assert [found["a"].score, found["b"].score] == [1.0, 0.0]
-    with pytest.raises(UsageError, match="option words"):
-        make_evaluator("longer", {"words": "many"})
-    # It cannot take the name of one of ours.
-    assert make_evaluator("rouge2").signature.startswith("rouge2|")
 
 
 def test_an_entry_point_that_cannot_be_imported_is_one_clear_error(

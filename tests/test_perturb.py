@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factaudit as fa
-from factaudit.audit.invariance import KIND_WORDS
 from factaudit.errors import InputError
 from factaudit.perturb.document_rules import split_document_into_passages
 from factaudit.perturb.rule_list import PERTURBATION_RULES
@@ -44,18 +43,6 @@ def test_a_rule_makes_what_it_says(kind, claim, becomes):
 @pytest.mark.parametrize(("kind", "claim"), LEFT_ALONE)
 def test_a_rule_leaves_alone_what_it_does_not_surely_fit(kind, claim):
     assert edits(kind, claim) == set()
-
-
-@pytest.mark.parametrize("kind", PERTURBATION_RULES)
-def test_the_example_of_each_rule_is_what_it_makes(kind):
-    rule = PERTURBATION_RULES[kind]
-    before, after = rule.example
-    claim, doc = (before, rule.document or before) if rule.changes == "claim" else ("The mill closed in 1911.", before)
-    claim = "The mill closed by 1911 snows." if kind == "passage_order" else claim
-    assert after in set(rule.list_edits(claim, doc, Random(1))) | {
-        text for seed in range(40) for text in rule.list_edits(claim, doc, Random(seed))
-    }
-    assert kind in KIND_WORDS, "the audit has words for it"
 
 
 def test_a_changed_number_is_in_no_document_and_greater():

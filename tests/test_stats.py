@@ -25,7 +25,6 @@ from factaudit.stats.agreement import (
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
-    count_codes_by_cluster,
     estimate_clustered_proportions,
     wilson_interval,
 )
@@ -68,24 +67,6 @@ def test_nothing_seen_is_not_nothing_possible():
     assert high[1, 0] == 1
     assert 0.5 < low[1, 0] < 0.7
     assert np.isnan([low[2, 0], high[2, 0], low[3, 0], high[3, 0]]).all(), "one cluster, or none, has no interval"
-
-
-def test_kinds_of_clusters_give_what_the_clusters_give():
-    random = np.random.default_rng(0)
-    groups, codes, document = np.arange(300) % 2, random.integers(0, 4, 300), np.arange(300) // 10
-    for cluster in (np.arange(300), document):
-        kinds = count_codes_by_cluster(cluster, groups, 2, codes, 4)
-        pairs, place = np.unique(groups * 300 + cluster, return_inverse=True)
-        counts = np.bincount(place * 4 + codes, minlength=len(pairs) * 4).reshape(-1, 4)
-        alone = ClusterCounts(pairs // 300, np.ones(len(pairs), dtype=int), counts, 2)
-        assert len(kinds.group) < len(pairs)
-        order = np.column_stack([kinds.group, kinds.counts[:, ::-1]]).tolist()
-        assert order == sorted(order), "sums over kinds do not depend on the order of the units"
-        one, other = (
-            estimate_clustered_proportions(c, c.counts[:, [3]], c.counts[:, 2:].sum(1)[:, None]) for c in (kinds, alone)
-        )
-        assert one.n_clusters.tolist() == other.n_clusters.tolist()
-        assert one.variance == pytest.approx(other.variance)
 
 
 def test_linearised_variance_is_the_jackknifes():

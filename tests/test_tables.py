@@ -364,25 +364,6 @@ def test_csv_from_pandas_and_spreadsheets(tmp_path):
     assert list(table.columns) == [*CLAIM_COLUMNS, "Unnamed: 0"]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ('{"dataset": "D", "claim": "x", "label": 1, "label": 0}', "the key 'label' is there twice"),
-        ('{"dataset": "D", "claim": "x \\ud800"}', "half of a surrogate pair"),
-        ('{"dataset": "D", "claim": "x", "extra": ' + "[" * 100_000 + "]" * 100_000 + "}", "not JSON"),
-        ('{"dataset": "D", "claim": "x", "extra": ' + "1" * 5000 + "}", "not JSON"),
-    ],
-)
-def test_json_that_python_reads_and_nobody_means(tmp_path, line, said):
-    (tmp_path / "c.jsonl").write_text(
-        '{"dataset": "D", "claim": "fine \\ud83d\\ude00"}\n' + line + "\n", encoding="utf-8"
-    )
-    text = message(read_claims, tmp_path / "c.jsonl")
-    assert "line 2: " in text
-    assert said in text
-    assert "problems" not in text
-
-
 def test_parquet_of_any_types(tmp_path):
     table = pa.table(
         {
@@ -418,33 +399,10 @@ def test_an_index_of_claim_ids_is_the_column(tmp_path):
     assert read_claims(tmp_path / "c.parquet")["claim_id"].tolist() == ["a", "b"]
 
 
-@pytest.mark.parametrize("value", ["[0.1,", "hello", "5", "[2.0]", '{"a": 1}'])
-def test_chunk_scores_that_are_no_list_of_scores(tmp_path, value):
-    pd.DataFrame({"claim_id": ["a"], "evaluator": "e", "score": 1, "chunk_scores": value}).to_csv(tmp_path / "v.csv")
-    text = message(read_verdicts, tmp_path / "v.csv")
-    assert "row 1, column 'chunk_scores': expected a list of numbers from 0 to 1" in text
-
-
 def test_equal_rows_of_two_files_without_ids_get_two_ids(tmp_path):
     for name in ("1.csv", "2.csv"):
         (tmp_path / name).write_text("dataset,claim\nD,x\n", encoding="utf-8")
     assert read_claims(tmp_path / "1.csv", tmp_path / "2.csv")["claim_id"].is_unique
-
-
-def test_a_verdict_in_two_files_is_named_by_its_own_row(tmp_path):
-    for name, evaluators in (("1.csv", "e f g"), ("2.csv", "h f")):
-        rows = "".join(f"a,{evaluator},1\n" for evaluator in evaluators.split())
-        (tmp_path / name).write_text(f"claim_id,evaluator,prediction\n{rows}", encoding="utf-8")
-    text = message(read_verdicts, tmp_path / "1.csv", tmp_path / "2.csv")
-    assert text.startswith(f"verdicts: {tmp_path / '2.csv'}, row 2, column 'claim_id': expected one verdict")
-
-
-@pytest.mark.parametrize("cell", [{}, [{}], [{"a": {}}], [[{}], []]], ids=str)
-def test_an_empty_object_can_be_written(claims, tmp_path, cell):
-    """Parquet has no form for an object without fields."""
-    path = tmp_path / "claims.parquet"
-    write_table(claims.assign(tags=pd.Series([cell] * len(claims), dtype="object")), path)
-    assert [json.loads(value) for value in read_claims(path)["tags"]] == [cell] * len(claims)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

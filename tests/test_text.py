@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,13 +89,6 @@ def test_sentences_lose_only_white_space(text: str) -> None:
 @given(TEXT)
 @example("\u212aelvin \u0130stanbul ΣΑΣ \ud800 ﬁ ½ ²")
 def test_tokens_are_those_of_rouge_score(text: str) -> None:
-    assert [token.decode() for token in split_rouge_tokens(text)] == TOKENIZER.tokenize(text)
-
-
-@pytest.mark.slow
-def test_tokens_of_every_character() -> None:
-    # Each between two letters, so that it shows whether it separates them.
-    text = " ".join(f"a{chr(code)}b" for code in range(sys.maxunicode + 1))
     assert [token.decode() for token in split_rouge_tokens(text)] == TOKENIZER.tokenize(text)
 
 
@@ -203,16 +195,6 @@ def test_each_claim_has_a_document() -> None:
         rouge2_precision(["a b", "b c"], ["a b"])
 
 
-@pytest.mark.parametrize("length", [7, 8, 9, 15, 16, 17, 40])
-def test_long_tokens_are_the_same_where_all_their_letters_are(length: int) -> None:
-    words = ["a" * length, "a" * (length + 1), "a" * (length - 1) + "b", "b" + "a" * (length - 1)]
-    claims = [f"{one} {other} {one}" for one in words for other in words]
-    docs = [f"{words[0]} {words[1]} x {words[2]} {words[0]} {words[3]}", f"{words[3]} {words[3]} {words[2]} {words[1]}"]
-    for doc in docs:
-        expected = [expected_precision(claim, doc) for claim in claims]
-        np.testing.assert_allclose(rouge2_precision(claims, [doc] * len(claims)), expected, rtol=0, atol=1e-15)
-
-
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), max_size=4), TEXT)
 def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], common: str) -> None:
     claims = [claim for claim, _ in pairs] + [claim for claim, _ in pairs]
@@ -312,15 +294,6 @@ def test_sentences_and_chunks() -> None:
     assert split_document_into_chunks(HINDI, 7) == split_sentences(HINDI)
     # No sentence fits: cut after a character.
     assert split_document_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
-
-
-def test_english_is_counted_as_before() -> None:
-    assert has_rouge_words("In Zürich, Zoë Müller and her sister were known for the café that they had owned.")
-    assert has_rouge_words("Staff: Jörgen Lantto, José Romero, Jón Dadi Bödvarsson (editors), Condé Nast")
-    assert not any(map(has_rouge_words, (CHINESE, JAPANESE, GERMAN, ARABIC, HINDI)))
-    # rouge-score's tokens: "zo" and "s", and nothing of what is not ASCII.
-    assert rouge2_precision(["Zo s mill"], ["It is the mill of Zoë's: Zoë's mill, as it was known."])[0] == 1
-    assert split_words_of_any_script("GPT-4由OpenAI发布") == ["gpt", "4", "由", "openai", "发", "布"]
 
 
 def test_claims_in_another_script_have_no_overlap() -> None:

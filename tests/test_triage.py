@@ -15,7 +15,7 @@ from factaudit.errors import UsageError
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import draw_sample, read_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
-from factaudit.stats.risk_control import control_passing_errors, error_share_p_values
+from factaudit.stats.risk_control import control_passing_errors
 from factaudit.stats.score_combination import cross_fit_combined_risk
 from factaudit.tables import read_claims, write_table
 
@@ -192,49 +192,6 @@ def test_labels_of_one_system_promise_nothing_of_the_other():
     labels = draw_annotations(claims[claims["system"] == "s00"], 150)
     with pytest.raises(UsageError, match="not drawn at random over systems"):
         triage_claims(without_labels(claims), verdicts, annotations=labels)
-
-
-def test_whole_documents_count_for_less_than_as_many_claims():
-    world = World(rates=(-1.5,), size=1200, skill=(2.0,), documents=120, cluster=2.0)
-    claims, verdicts = tables(world)
-    some = claims[claims["doc_id"].isin([f"d{at}" for at in range(25)])]
-    of_documents = annotated(claims, some["claim_id"]).astype({"label": "Int8"})
-    found = triage_claims(without_labels(claims), verdicts, annotations=of_documents, max_error=0.2)
-    assert found.curve[-1]["n_labels"] < 0.5 * len(of_documents)
-    at_random = triage_claims(
-        without_labels(claims), verdicts, annotations=draw_annotations(claims, len(of_documents)), max_error=0.2
-    )
-    assert at_random.curve[-1]["n_labels"] == pytest.approx(len(of_documents))
-
-
-def test_where_all_claims_have_labels_nothing_is_left_to_chance():
-    p = error_share_p_values(np.array([100.0, 100.0]), np.array([5.0, 6.0]), 0.05, np.array([100, 100]))
-    assert p.tolist() == [0.0, 1.0]
-    risk = np.linspace(0, 1, 100)
-    error = (np.arange(100) >= 90).astype(float)
-    curve = control_passing_errors(risk, np.arange(100), error, 0.9, 0.05)
-    assert (curve.n_claims[curve.last], curve.n_known[curve.last]) == (100, 10)  # all errors are known: all others pass
-    curve = control_passing_errors(risk, np.arange(100), error, 0.9, 0.05, min_recall=0.01)
-    assert curve.n_claims[curve.last] == 94  # beside another promise as if none were: 4 of 94; 5 of 95 are above 5 %
-
-
-@pytest.mark.parametrize("n_scores", [900, 60, 9])
-def test_where_the_sequence_ends_the_errors_known_there_bear_the_promise(n_scores: int):
-    """At the rule the test rejects with the labelled errors found there set aside, wherever the sequence ends."""
-    n_more = 0
-    for seed in range(25):
-        random = np.random.default_rng(seed)
-        risk = np.floor(random.random(900) * n_scores) / n_scores
-        error = (random.random(900) < 0.4 * risk).astype(float)
-        rows = random.choice(900, 400, replace=False)
-        curve = control_passing_errors(risk, rows, error[rows], 0.9, 0.1)
-        if (at := curve.last) < 0:
-            continue
-        n_labels, n_claims, known = (one[[at]] for one in (curve.n_labels, curve.n_claims, curve.n_known))
-        assert known[0] == error[rows][risk[rows] <= curve.threshold[at]].sum()
-        assert error_share_p_values(n_labels, known, 0.1, n_claims, known) <= 0.1
-        n_more += bool(error_share_p_values(n_labels, known, 0.1, n_claims) > 0.1)
-    assert n_more > 10 or n_scores < 10  # without those set aside it would not; with few scores it hardly matters
 
 
 def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call):
