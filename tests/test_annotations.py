@@ -43,12 +43,6 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
     pd.testing.assert_frame_equal(again.fillna({"note": ""}), found.fillna({"note": ""}))
 
 
-def test_several_spans_of_one_claim_are_several_rows() -> None:
-    rows = table(("c", "ann", 0), ("c", "ann", 0)).assign(start=[0, 7], end=[3, 9])
-    assert len(validate_annotations(rows)) == 2
-    assert len(list_annotator_judgements(validate_annotations(rows))) == 1
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

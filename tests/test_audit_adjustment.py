@@ -125,23 +125,6 @@ def test_adjusted_counts_by_hand():
         assert np.isnan(adjust_counts(np.array(0.3), np.array(useless)))
 
 
-def test_adjusted_counts_are_exact_where_the_evaluator_errs_at_the_same_rates():
-    of = {"a": (40, 60), "b": (80, 20), "c": (20, 180)}
-    rows = [
-        {"system": system, "label": label, "e": int(i % 5 > 0) if label else int(i % 4 == 0)}
-        for system, sizes in of.items()
-        for label in (0, 1)
-        for i in range(sizes[label])
-    ]
-    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"])
-    assert {row["method"] for row in found} == {"none", "adjusted_counts"}, "without scores, no threshold to tune"
-    for row in found:
-        if row["method"] == "adjusted_counts":
-            assert row["mean_abs_bias"] == pytest.approx(0, abs=1e-12)
-        else:
-            assert row["mean_abs_bias"] > 0.05
-
-
 def test_unidentifiable_calibrations_are_counted_and_named():
     rows = [
         *[{"system": "no errors", "label": 1, "e": score} for score in (0.2, 0.7, 0.9)],

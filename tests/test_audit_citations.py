@@ -64,12 +64,6 @@ def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
     assert (row["precision"], row["precision_max"]) == (pytest.approx(2 / 3), 1.0)
 
 
-def test_precision_is_null_where_single_documents_were_not_asked_about() -> None:
-    (row,) = compute_citation_audit(judged({"a": {"1,2": 1}, "b": {"1": 1}}))
-    assert (row["recall"], row["precision"], row["precision_min"], row["precision_max"]) == (1, None, 1 / 3, 1)
-    assert row["reason"] == "single documents were not judged in 1 responses: no precision"
-
-
 # ---------------------------------------------------------------------------------------------- published judgements
 
 

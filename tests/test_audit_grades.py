@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import load_all_audits
 from factaudit.audit.grades import compute_grade_agreement
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import UsageError
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
@@ -152,13 +150,3 @@ def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     assert "grade" not in turned.verdicts  # more is less support: its score is turned, and is used
     assert turned.claims["grade"].tolist() == grades.tolist()
     assert turned.claims["label"].isna().all()
-
-
-def test_tables_keep_grades_and_a_judges_word_is_no_grade():
-    claims = {"dataset": ["d", "d"], "claim": ["a", "b"], "claim_id": ["1", "2"]}
-    assert validate_claims(pd.DataFrame(claims | {"grade": ["3", None]}))["grade"].tolist()[0] == 3.0
-    assert validate_claims(pd.DataFrame(claims | {"grade": ["A", "B"]}))["grade"].tolist() == ["A", "B"]
-    verdicts = pd.DataFrame({"claim_id": ["1", "2"], "evaluator": "e", "score": [0.5, 0.7], "grade": ["3", "good"]})
-    with pytest.raises(InputError, match=r"grade.*expected a number"):
-        validate_verdicts(verdicts)
-    assert validate_verdicts(verdicts.replace("good", math.nan))["grade"].tolist()[0] == 3.0

@@ -62,13 +62,6 @@ def test_claims_and_responses_by_hand():
     assert [row["system"] for row in rows if row["level"] == "claim"] == ["s", "t", "__all__"]
 
 
-def test_without_responses_there_is_a_row_that_says_so():
-    rows = compute_quantification_bias(judged([{"system": "s", "label": 1, "e": 1}], "e"))
-    row = find(rows, level="response")
-    assert (row["system"], row["n"], row["bias"]) == ("__all__", 0, None)
-    assert row["reason"] == "1 claim in no response; no response"
-
-
 def test_an_unlabelled_system_has_a_predicted_error_rate():
     rows = compute_quantification_bias(
         judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"]
@@ -111,14 +104,6 @@ def test_headroom_by_hand():
     assert (small["labelled_system"], small["predicted_system"]) == ("a", "b")
     with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
         compute_headroom(table, groups={"x": ["ab"]})
-
-
-def test_headroom_leaves_out_and_names_a_system_without_labels():
-    rows = compute_headroom(judged([*of_systems(SYSTEMS), {"system": "z", "e": 1}], "e"), levels=["claim"])
-    assert rows[0]["predicted_system"] == "d"
-    assert rows[0]["reason"] == "without labels: z"
-    alone = compute_headroom(judged([{"label": 1, "e": 1}], "e"), levels=["claim"])[0]
-    assert (alone["n_systems"], alone["labelled"], alone["reason"]) == (0, None, "no system")
 
 
 @pytest.mark.parametrize("correction", ["none", "holm"])

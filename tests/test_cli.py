@@ -40,16 +40,6 @@ def test_every_command_has_help_with_an_example(call):
         assert example.startswith(f" factaudit {name}"), name
 
 
-def test_an_option_of_one_name_is_of_one_kind_for_all_verbs():
-    """Of `--on` and `--limit` two verbs meant different things."""
-    kinds: dict[str, set[str]] = {}
-    for command in cli.commands.values():
-        for option in command.params:
-            kind = f"{type(option.type).__name__} {option.nargs}"
-            kinds.setdefault(option.opts[0], set()).add(kind)
-    assert {name: found for name, found in kinds.items() if len(found) > 1 and name.startswith("--")} == {}
-
-
 def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, tmp_path):
     line = ["judge", claims, "--evaluator", "llm:model=gpt-4o-mini,cache=none", "--out", tmp_path / "v.parquet"]
     _, out, _ = call(*line, "--dry-run")

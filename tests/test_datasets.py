@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -59,13 +58,6 @@ def test_every_format_has_a_module_an_example_and_the_options_its_function_takes
         assert entry.example.startswith(f"factaudit convert {name} ")
         assert entry.summary
         assert entry.converter.__doc__
-
-
-def test_listing_the_formats_is_light() -> None:
-    heavy = ("nltk", "huggingface_hub", "datasets")
-    code = f"import sys; from factaudit.datasets import FORMATS; print([m for m in {heavy} if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
 
 
 def test_an_unknown_format_option_or_value_is_a_usage_error_with_a_hint(write: Write) -> None:
@@ -143,15 +135,6 @@ def test_the_subsets_have_table_2_of_vc(subsets: dict[str, dict[str, str]]) -> N
     assert len(found) == 14
 
 
-def test_subsets_are_found_by_alias_in_any_case() -> None:
-    assert aggrefact_subsets.find_aggrefact_subset("unheard of") is None
-    assert aggrefact_subsets.find_dataset_task("unheard of") is None
-    assert aggrefact_subsets.find_dataset_task("RAGTruth") is None
-    assert aggrefact_subsets.find_whole_aggrefact_dataset("RAGTruth-Data2txt") == "RAGTruth"
-    assert aggrefact_subsets.find_whole_aggrefact_dataset("ragtruth") == "RAGTruth"
-    assert aggrefact_subsets.find_whole_aggrefact_dataset("mine") == "mine"
-
-
 # ---------------------------------------------------------------------------------------------------- TofuEval
 
 SENTENCE = {
@@ -183,15 +166,6 @@ def test_tofueval_makes_a_claim_per_sentence(write: Write) -> None:
     assert first["response_id"] == second["response_id"]
     assert converted.notes == []
     assert (convert("tofueval", [path], dataset="mine").claims["dataset"] == "mine").all()
-
-
-def test_tofueval_says_where_documents_are_missing(write: Write) -> None:
-    path = write("mediasum_dev.csv", [SENTENCE])
-    assert convert("tofueval", [path]).notes[-1] == (
-        "1 claim without a document: audits that read text need them (option docs)"
-    )
-    docs = write("docs.csv", [{"doc_id": "other", "source": "text"}])
-    assert convert("tofueval", [path], docs=docs).notes[-1] == "1 claim without a document: they are not in docs"
 
 
 def test_tofueval_errors_name_file_row_and_column(write: Write) -> None:
@@ -508,15 +482,6 @@ def test_aggrefact_scores_must_agree(write: Write) -> None:
         convert("aggrefact-scores", [one, one], name=["one", "one"])
 
 
-def test_many_bad_rows_are_counted_and_the_first_three_shown(write: Write) -> None:
-    one = write("one.json", {"a": [[1, 0.75]] * 50})
-    two = write("two.json", {"a": [[0, 0.75]] * 50})
-    message = fails("aggrefact-scores", [one, two])
-    assert f"{two}: 50 problems" in message
-    assert message.count("expected the label") == 3
-    assert message.endswith("... and 47 more like that")
-
-
 def test_score_csv(write: Write) -> None:
     rows = [{"y_true": 1, "y_score": 0.75}, {"y_true": 0, "y_score": 0.25}]
     plain, sliding = write("plain/model.csv", rows), write("sliding/model.csv", rows)
@@ -632,21 +597,6 @@ def test_aggrefact_join_matches_within_a_dataset_and_leaves_ambiguity_alone(writ
     assert converted.claims["claim_id"].tolist() == convert("aggrefact", [path]).claims["claim_id"].tolist()
 
 
-def test_aggrefact_keeps_a_files_own_ids(write: Write) -> None:
-    path = write("a.jsonl", [claim("d", "A.") | {"claim_id": "mine"}])
-    assert convert("aggrefact", [path]).claims["claim_id"].tolist() == ["mine"]
-    again = write("b.jsonl", [claim("d", "B.") | {"claim_id": "mine"}])
-    assert "b.jsonl, row 1, column 'claim_id': expected ids that are unique" in fails("aggrefact", [path, again])
-
-
-def test_aggrefact_join_with_nothing_to_join(write: Write) -> None:
-    path = write("test.csv", [claim("Wice", "The budget passed.")])
-    original = write("mediasum_factual_eval_dev.csv", [SENTENCE])
-    converted = convert("aggrefact", [path], join=f"tofueval:{original}")
-    assert converted.claims["system"].isna().all()
-    assert converted.notes[-1] == "join tofueval: of 0 claims, 0 matched, 0 ambiguous, 0 not matched"
-
-
 def test_aggrefact_join_of_ragtruth_is_by_sentence_and_gives_the_task(write: Write, tmp_path: Path) -> None:
     write("rt/response.jsonl", [response(), response(id="2", source_id="12", model="m", response="Another.")])
     write("rt/source_info.jsonl", SOURCES)
@@ -655,20 +605,6 @@ def test_aggrefact_join_of_ragtruth_is_by_sentence_and_gives_the_task(write: Wri
     assert claims["response_id"].tolist() == ["1", "2"]
     assert claims["task"].tolist() == ["summarization", "data-to-text"]
     assert claims["dataset"].tolist() == ["RAGTruth", "RAGTruth"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("tofueval", "expected FORMAT:PATH"),
-        ("tofueval:", "expected FORMAT:PATH"),
-        ("tofu:x", r"unknown format 'tofu' \(did you mean 'tofueval'\?\)"),
-    ],
-)
-def test_aggrefact_join_specs_are_checked(write: Write, spec: str, message: str) -> None:
-    path = write("test.csv", [claim("Wice", "A.")])
-    with pytest.raises(UsageError, match=message):
-        convert("aggrefact", [path], join=spec)
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

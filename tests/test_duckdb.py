@@ -242,19 +242,3 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
         duckdb_tables.load_duckdb_judgements(duckdb_tables.parse_duckdb_address(address), tmp_path)
     with pytest.raises(InputError, match="expected Parquet"):
         duckdb_tables.find_parquet_tables([__file__], [__file__])
-
-
-def test_many_verdicts_are_loaded_by_duckdb_unless_somebody_says_otherwise(tmp_path, monkeypatch):
-    written(tmp_path, *messy(4, 60))
-    files = [str(tmp_path / "claims.parquet")], [str(tmp_path / "verdicts-1.parquet")]
-    said: list[str] = []
-
-    def choose(verdicts: list[str], has_other_steps: bool) -> duckdb_tables.DuckDBTables | None:
-        return duckdb_tables.choose_duckdb_tables(None, files[0], verdicts, None, has_other_steps, said.append)
-
-    assert choose(files[1], False) is None
-    monkeypatch.setattr(duckdb_tables, "MAX_VERDICTS_IN_MEMORY", 10)
-    assert choose(files[1], False) == duckdb_tables.find_parquet_tables(*files)
-    assert "more than 10: loaded by DuckDB" in said[0]
-    assert choose(files[1], True) is None
-    assert choose([str(tmp_path / "x.csv")], False) is None

@@ -48,15 +48,6 @@ def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
     assert rows[0]["n"] == 5
 
 
-def test_what_has_no_figure() -> None:
-    assert compute_label_agreement(judged({"a": [1, 0]})) == []
-    (row,) = compute_label_agreement(judged({"a": [1, 1, 1], "b": [1, 1, 1]}))
-    assert (row["percent"], row["kappa"], row["alpha"]) == (1, None, None)
-    assert "all labels are the same" in row["reason"]
-    (row,) = compute_label_agreement(judged({"a": [1, None], "b": [None, 0]}))
-    assert (row["n"], row["percent"], row["reason"]) == (0, None, "no claim has two labels")
-
-
 def test_disagreements() -> None:
     assert list(find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
 

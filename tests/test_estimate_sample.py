@@ -128,13 +128,6 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read.rows, sample.rows, check_dtype=False)
 
 
-def test_annotators_share_an_overlap() -> None:
-    rows = drawn(60, annotators=3, overlap=0.2)[2].rows
-    whose = Counter(rows["annotators"])
-    assert whose["1 2 3"] == 12
-    assert [whose[name] for name in "123"] == [16] * 3
-
-
 def test_whole_responses_are_drawn() -> None:
     claims, verdicts = tables(World(size=120, documents=30))
     claims["response_id"] = claims["doc_id"]

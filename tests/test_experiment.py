@@ -18,9 +18,9 @@ from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.judging import judge
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
-from factaudit.experiment.run import Experiment, read_experiment, run
+from factaudit.experiment.run import Experiment, run
 from factaudit.results import Results
-from factaudit.tables import read_claims, read_verdicts, write_table
+from factaudit.tables import read_claims, write_table
 
 
 @pytest.fixture(scope="module")
@@ -72,25 +72,6 @@ def test_the_run_folder_meets_its_contract(run_dir):
     figures = list((run_dir / "figures").iterdir())
     assert figures
     assert {path.suffix for path in figures} == {".svg"}
-
-
-def test_patterns_in_a_yaml_are_the_files_that_they_match(yaml_file, run_dir, tmp_path):
-    verdicts = read_verdicts(run_dir / "verdicts.parquet")
-    for name, part in verdicts.groupby("evaluator"):
-        write_table(part.reset_index(drop=True), tmp_path / f"of {str(name).partition(':')[0]}.csv")
-    claims = yaml_file.parent / "claims.jsonl"
-    (tmp_path / "all.yaml").write_text(f"claims: {claims.parent}/cl*.jsonl\nverdicts: 'of *.csv'\nreplicates: 0\n")
-    experiment = read_experiment(tmp_path / "all.yaml")
-    assert experiment.claims == [str(claims)]
-    assert experiment.verdicts == [str(tmp_path / f"of {name}.csv") for name in ("random", "unigram")]
-    (tmp_path / "none.yaml").write_text(f"claims: {claims}\nverdicts: ['of *.parquet']\n")
-    with pytest.raises(InputError, match=r"line 2: no such file: .*of \*\.parquet"):
-        read_experiment(tmp_path / "none.yaml")
-    (tmp_path / "b.jsonl").write_text("")
-    (tmp_path / "bios.yaml").write_text(
-        "factscore: {responses: ['*.jsonl'], verifiers: [rouge2], knowledge: b.jsonl}\n"
-    )
-    assert read_experiment(tmp_path / "bios.yaml").factscore.responses == [str(tmp_path / "b.jsonl")]
 
 
 def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tmp_path):

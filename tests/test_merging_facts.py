@@ -156,19 +156,6 @@ def test_a_small_file_by_hand(tmp_path: Path) -> None:
     ]
 
 
-def test_an_unsupported_fact_is_not_put_to_the_page_that_supports_it(tmp_path: Path) -> None:
-    def fact(atom: str, topic: Any) -> dict[str, Any]:
-        return {"atom": atom, "is_supported": bool(topic), "supporting_topic": topic}
-
-    lists = [[fact("a", "A"), fact("b", "A"), fact("c", "B")]], [[fact("a", "A"), fact("b", None), fact("c", "B")]]
-    path = results_file(tmp_path, decisions=lists[0], global_decisions=lists[1])
-    found = convert("merging-facts", [path])
-    # b is A's and was not found so: it is in the group of B.
-    groups = found.claims.drop_duplicates("fact_id")[["claim", "group", "given_entity"]]
-    assert [tuple(row) for row in groups.itertuples(index=False)] == [("a", "1", "A"), ("b", "2", "B"), ("c", "2", "B")]
-    assert "init_score is 0.75 in the file, but 1 by its decisions" in found.notes[1]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

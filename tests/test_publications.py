@@ -194,19 +194,6 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(published, folder):
     assert sum(published.asked.values()) == 2
 
 
-def test_a_folder_that_the_variable_names_is_searched_by_hash(shared, tmp_path, monkeypatch):
-    monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    monkeypatch.setenv("FACTAUDIT_DATA", str(mine))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (mine / "mine.csv").write_bytes((shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes())
-    path = locate_published_reference(REFERENCE)
-    fetch_missing_published_files([path])
-    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
-    assert [one.name for one in mine.iterdir()] == ["mine.csv"]  # nothing is written into a folder of the user's
-
-
 def test_a_cache_that_cannot_be_written_is_said_and_nothing_is_asked_for(published, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nobody")  # read-only for everybody, root included
     with pytest.raises(FactauditError, match="cannot be written"):

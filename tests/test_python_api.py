@@ -56,15 +56,6 @@ def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
         factaudit.compare(claims, verdicts, evaluators=["unigrm"])
 
 
-def test_a_frame_of_another_library_is_read(frame):
-    class ArrowTable:
-        def to_pandas(self) -> pd.DataFrame:
-            return frame
-
-    given = {"label": "human", "evaluators": ["gpt"], "audits": ["rates"], "replicates": 0}
-    assert factaudit.compare(ArrowTable(), **given).audits == factaudit.compare(frame, **given).audits
-
-
 @pytest.mark.parametrize(
     ("named", "told"),
     [

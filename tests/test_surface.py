@@ -64,20 +64,6 @@ def test_bins_by_hand() -> None:
     assert slopes == {"tpr": pytest.approx(1.25 / 0.825), "tnr": pytest.approx(-1.25 / 0.825)}
 
 
-def test_ties_leave_a_bin_without_claims_and_say_why() -> None:
-    # Seven of ten claims share nothing: the first three bins have the same edges.
-    rows = [{"claim": claim_of(shared), "label": 1, "e": 1} for shared in [0] * 7 + [3, 6, 9]]
-    found = compute_surface_bias(judged(rows))
-    assert [row["n"] for row in found] == [7, 0, 0, 1, 2]
-    for row in found[1:3]:
-        assert (row["r2_low"], row["r2_high"]) == (0, 0)
-        assert row["tpr"] is None
-        assert row["tnr"] is None
-        assert row["reason"] == "no claim: both edges are 0, so an earlier bin has all claims up to there"
-    assert found[0]["reason"] == "tnr needs unattributable claims: this bin has none"
-    assert sum(row["n"] for row in found) == 10
-
-
 def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> None:
     rows = [{"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)]
     rows += [{"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"} for s in range(5)]
