@@ -44,11 +44,11 @@ def make_world(world: str, n: int = 180, seed: int = 3) -> Tables:
         parts.append(part)
     if world == "one system":
         claims["system"] = "ant"
-    return claims, pd.concat(parts, ignore_index=True)
+    return validate_claims(claims), validate_verdicts(pd.concat(parts, ignore_index=True))
 
 
 def audit_world(tables: Tables, with_estimates: bool = True) -> Results:
-    claims, verdicts = validate_claims(tables[0]), validate_verdicts(tables[1])
+    claims, verdicts = tables
     results = compare(claims, verdicts, replicates=50)
     if with_estimates and claims["label"].notna().any():
         few = claims.assign(label=claims["label"].where(claims["claim_id"].str[1:].astype(int) * 7 % 10 < 4))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
+from audit_worlds import make_world
 
+import factaudit
 from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment, run
 from factaudit.results import Results, compare, compare_counts
-from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.counts_table import COUNT_COLUMNS, is_counts_table, read_counts, validate_counts
 
 ROW = {"dataset": "d", "system": "a", "evaluator": "e", "n": 40, "labelled_errors": 10, "predicted_errors": 12}
@@ -108,23 +108,10 @@ def test_a_counts_table_is_told_by_its_columns() -> None:
 
 @pytest.fixture
 def claims() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Two data sets of three systems with one claim a response, and two evaluators of them."""
-    random = np.random.default_rng(3)
-    made, verdicts = [], []
-    for dataset in ("d1", "d2"):
-        for system, rate in (("a", 0.1), ("b", 0.3), ("c", 0.35)):
-            for number in range(int(random.integers(60, 120))):
-                label = int(random.random() > rate)
-                claim_id = f"{dataset}/{system}/{number}"
-                made.append(
-                    {"claim_id": claim_id, "dataset": dataset, "system": system, "claim": "c", "label": label}
-                    | {"response_id": claim_id}
-                )
-                for evaluator, right in (("e", 0.8), ("f", 0.6)):
-                    prediction = label if random.random() < right else 1 - label
-                    verdicts.append({"claim_id": claim_id, "evaluator": evaluator, "prediction": prediction})
-    table = validate_claims(pd.DataFrame(made))
-    return table, validate_verdicts(pd.DataFrame(verdicts), claims=table)
+    """Two data sets of three systems with one claim a response, and three evaluators of them."""
+    claims, verdicts = make_world("whole")
+    table = factaudit.validate_claims(claims.assign(response_id=claims["claim_id"], doc_id=None))
+    return table, factaudit.validate_verdicts(verdicts.drop(columns="score"), claims=table)
 
 
 def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.DataFrame:

@@ -5,44 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
+from audit_worlds import make_world
 
 from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
-from factaudit.tables import validate_claims, validate_verdicts, write_table
+from factaudit.tables import write_table
 
 PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
 
 
-def make_tables(n_systems: int = 4, n_claims: int = 30, evaluators: str = "ef") -> tuple[pd.DataFrame, pd.DataFrame]:
-    random = np.random.default_rng(5)
-    rows = [
-        {"claim_id": f"{dataset}{system}{at}", "dataset": dataset, "system": f"m{system}", "claim": "x", "doc": "y"}
-        | {"doc_id": f"{dataset}{at}", "label": int(random.random() < 0.75)}
-        for dataset in ("one", "two")
-        for system in range(n_systems)
-        for at in range(n_claims)
-    ]
-    claims = validate_claims(pd.DataFrame(rows))
-    scores = [np.clip(0.3 + 0.3 * claims["label"] + random.normal(0, 0.2, len(claims)), 0, 1) for _ in evaluators]
-    verdicts = pd.concat(
-        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "score": score, "status": "ok"})
-        for name, score in zip(evaluators, scores, strict=True)
-    )
-    return claims, validate_verdicts(verdicts.reset_index(drop=True), claims=claims)
-
-
 @pytest.fixture(scope="module")
 def audited() -> Results:
-    return compare(*make_tables(), replicates=50)
+    return compare(*make_world("whole"), replicates=50)
 
 
 @pytest.fixture
 def run_dir(audited: Results, tmp_path: Path) -> Path:
-    claims, verdicts = make_tables()
+    claims, verdicts = make_world("whole")
     write_table(claims, tmp_path / "claims.parquet")
     write_table(verdicts, tmp_path / "verdicts.parquet")
     audited.save(tmp_path)
@@ -55,16 +37,21 @@ def test_results_json_has_all_rows(audited: Results, run_dir: Path):
     for name in PRODUCTS:
         assert written["audits"][name] == audited.rows(name) == loaded.rows(name)
         assert len(pd.read_csv(run_dir / written["tables"][name])) == len(audited.rows(name))
-    where = {"evaluator": "f", "system": ["m1", "m2"], "calibration_system": MEAN_OVER_CALIBRATIONS}
+    where = {
+        "evaluator": "robin",
+        "level": "claim",
+        "system": ["ant", "bee"],
+        "calibration_system": MEAN_OVER_CALIBRATIONS,
+    }
     assert len(loaded.rows("adjusted_bias", **where)) == 2 * 2 * 4
     with pytest.raises(UsageError, match=r"have no 'sistem'.*system"):
-        loaded.rows("adjusted_bias", sistem="m1")
+        loaded.rows("adjusted_bias", sistem="ant")
 
 
 def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
     for module in ("adjusted_bias", "ranking_pairs"):
         monkeypatch.setattr(f"factaudit.audit.{module}.MOST_PRODUCT_ROWS", 10)
-    short = compare(*make_tables(), replicates=50)
+    short = compare(*make_world("whole"), replicates=50)
     assert not short.rows("adjusted_bias")
     assert not short.rows("ranking_pairs")
     assert short.rows("adjustment")
@@ -73,8 +60,8 @@ def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pyt
 
 
 def test_products_are_the_same_whoever_stands_beside_an_evaluator():
-    claims, verdicts = make_tables()
+    claims, verdicts = make_world("whole")
     both = compare(claims, verdicts, replicates=20)
-    alone = compare(claims, verdicts[verdicts["evaluator"] == "f"].reset_index(drop=True), replicates=20)
+    alone = compare(claims, verdicts[verdicts["evaluator"] == "robin"].reset_index(drop=True), replicates=20)
     for name in PRODUCTS:
-        assert alone.rows(name) == both.rows(name, evaluator="f")
+        assert alone.rows(name) == both.rows(name, evaluator="robin")
