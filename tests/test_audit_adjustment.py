@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
-from factaudit.audit.adjusted_bias import compute_adjusted_bias
-from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
-from factaudit.audit.error_rate_correction import correct_system_error_rates
+from factaudit.audit.calibration import (
+    MEAN_OVER_CALIBRATIONS,
+    compute_adjusted_bias,
+    compute_adjustment_effect,
+    correct_system_error_rates,
+)
 from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,

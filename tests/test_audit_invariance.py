@@ -61,7 +61,7 @@ def test_what_a_change_makes_of_a_wrong_claim_is_not_known():
     rows = compute_invariance(judged([*wrong, *right], "e"))
     first = find(rows, kind="a")
     assert (first["n"], first["n_left_out"], first["failure_rate"]) == (0, 1, None)
-    assert first["reason"] == "the claims are labelled unattributable, and left out"
+    assert first["reason"] == "no pair counts: it is unscored, or was rejected or labelled an error before"
     assert find(rows, kind="__all__") | {"kind": "b", "n_left_out": 0} == find(rows, kind="b")
     # Where the meaning stays the label tells nothing.
     (same,) = compute_invariance(judged(pairs([(1, 0)], "same", label=0), "e"))

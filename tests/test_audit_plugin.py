@@ -39,7 +39,6 @@ FRESH = '''
 
     AUDIT = Audit(
         name="balance",
-        after="rates",
         title="A fresh section on balance",
         question="Are the labels of both classes?",
         formula="Share = labels of 1 / labels.",
@@ -107,7 +106,7 @@ def said_by(folder: Path) -> dict[str, str]:
 
 
 def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
-    assert list(load_all_audits()).index("balance") == list(load_all_audits()).index("rates") + 1
+    assert list(load_all_audits())[-1] == "balance"
     found = said_by(tmp_path / "run")
     results = Results.load(tmp_path / "run")
     assert [row["attributable_share"] for row in results.rows("balance")] == [0.25]

@@ -69,7 +69,7 @@ def test_macro_is_the_unweighted_mean_of_what_is_defined():
     only_positive = find(rows, dataset="b")
     assert only_positive["tnr"] is None
     assert only_positive["bacc"] is None
-    assert only_positive["reason"] == "no unattributable label"
+    assert only_positive["reason"] == "no unattributable claim is labelled and scored"
 
 
 def test_any_columns_split_the_rates_and_a_missing_value_is_a_group():

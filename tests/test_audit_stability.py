@@ -43,7 +43,7 @@ def test_flips_by_hand():
     # TPR 1, 1/2, 1; TNR 1/2, 1, and in the third repeat no unattributable claim is scored
     assert row["tpr_spread"] == pytest.approx(0.5)
     assert row["tnr_spread"] is None
-    assert row["reason"] == "not defined in every repeat: tnr, bacc"
+    assert row["reason"] == "a spread is of rates that every repeat has"
 
 
 def test_kappa_is_that_of_fleiss():

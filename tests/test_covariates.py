@@ -94,7 +94,6 @@ def test_own_family_is_told_by_the_users_column_alone() -> None:
     [
         ({"columns": ["knd"]}, "no column 'knd'"),
         ({"columns": ["doc_id"]}, "sorts no labelled claims"),
-        ({"families": {"e": "X"}}, "needs the option `family`"),
         ({"family": "family", "families": {"g": "X"}}, "no evaluator 'g'"),
         ({"bins": 1}, "at least 2 bins"),
     ],

@@ -51,10 +51,6 @@ def make_rows(name: str) -> list[Row]:
     rows: list[Row] = [{"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())]
     if "factscore" in name or name == "citations" or "decomposition" in name:
         return list(facts())
-    if name == "pairs":
-        kinds = [{"label": at % 2, "error_type": "ab"[at % 4 // 2]} for at in range(len(rows))]
-        twins = [{} if at % 2 else {"pair_of": f"c{at + 1}"} for at in range(len(rows))]
-        return [row | kind | twin for row, kind, twin in zip(rows, kinds, twins, strict=True)]
     if name == "retrieval":
         return vary([row | {"claim": f"fact {row['claim_id']}"} for row in facts()], "retrieval=all")
     if name.startswith("sensitivity"):

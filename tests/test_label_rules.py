@@ -1,4 +1,4 @@
-"""Several annotators: figures under two label rules beside each other, and their agreement as the ceiling."""
+"""Several annotators: labels by a rule, and their agreement as the ceiling."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import yaml
 import factaudit as fa
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.annotators import compute_annotator_ceiling
-from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import convert
 from factaudit.errors import UsageError
 from factaudit.experiment.run import run
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, write_table
 from factaudit.tables.annotations import list_annotator_judgements
 
-AUDITS = ("label_rules", "ceiling", "rates")
+AUDITS = ("ceiling", "rates")
 
 
 def by_hand() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -57,48 +55,6 @@ def many(n: int = 450, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
     return claims, fa.validate_verdicts(pd.concat(parts, ignore_index=True), claims=claims), annotations
 
 
-def test_the_rates_under_each_rule_are_those_of_claims_that_are_labelled_so() -> None:
-    claims, verdicts, annotations = many()
-    results = fa.compare(
-        claims, verdicts, annotations=annotations, label_rules=["majority", "any_unattributable"], audits=AUDITS
-    )
-    objections = annotations.groupby("claim_id")["label"].apply(lambda said: (said == 0).sum())
-    for rule, limit in (("majority", 1), ("any_unattributable", 0)):
-        labelled = claims.assign(label=claims["claim_id"].map(objections <= limit).astype("Int8"))
-        plain = {
-            row["evaluator"]: row
-            for row in compute_evaluator_rates(Judgements.join(labelled, verdicts), intervals=ClusterBootstrap())
-        }
-        for row in results.rows("label_rules", rule=rule):
-            for key in ("n", "bacc", "bacc_low", "bacc_high", "tpr", "tnr"):
-                assert row[key] == plain[row["evaluator"]][key]
-    assert results.table("rates", evaluator="most")["bacc"][0] == pytest.approx(0.9, abs=0.05)
-    assert results.signature.endswith("|label_rule:majority")
-    assert results.about["labels_by"] == ["majority", "any_unattributable"]
-
-
-def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> None:
-    claims, verdicts, annotations = many()
-    found = fa.compare(
-        claims, verdicts, annotations=annotations, label_rules=["majority", "any_unattributable"], audits=AUDITS
-    )
-    finding = next(one for one in found.finding_rows if one["id"] == "label_rule")
-    assert finding["severity"] == "fail"
-    assert finding["evaluator"] == "any / most"
-    assert "By any objection of several annotators' labels the best evaluator on d is any, " in finding["statement"]
-    few = claims["claim_id"].isin([f"c{at}" for at in range(60, 90)])
-    small = fa.compare(
-        claims[few].reset_index(drop=True),
-        verdicts,
-        annotations=annotations,
-        label_rules=["majority", "any_unattributable"],
-        audits=AUDITS,
-    )
-    best = {row["rule"]: row["best"] for row in small.audits["label_rules"]}
-    assert best["majority"] != best["any_unattributable"]  # here too, and yet nothing is sure
-    assert not [one for one in small.finding_rows if one["id"] == "label_rule"]
-
-
 def test_unknown_rules_are_refused() -> None:
     claims, verdicts, annotations = by_hand()
     with pytest.raises(UsageError, match="did you mean 'majority'"):
@@ -132,15 +88,13 @@ def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
     given = {"claims": "claims.parquet", "verdicts": "verdicts.parquet", "annotations": "people.parquet"}
     given |= {"label_rules": ["any_unattributable", "majority"], "audits": [*AUDITS], "replicates": 0}
     (tmp_path / "e.yaml").write_text(yaml.safe_dump(given))
-    results = run(tmp_path / "e.yaml", tmp_path / "out")
-    assert {row["rule"] for row in results.audits["label_rules"]} == {"any_unattributable", "majority"}
+    run(tmp_path / "e.yaml", tmp_path / "out")
     objections = annotations.groupby("claim_id")["label"].min()
     written = read_claims(tmp_path / "out/claims.parquet")
     assert written["label"].tolist() == [objections[claim] for claim in written["claim_id"]]
     assert (tmp_path / "out/annotations.parquet").is_file()
     page = (tmp_path / "out/report.html").read_text()
     assert "the ceiling of any evaluator" in page
-    assert "any objection" in page
 
 
 def test_lfqa_has_three_labels_a_sentence(shared: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from audit_worlds import make_world
 
-from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
+from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
 from factaudit.tables import write_table
@@ -49,7 +49,7 @@ def test_results_json_has_all_rows(audited: Results, run_dir: Path):
 
 
 def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
-    for module in ("adjusted_bias", "ranking_pairs"):
+    for module in ("calibration", "ranking_pairs"):
         monkeypatch.setattr(f"factaudit.audit.{module}.MOST_PRODUCT_ROWS", 10)
     short = compare(*make_world("whole"), replicates=50)
     assert not short.rows("adjusted_bias")

@@ -89,7 +89,7 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
         assert row["n"] == 0
         figures = [value for key, value in row.items() if key.startswith(("tpr", "tnr", "r2"))]
         assert figures == [None] * len(figures)
-        assert row["reason"] == "no labelled claim of this task has a document and at least two tokens"
+        assert row["reason"] == "no labelled claim of the task has a ROUGE-2 precision"
     assert find_slopes(data) == []
 
 

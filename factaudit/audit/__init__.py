@@ -7,7 +7,7 @@ Each computes rows from claims and verdicts, with no evaluator at hand, and says
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -23,10 +23,21 @@ from factaudit.audit.core.result_rows import Row
 AUDIT_ENTRY_POINTS = "factaudit.audits"
 
 
+#: The order of the report, of lists and of findings; audits that are not named here come last, by name.
+REPORT_ORDER = (
+    *("estimate_summary", "estimates", "estimate_ranks", "estimate_differences", "factscore", "dfactscore"),
+    *("dfactscore_gap", "dfactscore_linking", "dfactscore_elsewhere", "dfactscore_people", "factscore_agreement"),
+    *("annotator_agreement", "citations", "decomposition", "sensitivity", "retrieval", "dfactscore_grouping", "rates"),
+    *("differences", "discrimination", "triage", "consistency", "quantification", "headroom", "ranking"),
+    *("ranking_pairs", "surface_bias", "covariates", "chunking", "chunking_rates", "adjustment", "adjusted_bias"),
+    *("invariance", "stability", "ceiling", "grades"),
+)
+
+
 def load_builtin_audits() -> list[Audit]:
     """The audits that the files of this package declare, in the order of the report."""
-    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
-    return _order_audits_by_declared_place(audit for module in modules for audit in _iterate_module_audits(module))
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return _sort_audits([audit for module in modules for audit in _list_declared_audits(module)])
 
 
 @cache
@@ -39,34 +50,18 @@ def load_all_audits() -> dict[str, Audit]:
     found = {audit.name: audit for audit in load_builtin_audits()}
     for point in sorted(entry_points(group=AUDIT_ENTRY_POINTS), key=lambda p: p.name):
         try:
-            theirs = list(_iterate_module_audits(point.load()))
+            theirs = _list_declared_audits(point.load())
         except Exception as error:
             package = point.dist.name if point.dist else point.value
             warnings.warn(f"audits of the package {package} are left out: {error}", stacklevel=2)
             continue
-        for audit in theirs:
-            found.setdefault(audit.name, audit)
-    return {audit.name: audit for audit in _order_audits_by_declared_place(found.values())}
+        found = {audit.name: audit for audit in theirs} | found
+    return {audit.name: audit for audit in _sort_audits(found.values())}
 
 
-def _order_audits_by_declared_place(audits: Iterable[Audit]) -> list[Audit]:
-    """Each audit behind the one that it says it stands after, and before those that many others stand behind."""
-    by_name = {audit.name: audit for audit in audits}
-    followers: dict[str, list[Audit]] = {}
-    for audit in by_name.values():
-        followers.setdefault(audit.after if audit.after in by_name else "", []).append(audit)
-
-    def list_with_followers(audit: Audit) -> list[Audit]:
-        behind = sorted(
-            map(list_with_followers, followers.get(audit.name, [])), key=lambda one: (len(one), one[0].name)
-        )
-        return [audit, *(each for one in behind for each in one)]
-
-    # What stands after nothing: the chain of ours first, then by name.
-    chains = [list_with_followers(audit) for audit in followers.get("", [])]
-    chains.sort(key=lambda one: (-len(one), one[0].name))
-    ordered = {audit.name: audit for chain in chains for audit in chain}
-    return list((ordered | by_name).values())  # those that stand after each other, too
+def _sort_audits(audits: Iterable[Audit]) -> list[Audit]:
+    places = {name: place for place, name in enumerate(REPORT_ORDER)}
+    return sorted(audits, key=lambda audit: (places.get(audit.name, len(places)), audit.name))
 
 
 def make_audited_run(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> AuditedRun:
@@ -92,14 +87,12 @@ def find_audit_declaration(audit_name: str, rows: Sequence[Row] = ()) -> Audit:
     return load_all_audits().get(audit_name) or declare_unknown_audit(audit_name, rows)
 
 
-def _iterate_module_audits(module_or_audits: ModuleType | Any) -> Iterator[Audit]:
+def _list_declared_audits(source: ModuleType | Any) -> list[Audit]:
     """The audits of a module, or what an entry point names: an audit or several."""
-    if isinstance(module_or_audits, ModuleType):
-        module_or_audits = (
-            *getattr(module_or_audits, "AUDITS", ()),
-            *filter(None, [getattr(module_or_audits, "AUDIT", None)]),
-        )
-    for audit in (module_or_audits,) if isinstance(module_or_audits, Audit) else module_or_audits:
+    if isinstance(source, ModuleType):
+        source = (*getattr(source, "AUDITS", ()), *([source.AUDIT] if hasattr(source, "AUDIT") else ()))
+    audits = [source] if isinstance(source, Audit) else list(source)
+    for audit in audits:
         if not isinstance(audit, Audit):
             raise TypeError(f"expected an Audit, found {audit!r}")
-        yield audit
+    return audits

@@ -1,22 +1,21 @@
-"""How far do annotators agree, and does it matter how their labels become one?
+"""How far do annotators agree? Their agreement limits how well an evaluator can agree with them.
 
-Their agreement limits how well an evaluator can agree with them: the ceiling is the BAcc of one annotator against the
-others. And the evaluator that is best under one label rule may not be under another (Bao et al. 2024).
+The ceiling is the BAcc of one annotator against the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from factaudit.arrays.evaluator_contrast import compare_evaluators
-from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, group_rows
-from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, WILSON
+from factaudit.audit.core.claim_parts import select_claims
+from factaudit.audit.core.interval_methods import DISCORDANT, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import pick_figure
@@ -25,10 +24,7 @@ from factaudit.stats.agreement import krippendorff_alpha
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions_in_table
-from factaudit.tables.annotations import label_claims_by_annotations
 
-#: The two that disagree most: what most annotators say, and what any one of them objects to.
-DEFAULT_LABEL_RULES = ("majority", "any_unattributable")
 _ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
 _ENDS = ("", "_min", "_max", "_low", "_high")
 
@@ -73,17 +69,17 @@ def _leave_out_annotators(judgements: Judgements) -> Judgements:
     balance = (ones - zeros)[at] - np.where(said == 1, 1, -1)  # of the others
     kept = ((ones + zeros)[at] > 1) & (balance != 0)
     at, said, balance = at[kept], said[kept], balance[kept]
+    part = select_claims(judgements, at)
     ok = np.full((1, len(at)), STATUSES.index("ok"), dtype=np.int8)
     return replace(
-        judgements,
-        claims=judgements.claims.iloc[at].reset_index(drop=True),
+        part,
         evaluators=(_ANNOTATORS_AS_EVALUATOR, *judgements.evaluators),
         label=(balance > 0).astype(np.int8),
-        prediction=np.concatenate([said[None].astype(np.int8), judgements.prediction[:, at]]),
-        score=np.concatenate([np.full((1, len(at)), np.nan), judgements.score[:, at]]),
-        status=np.concatenate([ok, judgements.status[:, at]]),
+        prediction=np.concatenate([said[None].astype(np.int8), part.prediction]),
+        score=np.concatenate([np.full((1, len(at)), np.nan), part.score]),
+        status=np.concatenate([ok, part.status]),
         repeat_predictions=None,
-        annotations=None,
+        grade=None,
     )
 
 
@@ -110,58 +106,7 @@ def _measure_agreement(judgements: Judgements, dataset: str) -> Row:
     }
 
 
-def compute_rates_by_label_rule(
-    judgements: Judgements, *, rules: Sequence[str] | None = None, intervals: ClusterBootstrap | None = None
-) -> list[Row]:
-    """The rates of each evaluator under each rule, and how far it is behind the best one under that rule.
-
-    rules: of `factaudit.tables.annotations.label_claims_by_annotations`, also the name of an annotator; by default
-    those that the run names, else `DEFAULT_LABEL_RULES`. A row per dataset, rule and evaluator, over the claims that
-    the rule labels: bacc, tpr, tnr as in `compute_evaluator_rates`; best, the evaluator with the highest BAcc there;
-    behind = its BAcc - this one's, paired.
-    """
-    if judgements.annotations is None:
-        return []
-    confidence = None if intervals is None else intervals.confidence
-    rows: list[Row] = []
-    for rule in dict.fromkeys(rules or judgements.label_rules or DEFAULT_LABEL_RULES):
-        labels = judgements.claims["claim_id"].map(label_claims_by_annotations(rule, judgements.annotations))
-        label = labels.astype("Int8").fillna(MISSING).to_numpy(dtype=np.int8)
-        by_rule = replace(judgements, label=label, annotations=None)
-        rates = compute_evaluator_rates(by_rule, intervals=intervals)
-        for at, dataset in enumerate(by_rule.dataset_names):
-            own = [row for row in rates if row["dataset"] == dataset]
-            if (label[by_rule.dataset_codes == at] == MISSING).all():
-                continue  # nobody annotated this data set
-            best = max((row for row in own if row["bacc"] is not None), key=lambda row: row["bacc"], default=None)
-            for row in own:
-                made: Row = {"dataset": dataset, "rule": rule}
-                made |= {key: value for key, value in row.items() if key.removesuffix(_end_of(key)) in _RATES}
-                made["best"] = best and best["evaluator"]
-                made |= {f"behind{end}": best and 0.0 for end in _ENDS if f"bacc{end}" in row}
-                if best is not None and best is not row:
-                    first, second = (by_rule.evaluators.index(one["evaluator"]) for one in (best, row))
-                    contrast = compare_evaluators(by_rule, by_rule.make_groups("claim"), first, second, confidence)
-                    made |= pick_figure("behind", contrast.figures["bacc"], at)
-                rows.append(made | {"reason": row["reason"]})
-    return sorted(rows, key=lambda row: row["dataset"])
-
-
-_RATES = ("evaluator", "n", "n_unscored", "n_attributable", "n_unattributable", "bacc", "tpr", "tnr")
-
-
-def _end_of(key: str) -> str:
-    """``_low`` of ``bacc_low``; "" of a figure."""
-    return next((end for end in _ENDS[1:] if key.endswith(end)), "")
-
-
 # ------------------------------------------------------------------------------------------------------------- checks
-
-_LABEL_RULE_PHRASES = {
-    "majority": "majority",
-    "any_unattributable": "any objection",
-    "all_attributable": "unanimity",
-}
 
 
 def _list_ceilings(run: AuditedRun) -> Iterator[Row]:
@@ -170,23 +115,7 @@ def _list_ceilings(run: AuditedRun) -> Iterator[Row]:
         yield {key: value for key, value in rows[0].items() if key != "evaluator"}
 
 
-def _list_reversals(run: AuditedRun) -> Iterator[Row]:
-    """Pairs of rules, each with a best evaluator that is behind under the other's: that of the two which is less so."""
-    for rows in group_rows(run.rows("label_rules"), "dataset").values():
-        by = {(row["rule"], row["evaluator"]): row for row in rows}
-        best = {row["rule"]: row["best"] for row in rows if row["best"] is not None}
-        for one, other in combinations(sorted(best), 2):
-            behind = [by.get((rule, best[than])) for rule, than in ((one, other), (other, one))]
-            pair = [row for row in behind if row is not None and row.get("behind_low") is not None]
-            if best[one] == best[other] or len(pair) < 2:
-                continue
-            less = dict(min(pair, key=lambda row: row["behind_low"]))
-            del less["evaluator"]
-            rules = {"one": _LABEL_RULE_PHRASES.get(one, one), "other": _LABEL_RULE_PHRASES.get(other, other)}
-            yield less | rules | {"evaluator_a": best[one], "evaluator_b": best[other]}
-
-
-CEILING_CHECK = Check(
+CHECK = Check(
     id="ceiling",
     title="How far annotators agree",
     rows=_list_ceilings,
@@ -204,112 +133,41 @@ CEILING_CHECK = Check(
     by_figure=True,
     null="annotators agree with each other as much as an evaluator must agree with them, on every data set",
 )
-LABEL_RULE_CHECK = Check(
-    id="label_rule",
-    title="Which evaluator is best depends on the label rule",
-    rows=_list_reversals,
-    figure="behind",
-    by=("dataset", "one", "other"),
-    says=(
-        "By {one} of several annotators' labels the best evaluator{on} is {evaluator_a}, by {other} it is "
-        "{evaluator_b}, each {verdict} by the other rule."
+AUDIT = Audit(
+    name="ceiling",
+    title="How far annotators agree: the ceiling of any evaluator",
+    question="How well do annotators agree with each other, and how far is each evaluator from that?",
+    source="Krippendorff 2011 (α)",
+    formula=(
+        "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in turn. BAcc ="
+        " the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
     ),
-    beyond="behind the other one",
-    advice="Decide which rule your task needs, and name it beside every figure.",
-    null="no two label rules have different best evaluators, on every data set",
-)
-
-AUDITS = (
-    Audit(
-        name="ceiling",
-        after="stability",
-        title="How far annotators agree: the ceiling of any evaluator",
-        question="How well do annotators agree with each other, and how far is each evaluator from that?",
-        source="Krippendorff 2011 (α)",
-        formula=(
-            "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in turn. BAcc ="
-            " the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
-        ),
-        text=(
-            "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the ceiling, a "
-            "higher BAcc means nothing."
-        ),
-        remedy="If the ceiling is low, improve the guideline or ask more annotators before you compare evaluators. "
-        "Near the "
-        "ceiling, a higher BAcc means nothing.",
-        columns={
-            **pick_shared_columns("dataset", "evaluator"),
-            "n_claims": Column("claims", "count", "claims with at least two labels"),
-            "n_annotators": Column("annotators", "count", "people who labelled claims"),
-            "n": Column(
-                "judgements", "count", ("labels that have a majority of the other annotators and an evaluator's score")
-            ),
-            "n_unscored": Column("unscored", "count", "such labels without an evaluator's score"),
-            "agree": Column("agree", "percent", "share of pairs of labels of a claim that agree"),
-            "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
-            "ceiling": Column(
-                "ceiling", "percent", "BAcc of one annotator against the others", bounds=True, interval=MOVER
-            ),
-            "bacc": Column(
-                "BAcc", "percent", "BAcc of the evaluator against the same others", bounds=True, interval=MOVER
-            ),
-            "room": Column("room", "points", "ceiling − BAcc, paired", bounds=True, interval=DISCORDANT),
-            **pick_shared_columns("reason"),
-        },
-        compute=compute_annotator_ceiling,
-        applies=lambda judged: judged.has_double_labels,
-        plot=PlotSpec(
-            what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
-        ),
-        checks=(CEILING_CHECK,),
+    text=(
+        "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the ceiling, a "
+        "higher BAcc means nothing."
     ),
-    Audit(
-        name="label_rules",
-        after="ceiling",
-        title="Under other rules for several annotators",
-        question="Does the choice of the best evaluator depend on how the labels of several annotators are combined?",
-        source="Bao et al. 2024, FaithBench",
-        formula=(
-            "Majority: what most annotators say. Any objection: 0 as soon as one annotator says 0. Unanimity: 1 "
-            "only if all say 1 and nobody is undecided. Behind = BAcc of the best evaluator by the rule − BAcc of "
-            "this one, paired on the same claims."
+    remedy="If the ceiling is low, improve the guideline or ask more annotators before you compare evaluators. "
+    "Near the "
+    "ceiling, a higher BAcc means nothing.",
+    columns={
+        **pick_shared_columns("dataset", "evaluator"),
+        "n_claims": Column("claims", "count", "claims with at least two labels"),
+        "n_annotators": Column("annotators", "count", "people who labelled claims"),
+        "n": Column(
+            "judgements", "count", ("labels that have a majority of the other annotators and an evaluator's score")
         ),
-        text="All other sections use the rule with which the claims' labels were made.",
-        remedy=(
-            "If the best evaluator changes with the rule, choose the rule by what an error costs you, before you "
-            "look at the results, and report both."
-        ),
-        columns={
-            **pick_shared_columns("dataset"),
-            "rule": Column(
-                "rule",
-                "text",
-                "how labels were combined, or the name of an annotator",
-                key=True,
-                values=_LABEL_RULE_PHRASES,
-            ),
-            **pick_shared_columns("evaluator", "n", "n_unscored"),
-            "n_attributable": Column("attributable", "count", "scored claims with label 1 under the rule"),
-            "n_unattributable": Column("unattributable", "count", "scored claims with label 0 under the rule"),
-            "bacc": Column("BAcc", "percent", "(TPR + TNR) / 2 under the rule", bounds=True, interval=MOVER),
-            "tpr": Column(
-                "TPR", "percent", "share of supported claims that are accepted", bounds=True, interval=WILSON
-            ),
-            "tnr": Column("TNR", "percent", "share of errors that are found", bounds=True, interval=WILSON),
-            "best": Column("best", "text", "the evaluator with the highest BAcc under the rule"),
-            "behind": Column(
-                "behind the best",
-                "points",
-                "BAcc of the best evaluator − BAcc of this one, paired",
-                bounds=True,
-                interval=DISCORDANT,
-            ),
-            **pick_shared_columns("reason"),
-        },
-        options={"rules": "`majority`, `any_unattributable`, `all_attributable` or an annotator's name"},
-        compute=compute_rates_by_label_rule,
-        applies=lambda judged: judged.has_double_labels,
-        plot=PlotSpec(what="BAcc under each label rule", keys=("bacc",), groups=("dataset", "rule")),
-        checks=(LABEL_RULE_CHECK,),
+        "n_unscored": Column("unscored", "count", "such labels without an evaluator's score"),
+        "agree": Column("agree", "percent", "share of pairs of labels of a claim that agree"),
+        "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
+        "ceiling": share_column("ceiling", "BAcc of one annotator against the others", MOVER),
+        "bacc": share_column("BAcc", "BAcc of the evaluator against the same others", MOVER),
+        "room": share_column("room", "ceiling − BAcc, paired", DISCORDANT, "points"),
+        **pick_shared_columns("reason"),
+    },
+    compute=compute_annotator_ceiling,
+    applies=lambda judged: judged.has_double_labels,
+    plot=PlotSpec(
+        what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
     ),
+    checks=(CHECK,),
 )

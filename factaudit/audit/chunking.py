@@ -1,4 +1,8 @@
-"""How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table 30)"""
+"""How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table 30)
+
+An evaluator and its chunked counterpart (``chunked-X`` of X, unless the option ``pairs`` says otherwise) are compared
+on the claims whose documents are longer than a chunk: nothing is cut elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -12,33 +16,31 @@ from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, group_rows, subtract_figures
-from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
+from factaudit.audit.core.claim_parts import select_claims
+from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
-from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.audit.surface_bias import OTHER_SCRIPT
+from factaudit.audit.core.tabulate import interleave, pick_figure, tabulate
+from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import estimate_clustered_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.chunks import count_words
-from factaudit.text.display_text import format_count, join_reasons
-from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_chunk_differences
+from factaudit.text.display_text import join_reasons
+from factaudit.text.rouge_overlap import rouge2_chunk_differences
 
 #: Whether one chunk has all of the claim's bigrams that the document has.
 _R2_DIFF_KINDS = ("zero", "positive")
 #: What the evaluator and its chunked counterpart say of a claim that flips.
 _FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
-#: What chunks change of the BAcc, in a row of a chunked evaluator.
-_BACC_CHANGE_KEYS = ("bacc_change", "bacc_change_low", "bacc_change_high")
 #: Where the size of chunks is unknown, documents of more words are taken for longer than a chunk.
 ASSUMED_CHUNK_WORDS = 500
-#: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
-CHUNKED_PREFIX = "chunked-"
+_UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
+
+Size = int | Literal["unknown"]
 
 
 def compute_chunking_flips(
@@ -46,67 +48,52 @@ def compute_chunking_flips(
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    size: int | Literal["unknown"] = "unknown",
-    sizes: Mapping[str, int] | None = None,
+    size: Size = "unknown",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0) and where none has.
 
-    pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk;
-    sizes: those of chunked evaluators that have another (a run knows them from signatures; chunks
-    that were counted in tokens have to be given in words). Of one whose size is unknown chunk_size is null, and
-    `ASSUMED_CHUNK_WORDS` are assumed.
+    pairs: from an evaluator to its chunked counterpart. size: words in a chunk (a run knows it from signatures).
 
-    Documents that are no longer than a chunk are left out (VC §4.2): nothing is cut there, so nothing can flip for it.
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
-    chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size, n (claims scored by both), n_unscored (by one or
-    both), n_one_chunk (the group's claims whose documents are left out), n_no_r2 (its other claims without R2-diff: no
-    document, fewer than two tokens, or, n_other_script, in another script than the document), flip_1_to_0 and
+    chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size (null if unknown), n (claims scored by both),
+    n_unscored (by one or both), n_one_chunk (the group's claims whose documents are left out), n_no_r2 (its other
+    claims without R2-diff: no document, fewer than two tokens, or another script than the document's), flip_1_to_0 and
     flip_0_to_1, the shares of n that only the evaluator, and only its chunked counterpart, finds attributable; each
     with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
     """
-    chosen = _pair_evaluators_for_chunking(judgements, pairs, size, sizes)
+    chosen = _pair_evaluators(judgements, pairs)
     if not chosen:
         return []
-    groups = judgements.make_groups("claim", by)
-    words_in_chunks = sorted({words for *_, words, _ in chosen})
-    lengths, other_script = np.zeros((2, len(judgements.claims)), dtype=np.int64)
-    found = np.full((len(words_in_chunks), len(judgements.claims)), np.nan)
+    words, known_words = (ASSUMED_CHUNK_WORDS, None) if size == "unknown" else (size, size)
+    difference, lengths = np.full(len(judgements.claims), np.nan), np.zeros(len(judgements.claims), dtype=np.int64)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         lengths[within] = _count_document_words(docs)
         claims = judgements.claims["claim"].iloc[within].tolist()
-        found[:, within] = rouge2_chunk_differences(claims, docs, words_in_chunks)
-        other_script[within] = find_overlaps_lost_to_script(claims, docs, found[0, within])
-    rows: list[tuple[int, Row]] = []
-    for plain, chunked, words, is_known in chosen:
-        difference = found[words_in_chunks.index(words)]
-        is_short, is_lost = (lengths <= words) & (lengths > 0), np.isnan(difference)
-        n_one_chunk, n_lost, n_other, n_compared = (
-            np.bincount(groups.codes[mask], minlength=len(groups.keys)).tolist()
-            for mask in (
-                is_short,
-                is_lost & ~is_short,
-                (other_script > 0) & ~is_short,
-                ~is_lost & ~is_short,
-            )
-        )
-        codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
-        keys, reasons = [], []
-        for at, key in enumerate(groups.keys):
-            about = key | {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": words if is_known else None}
-            lost = {"n_one_chunk": n_one_chunk[at], "n_no_r2": n_lost[at], "n_other_script": n_other[at]}
-            keys += [about | lost | {"r2_diff": kind} for kind in _R2_DIFF_KINDS]
-            reasons += [_explain_no_claims(row, words, n_compared[at]) for row in keys[-len(_R2_DIFF_KINDS) :]]
+        difference[within] = rouge2_chunk_differences(claims, docs, [words])[0]
+    groups = judgements.make_groups("claim", by)
+    is_short = (lengths <= words) & (lengths > 0)
+    is_lost = np.isnan(difference) & ~is_short
+    n_one_chunk, n_lost = (
+        np.repeat(np.bincount(groups.codes[mask], minlength=len(groups.keys)), 2) for mask in (is_short, is_lost)
+    )
+    codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
+    tables = []
+    for plain, chunked in chosen:
+        about = {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": known_words}
+        keys = [key | about | {"r2_diff": kind} for key in groups.keys for kind in _R2_DIFF_KINDS]
         # The cells are as of a label and a prediction, with the evaluator in the label's place.
-        places = [judgements.evaluators.index(name) for name in (plain, chunked)]
-        tally = judgements.tally(ClaimGroups(codes, keys), *places)
-        n = tally.cells[:, :2, :2].sum((1, 2))
-        counts = {"n": n, "n_unscored": tally.cells.sum((1, 2)) - n}
-        unscored = np.where(counts["n_unscored"] > 0, "no claim is scored by both", reasons)
-        unknown = [_UNKNOWN_SIZE * (not is_known)] * len(keys)
-        table = tabulate(keys, counts, _measure_flips(tally, intervals), [unknown, np.where(n > 0, "", unscored)])
-        rows += [(at // len(_R2_DIFF_KINDS), row) for at, row in enumerate(table)]
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+        tally = judgements.tally(ClaimGroups(codes, keys), *map(judgements.evaluators.index, (plain, chunked)))
+        n, total = tally.cells[:, :2, :2].sum((1, 2)), tally.cells.sum((1, 2))
+        counts = {"n": n, "n_unscored": total - n, "n_one_chunk": n_one_chunk, "n_no_r2": n_lost}
+        reasons = {
+            _UNKNOWN_SIZE: np.full(len(keys), known_words is None),
+            "no claim is scored by both": (n == 0) & (total > 0),
+            "no such claim about a document longer than a chunk": total == 0,
+        }
+        table = tabulate(keys, counts, _measure_flips(tally, intervals), reasons)
+        tables.append([table[at : at + 2] for at in range(0, len(table), 2)])
+    return [row for pair in interleave(tables) for row in pair]
 
 
 def _measure_flips(tally: Tally, intervals: ClusterBootstrap | None) -> Figures:
@@ -134,98 +121,62 @@ def compute_chunking_rates(
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    size: int | Literal["unknown"] | None = "unknown",
-    sizes: Mapping[str, int] | None = None,
+    size: Size | None = "unknown",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Rates of evaluators with and without chunks, over claims whose documents are longer than a chunk.
 
-    pairs, size, sizes: as in `compute_chunking_flips`; size None takes all claims, for documents that are long but not
-    at hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with chunk_size (null for None), for
-    both evaluators of each pair; a dataset without a document that long has none.
+    pairs, size: as in `compute_chunking_flips`; size None takes all claims, for documents that are long but not at
+    hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with chunk_size and, of a chunked
+    evaluator on one data set, bacc_change: what chunks change of the BAcc, on the claims that both score.
     """
-    asked = _pair_evaluators_for_chunking(judgements, pairs, size or 0, sizes)
-    if not asked:
+    chosen = _pair_evaluators(judgements, pairs)
+    part = judgements
+    if size is not None:
+        lengths = np.zeros(len(judgements.claims), dtype=np.int64)
+        for within, docs in iterate_document_blocks(judgements.claims["doc"]) if chosen else ():
+            lengths[within] = _count_document_words(docs)
+        part = select_claims(judgements, np.flatnonzero(lengths > (ASSUMED_CHUNK_WORDS if size == "unknown" else size)))
+    if not chosen or not len(part.claims):
         return []
-    lengths = np.zeros(len(judgements.claims), dtype=np.int64)
-    for within, docs in iterate_document_blocks(judgements.claims["doc"]) if size is not None else ():
-        lengths[within] = _count_document_words(docs)
-    found: dict[tuple[int | None, bool], list[str]] = {}
-    for plain, chunked, own, is_known in asked:
-        found.setdefault((None if size is None else own, is_known), []).extend((plain, chunked))
-    rows: list[Row] = []
-    ends = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
-    for (at, is_known), names in found.items():
-        long = np.arange(len(judgements.claims)) if at is None else np.flatnonzero(lengths > at)
-        if not len(long):
-            continue
-        chosen = list(dict.fromkeys(names))
-        which_evaluators = np.array([judgements.evaluators.index(name) for name in chosen])
-        place, repeats = np.ix_(which_evaluators, long), judgements.repeat_predictions
-        part = Judgements(
-            claims=judgements.claims.iloc[long].reset_index(drop=True),
-            evaluators=tuple(chosen),
-            label=judgements.label[long],
-            prediction=judgements.prediction[place],
-            score=judgements.score[place],
-            status=judgements.status[place],
-            repeat_predictions=None if repeats is None else repeats[:, which_evaluators][:, :, long],
-        )
-        of_all = "of all claims, whatever the length of their documents" if at is None else ""
-        which = of_all if is_known else _UNKNOWN_SIZE
-        changes = _compute_bacc_changes(part, asked, by, intervals)
-        for row in compute_evaluator_rates(part, by=by, intervals=intervals):
+    changes, names = _compute_bacc_changes(part, chosen, by, intervals), {name for pair in chosen for name in pair}
+    known_words = None if size == "unknown" else size
+    rows = []
+    for row in compute_evaluator_rates(part, by=by, intervals=intervals):
+        if row["evaluator"] in names:
             change = changes.get((row["evaluator"], *(row[key] for key in by)))
-            lone = "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
-            reason = join_reasons([which, row["reason"] or "", lone])
-            rows.append(
-                row | (change or dict.fromkeys(ends)) | {"chunk_size": at if is_known else None, "reason": reason}
-            )
+            texts = [_UNKNOWN_SIZE if size == "unknown" else "", row["reason"] or ""]
+            texts.append("" if change else "a change of BAcc is that of a chunked evaluator on one data set")
+            change = change or dict.fromkeys(next(iter(changes.values())))
+            rows.append(row | change | {"chunk_size": known_words, "reason": join_reasons(texts)})
     return rows
 
 
 def _compute_bacc_changes(
-    judgements: Judgements,
-    pairs: Sequence[tuple[str, str, int, bool]],
-    by: Sequence[str],
-    intervals: ClusterBootstrap | None,
+    judgements: Judgements, pairs: Sequence[tuple[str, str]], by: Sequence[str], intervals: ClusterBootstrap | None
 ) -> dict[tuple[Any, ...], Row]:
-    """By chunked evaluator and the values of ``by``: what chunks change of the BAcc, on the claims that both score."""
+    """By chunked evaluator and the values of ``by``."""
     groups = judgements.make_groups("claim", by)
     confidence = 0.95 if intervals is None else intervals.confidence
-    keys = _BACC_CHANGE_KEYS[: 1 if intervals is None else None]
     found = {}
-    for plain, chunked, *_ in pairs:
-        if plain not in judgements.evaluators:
-            continue
+    for plain, chunked in pairs:
         before, after = (average_repeated_predictions(judgements, name) for name in (plain, chunked))
-        changes = compute_paired_changes(
+        _, _, point, low, high = compute_paired_changes(
             judgements.label, before, after, groups.codes, len(groups.keys), judgements.cluster_codes, confidence
-        )["bacc"][2:]
-        for key, values in zip(groups.keys, np.transpose(changes), strict=True):
-            row = dict(zip(keys, map(none_if_undefined, values), strict=False))
-            found[chunked, *(key[name] for name in by)] = row
+        )["bacc"]
+        change = Figure(point, interval=None if intervals is None else (low, high))
+        for at, key in enumerate(groups.keys):
+            found[chunked, *(key[name] for name in by)] = pick_figure("bacc_change", change, at)
     return found
 
 
-def _pair_evaluators_for_chunking(
-    judgements: Judgements,
-    evaluator_pairs: Mapping[str, str] | None,
-    chunk_size: int | Literal["unknown"],
-    chunk_sizes: Mapping[str, int] | None,
-) -> list[tuple[str, str, int, bool]]:
-    """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks, and
-    whether these are known."""
-    if evaluator_pairs is None:
-        evaluator_pairs = {
-            name: CHUNKED_PREFIX + name
-            for name in judgements.evaluators
-            if CHUNKED_PREFIX + name in judgements.evaluators
-        }
-    check_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
-    sizes = {chunked: (chunk_sizes or {}).get(chunked, chunk_size) for chunked in evaluator_pairs.values()}
-    words = {chunked: ASSUMED_CHUNK_WORDS if size == "unknown" else size for chunked, size in sizes.items()}
-    return [(plain, to, words[to], sizes[to] != "unknown") for plain, to in evaluator_pairs.items()]
+def _pair_evaluators(judgements: Judgements, pairs: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """The pairs asked for, or every evaluator whose chunked counterpart is there."""
+    names = judgements.evaluators
+    if pairs is None:
+        return [(name, f"chunked-{name}") for name in names if f"chunked-{name}" in names]
+    check_evaluators((name for pair in pairs.items() for name in pair), names)
+    return list(pairs.items())
 
 
 def _count_document_words(documents: Sequence[str]) -> list[int]:
@@ -234,29 +185,11 @@ def _count_document_words(documents: Sequence[str]) -> list[int]:
     return [known[doc] for doc in documents]
 
 
-_UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
-
-
-def _explain_no_claims(row: Row, words: int, n_compared: int) -> str:
-    """Why a row has no claims; n_compared: those of its group, of either kind, that have an R2-diff."""
-    if row["n_other_script"]:
-        return OTHER_SCRIPT
-    if row["n_one_chunk"]:
-        left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {words} words left out"
-        return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
-    if not n_compared:
-        return "no claim has an R2-diff: a document and at least two tokens are needed"
-    if row["r2_diff"] == "positive":
-        return f"one chunk of {words} words has all that a claim shares with its document, for all with an R2-diff"
-    return "no claim has all that it shares with its document in one chunk"
-
-
-def _add_chunk_sizes_of_evaluators(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
-    """With the words in the chunks of evaluators that are `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator` and
-    count words."""
-    made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
-    sizes = {name: int(found[1]) for name, found in made.items() if found}
-    return {**options, "sizes": sizes} if sizes and not {"size", "sizes"} & set(options) else options
+def _add_chunk_size_of_evaluators(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
+    """With the words in the chunks of `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator`, where all agree."""
+    made = [re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for text in signatures.values()]
+    sizes = {int(found[1]) for found in made if found}
+    return {"size": sizes.pop(), **options} if len(sizes) == 1 else options
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
@@ -318,14 +251,12 @@ _FLIPS_DESCRIPTION = "shares of `n` that only the evaluator accepts, and that on
 _CHUNKING_OPTIONS = {
     "by": "columns of the claims table that form the groups",
     "pairs": "each evaluator with its chunked counterpart; by default every X with `chunked-X`",
-    "size": "words in a chunk; by default the size that the evaluator was run with",
-    "sizes": "`{CHUNKED: words}`, for chunked evaluators with another size",
+    "size": "words in a chunk; by default the size that the evaluators were run with",
 }
 
 AUDITS = (
     Audit(
         name="chunking",
-        after="covariates",
         title="What cutting documents into chunks changes",
         question="Which verdicts change if an evaluator reads the document in chunks?",
         source="VC §4.2, Fig. 6",
@@ -359,13 +290,12 @@ AUDITS = (
             ),
             "n_one_chunk": Column("one chunk", "count", "claims left out because their document fits in one chunk"),
             "n_no_r2": Column("no R2", "count", "other claims of the group that have no R2-diff"),
-            "n_other_script": SHARED_COLUMNS["n_other_script"],
-            "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
-            "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
+            "flip_1_to_0": share_column("flips 1 → 0", _FLIPS_DESCRIPTION),
+            "flip_0_to_1": share_column("flips 0 → 1", _FLIPS_DESCRIPTION),
         },
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
-        complete=_add_chunk_sizes_of_evaluators,
+        complete=_add_chunk_size_of_evaluators,
         plot=PlotSpec(
             what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
             "where none does",
@@ -377,7 +307,6 @@ AUDITS = (
     ),
     Audit(
         name="chunking_rates",
-        after="chunking",
         title="Rates with and without chunks",
         question="How often is an evaluator right on long documents, with and without chunks?",
         source="VC §4.2, Table 30",
@@ -408,7 +337,7 @@ AUDITS = (
         options=_CHUNKING_OPTIONS
         | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
         compute=compute_chunking_rates,
-        complete=_add_chunk_sizes_of_evaluators,
+        complete=_add_chunk_size_of_evaluators,
         plot=PlotSpec(
             what="TPR, TNR and BAcc on long documents, with and without chunks",
             keys=("tpr", "tnr", "bacc"),

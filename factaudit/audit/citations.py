@@ -157,7 +157,6 @@ _SENTENCES_DESCRIPTION = "sentences, sentences without a citation, and citations
 _MEANS_DESCRIPTION = "means over responses"
 AUDIT = Audit(
     name="citations",
-    after="annotator_agreement",
     title="Citation recall and precision",
     question="Do the cited documents support the sentences that cite them?",
     source="MF App. D; ALCE: Gao et al. 2023, §3",

@@ -57,7 +57,6 @@ def compute_evaluator_consistency(
         if intervals is not None:
             kappa = replace(kappa, interval=kappa_interval(tally.clusters, table, intervals.confidence))
             kappa = kappa.without_interval(has_constant_rater(both), "one gives every claim the same prediction")
-        alike = np.where(np.isnan(kappa.point), "both give every claim the same prediction", "")
         keys = [{**key, "evaluator_a": names[0], "evaluator_b": names[1]} for key in groups.keys]
         for name, cls in PREDICTED_CLASSES.items():
             iou = Figure(consistency_iou(both, cls), consistency_iou_bounds(tally.stated, cls))
@@ -68,11 +67,13 @@ def compute_evaluator_consistency(
                 iou = replace(iou, interval=ends).without_interval(
                     never[0] | never[1], "one gives the class to no claim, whatever the claims"
                 )
-            neither = np.where(np.isnan(iou.point), f"neither predicts a claim {name}", "")
-            reasons = [np.where(n == 0, "no claim is scored by both", why) for why in (neither, alike)]
-            rows += enumerate(
-                tabulate([key | {"class": name} for key in keys], counts, {"iou": iou, "kappa": kappa}, reasons)
-            )
+            reasons = {
+                "no claim is scored by both": n == 0,
+                f"neither predicts a claim {name}": np.isnan(iou.point) & (n > 0),
+                "both give every claim the same prediction": np.isnan(kappa.point) & (n > 0),
+            }
+            figures = {"iou": iou, "kappa": kappa}
+            rows += enumerate(tabulate([key | {"class": name} for key in keys], counts, figures, reasons))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
@@ -142,7 +143,6 @@ CHECK = Check(
 
 AUDIT = Audit(
     name="consistency",
-    after="triage",
     title="Whether evaluators agree on the same claims",
     question="Do two evaluators accept the same claims, and flag the same claims?",
     source="VC §3.1 and A.8, Figs. 2, 9, 10",

@@ -63,9 +63,10 @@ def list_covariates(
     labelled = judgements.label >= 0
     if columns is None:
         yield from _list_text_covariates(judgements, labelled, bins)
-    elif unknown := [column for column in columns if column not in judgements.claims]:
-        hint = suggest_known_name(unknown[0], [str(column) for column in judgements.claims])
-        raise UsageError(f"covariates: the claims have no column {unknown[0]!r}{hint}")
+    for column in (*(columns or ()), *([family] if family else [])):
+        if column not in judgements.claims:
+            hint = suggest_known_name(column, [str(each) for each in judgements.claims])
+            raise UsageError(f"covariates: the claims have no column {column!r}{hint}")
     for column in sorted(set(map(str, judgements.claims)) - NO_COVARIATES if columns is None else columns):
         found = _read_column_covariate(judgements.claims[column], labelled, bins)
         if found is not None:
@@ -77,8 +78,6 @@ def list_covariates(
             )
     if family is not None:
         yield from _list_family_covariates(judgements, family, families or {})
-    elif families:
-        raise UsageError("covariates: families needs the option `family`, the column with the family of each system")
 
 
 def has_covariates(judgements: Judgements) -> bool:
@@ -173,9 +172,6 @@ def _cut_into_bins(values: np.ndarray, bins: int) -> tuple[np.ndarray, list[str]
 
 
 def _list_family_covariates(judgements: Judgements, column: str, families: Mapping[str, str]) -> Iterator[Covariate]:
-    if column not in judgements.claims:
-        hint = suggest_known_name(column, [str(each) for each in judgements.claims])
-        raise UsageError(f"covariates: the claims have no column {column!r}{hint}")
     if unknown := set(families) - set(judgements.evaluators):
         raise UsageError(f"covariates: no evaluator {', '.join(sorted(map(repr, unknown)))}")
     given = judgements.claims[column]

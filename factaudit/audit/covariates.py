@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +20,15 @@ from factaudit.audit.core.audit_declaration import (
     AuditedRun,
     Column,
     pick_shared_columns,
+    share_column,
 )
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER, WILSON
+from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.covariate_sources import Covariate, has_covariates, list_covariates
-from factaudit.audit.surface_bias import RATE_CLASS_NAMES, RATE_LABELS, encode_task_groups
+from factaudit.audit.surface_bias import RATE_LABELS, encode_task_groups
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS, interval, slope, slope_bounds
@@ -73,140 +72,141 @@ def compute_covariates(
     rows: list[Row] = []
     for covariate in list_covariates(judgements, columns, bins, family, families):
         for rate in RATE_LABELS:
-            part = _CovariatePart(judgements, covariate, rate, *tasks, confidence)
             for place, evaluator in enumerate(judgements.evaluators):
                 if covariate.evaluators is None or evaluator in covariate.evaluators:
-                    rows += part.tabulate_groups(place, min_labels)
+                    part = _CovariatePart(judgements, covariate, rate, place, *tasks, confidence, min_labels)
+                    rows += part.tabulate_groups()
                     if covariate.numbers is not None:
-                        rows += part.tabulate_slopes(place, covariate.numbers)
+                        rows += part.tabulate_slopes(covariate.numbers)
     return sorted(rows, key=lambda row: (row["task"], row["covariate"]))
+
+
+#: Of a figure: the point, the ends of its bounds and of its interval, and the number of clusters behind it.
+_N_PARTS = 6
 
 
 @dataclass(frozen=True)
 class _CovariatePart:
-    """The labelled claims of one class that have a covariate, by task group: task: int (n,), a place in ``tasks``."""
+    """What one evaluator says of the labelled claims of one class that have a covariate, by task group.
+
+    task: int (n,), a place in ``tasks``.
+    """
 
     judgements: Judgements
     covariate: Covariate
     rate: str
+    place: int
     task: np.ndarray
     tasks: Sequence[str]
     confidence: float | None
+    min_labels: int
 
-    @cached_property
-    def groups(self) -> ClaimGroups:
-        """A group for each task and value."""
-        codes, size = self.covariate.codes, len(self.covariate.names)
-        inside = (codes >= 0) & (self.judgements.label == RATE_LABELS[self.rate])
-        keys = [{"task": task, "value": value} for task in self.tasks for value in self.covariate.names]
-        return ClaimGroups(np.where(inside, self.task * size + codes, -1), keys)
-
-    def tabulate(
-        self, place: int, counts: Mapping[str, Any], right: Figure, difference: Figure, reasons: Sequence[Any]
-    ) -> list[Row]:
-        """counts: with the columns task and value. An evaluator that says the same of every claim has no intervals."""
-        said = self.judgements.prediction[place]
-        is_constant = np.full(len(right.point), len(np.unique(said[said >= 0])) < 2)
-        figures = {
-            key: figure.without_interval(is_constant, CONSTANT_EVALUATOR)
-            for key, figure in {"right": right, "difference": difference}.items()
+    def tabulate_groups(self) -> list[Row]:
+        """A row for each task and value; differences are those of a category's groups."""
+        label, names = RATE_LABELS[self.rate], self.covariate.names
+        inside = (self.covariate.codes >= 0) & (self.judgements.label == label)
+        codes = np.where(inside, self.task * len(names) + self.covariate.codes, -1)
+        keys = [{"task": task, "value": value, "per": ""} for task in self.tasks for value in names]
+        tally = self.judgements.tally(ClaimGroups(codes, keys), LABEL, self.place)
+        right, cells = compute_rates(tally, self.confidence)[self.rate], tally.cells[:, label]
+        parts, is_few = np.full((_N_PARTS, len(keys)), np.nan), np.zeros(len(keys), dtype=bool)
+        if self.covariate.numbers is None:
+            for task in range(len(self.tasks)):
+                of_task = slice(task * len(names), (task + 1) * len(names))
+                rows = np.flatnonzero(inside & (self.task == task))
+                parts[:, of_task], is_few[of_task] = self._compare_with_others(rows)
+        reasons = {
+            "no claim of this group is scored": np.isnan(right.point),
+            f"no difference: fewer than {self.min_labels} labels in the group, or outside of it": is_few,
+            f"differences of a number are in its row `{SLOPE}`": np.full(len(keys), self.covariate.numbers is not None),
         }
-        about: Row = {"covariate": self.covariate.name, "rate": self.rate}
-        about["evaluator"] = self.judgements.evaluators[place]
-        rows = tabulate([about] * len(right.point), counts, figures, reasons)
+        return self._tabulate(keys, cells[:, :2].sum(1), cells[:, 2], right, parts, reasons)
+
+    def _tabulate(
+        self,
+        keys: Sequence[Row],
+        n: np.ndarray,
+        n_unscored: np.ndarray,
+        right: Figure,
+        parts: np.ndarray,
+        reasons: Mapping[str, np.ndarray],
+    ) -> list[Row]:
+        """An evaluator that says the same of every claim has no intervals."""
+        said, judgements = self.judgements.prediction[self.place], self.judgements
+        point, least, most, low, high, clusters = parts
+        cause = np.full(len(keys), "too few clusters, or all predictions are right or all wrong")
+        interval = None if self.confidence is None else (low, high)
+        figures = {"right": right, "difference": Figure(point, (least, most), interval, cause)}
+        if len(np.unique(said[said >= 0])) < 2:
+            everywhere = np.ones(len(keys), dtype=bool)
+            figures = {key: one.without_interval(everywhere, CONSTANT_EVALUATOR) for key, one in figures.items()}
+        n_clusters = [None if np.isnan(number) else int(number) for number in clusters]
+        counts = {"n": n, "n_unscored": n_unscored, "n_clusters": n_clusters}
+        about = {"covariate": self.covariate.name, "rate": self.rate, "evaluator": judgements.evaluators[self.place]}
+        rows = tabulate([key | about for key in keys], counts, figures, reasons)
         return [row for row in rows if row["n"] or row["n_unscored"]]
 
-    def tabulate_groups(self, place: int, min_labels: int) -> list[Row]:
-        tally, size = self.judgements.tally(self.groups, LABEL, place), len(self.covariate.names)
-        cells, right = tally.cells[:, RATE_LABELS[self.rate]], compute_rates(tally, self.confidence)[self.rate]
-        nothing = np.full(len(cells), np.nan)
-        difference = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
-        why = np.full(len(cells), f"differences of a number are in its row `{SLOPE}`", dtype=object)
-        n_clusters = nothing
-        if self.covariate.numbers is None:
-            parts = [self._compare_with_others(place, task, min_labels) for task in range(len(self.tasks))]
-            point, low, high, least, most, n_clusters, why = (np.concatenate(each) for each in zip(*parts, strict=True))
-            difference = Figure(point, (least, most), None if self.confidence is None else (low, high))
-        unscored = f"no {RATE_CLASS_NAMES[self.rate]} claim of this group is scored"
-        counts = {
-            "task": np.repeat(np.array(self.tasks, dtype=object), size),
-            "value": np.tile(np.array(self.covariate.names, dtype=object), len(self.tasks)),
-            "n": cells[:, :2].sum(1),
-            "n_unscored": cells[:, 2],
-            "n_clusters": [None if np.isnan(n) else int(n) for n in n_clusters],
-            "per": [""] * len(cells),
-        }
-        return self.tabulate(place, counts, right, difference, [np.where(np.isnan(right.point), unscored, why)])
-
-    def _compare_with_others(self, place: int, task: int, min_labels: int) -> tuple[np.ndarray, ...]:
-        """Of each group of a task the difference from all its other claims: the point, both ends of its interval and of
-        its bounds, the number of clusters behind it, and why there is none."""
-        size, label = len(self.covariate.names), RATE_LABELS[self.rate]
-        rows = np.flatnonzero((self.groups.codes >= 0) & (self.task == task))
-        said, stated = (each[place][rows] for each in (self.judgements.prediction, self.judgements.stated_prediction))
-        slices = np.zeros(len(rows), dtype=np.int64), 1, self.covariate.codes[rows], size
+    def _compare_with_others(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each group of a task's claims the difference from all the others, and whether labels are too few."""
+        judgements, label = self.judgements, RATE_LABELS[self.rate]
+        said, stated = (each[self.place][rows] for each in (judgements.prediction, judgements.stated_prediction))
+        slices = np.zeros(len(rows), dtype=np.int64), 1, self.covariate.codes[rows], len(self.covariate.names)
         is_right = np.where(said < 0, -1, said == label)
-        shares = estimate_slice_and_rest_proportions(is_right, *slices, self.judgements.cluster_codes[rows])
-        confidence, weights = self.confidence or DEFAULT_CONFIDENCE, np.array([1.0, -1.0])
-        point, (low, high) = mover_proportion_sum(shares, weights, confidence)
+        shares = estimate_slice_and_rest_proportions(is_right, *slices, judgements.cluster_codes[rows])
+        point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), self.confidence or DEFAULT_CONFIDENCE)
         # What a share could be: all that is unscored or guessed is wrong, or is right.
         worst, best = (
             divide_or_undefined(*count_slice_and_rest_hits(np.where(stated < 0, value, stated == label), *slices))
             for value in (0, 1)
         )
-        least, most = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
+        bounds = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
         if (stated >= 0).all():
-            least = most = point
+            bounds = point, point
         labels = count_slice_and_rest_hits(np.ones(len(rows), dtype=np.int64), *slices)[1]
-        few, unscored = labels.min(1) < min_labels, np.isnan(point)
-        why = np.where(unscored, "no difference: no claim is scored in the group, or outside of it", "")
-        why = np.where(few, f"no difference: fewer than {min_labels} labels in the group, or outside of it", why)
-        figures = np.where(few | unscored, np.nan, [point, low, high, least, most, shares.n_clusters.min(1)])
-        return *figures, why
+        is_few = labels.min(1) < self.min_labels
+        found = np.array([point, *bounds, *ends, shares.n_clusters.min(1)])
+        return np.where(is_few | np.isnan(point), np.nan, found), is_few
 
-    def tabulate_slopes(self, place: int, numbers: np.ndarray) -> list[Row]:
-        """The slope of each task: how much the rate changes with the number."""
-        judgements, label = self.judgements, RATE_LABELS[self.rate]
-        said, stated = judgements.prediction[place], judgements.stated_prediction[place]
-        figures, counts = np.full((len(self.tasks), 5), np.nan), np.zeros((len(self.tasks), 3), dtype=np.int64)
+    def tabulate_slopes(self, numbers: np.ndarray) -> list[Row]:
+        """A row for each task: how much the rate changes with the number."""
+        label, counts = RATE_LABELS[self.rate], np.zeros((2, len(self.tasks)), dtype=np.int64)
+        parts = np.full((_N_PARTS, len(self.tasks)), np.nan)
         for task in range(len(self.tasks)):
-            rows = np.flatnonzero((judgements.label == label) & ~np.isnan(numbers) & (self.task == task))
+            rows = np.flatnonzero((self.judgements.label == label) & ~np.isnan(numbers) & (self.task == task))
             # In an order of their own, so that sums do not depend on that of the table.
-            rows = rows[np.lexsort([judgements.cluster_codes[rows], numbers[rows]])]
-            known = rows[said[rows] >= 0]
-            counts[task, :2] = len(known), len(rows) - len(known)
-            if len(known) < MIN_SLOPE_CLAIMS:
-                continue
-            is_right, cluster = said[known] == label, judgements.cluster_codes[known]
-            line = slope(numbers[known], is_right.astype(np.float64))
-            low = high = line.point
-            if (stated[rows] < 0).any() and not np.isnan(line.point):
-                is_stated_right = np.where(stated[rows] < 0, np.nan, stated[rows] == label)
-                low, high = slope_bounds(numbers[rows], is_stated_right)
-            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
-            outer = np.fmin(low, line.point), np.fmax(high, line.point)
-            confidence = self.confidence or DEFAULT_CONFIDENCE
-            ends = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
-            figures[task] = line.point, *outer, *ends
-            counts[task, 2] = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
-        point, *bounds, lowest, highest = figures.T
-        nothing = np.full(len(self.tasks), np.nan)
-        name = RATE_CLASS_NAMES[self.rate]
-        alike = np.where(np.isnan(point), f"all {name} claims are alike in this", "")
-        few = f"fewer than {MIN_SLOPE_CLAIMS} scored {name} claims have no slope"
-        reasons = [
-            np.where(counts[:, 0] < MIN_SLOPE_CLAIMS, few, alike),
-            ["a slope is over all groups: right is told of each"] * len(nothing),
-        ]
-        columns: dict[str, Any] = {"task": self.tasks, "value": [SLOPE] * len(nothing)}
-        columns |= {"per": [self.covariate.per] * len(nothing), "n": counts[:, 0], "n_unscored": counts[:, 1]}
-        columns["n_clusters"] = [None] * len(nothing) if self.confidence is None else counts[:, 2]
-        cause = np.full(len(nothing), "too few clusters, or all predictions are right or all wrong")
-        difference = Figure(
-            point, (bounds[0], bounds[1]), None if self.confidence is None else (lowest, highest), cause
-        )
+            rows = rows[np.lexsort([self.judgements.cluster_codes[rows], numbers[rows]])]
+            counts[0, task] = n = (self.judgements.prediction[self.place][rows] >= 0).sum()
+            counts[1, task] = len(rows) - n
+            if n >= MIN_SLOPE_CLAIMS:
+                parts[:, task] = self._fit_line(rows, numbers)
+        keys = [{"task": task, "value": SLOPE, "per": self.covariate.per} for task in self.tasks]
+        few = f"fewer than {MIN_SLOPE_CLAIMS} scored claims have no slope"
+        reasons = {
+            few: counts[0] < MIN_SLOPE_CLAIMS,
+            "all claims are alike in this": np.isnan(parts[0]) & (counts[0] >= MIN_SLOPE_CLAIMS),
+            "a slope is over all groups: right is told of each": np.ones(len(keys), dtype=bool),
+        }
+        nothing = np.full(len(keys), np.nan)
         right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
-        return self.tabulate(place, columns, right, difference, reasons)
+        return self._tabulate(keys, *counts, right, parts, reasons)
+
+    def _fit_line(self, rows: np.ndarray, numbers: np.ndarray) -> list[float]:
+        judgements, label = self.judgements, RATE_LABELS[self.rate]
+        known = rows[judgements.prediction[self.place][rows] >= 0]
+        is_right, cluster = judgements.prediction[self.place][known] == label, judgements.cluster_codes[known]
+        line, stated = (
+            slope(numbers[known], is_right.astype(np.float64)),
+            judgements.stated_prediction[self.place][rows],
+        )
+        least = most = line.point
+        if (stated < 0).any() and not np.isnan(line.point):
+            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+            ends = slope_bounds(numbers[rows], np.where(stated < 0, np.nan, stated == label))
+            least, most = min(ends[0], least), max(ends[1], most)
+        confidence = self.confidence or DEFAULT_CONFIDENCE
+        low, high = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
+        n_clusters = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
+        return [line.point, least, most, low, high, np.nan if self.confidence is None else n_clusters]
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
@@ -254,7 +254,6 @@ def _select_greatest_differences(rows: Sequence[Row]) -> tuple[list[Row], str]:
 
 AUDIT = Audit(
     name="covariates",
-    after="surface_bias",
     title="What being right is associated with",
     question="Does accuracy depend on word overlap, on length, on the place of the evidence or on any other column?",
     source="VC §4.1; Liu et al. 2024 (place of evidence)",
@@ -281,7 +280,7 @@ AUDIT = Audit(
         **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
         "n_clusters": Column("clusters", "count", "clusters behind the interval of the difference", shown=False),
         "per": Column("per", "text", "the change of the number that the slope refers to"),
-        "right": Column("right", "percent", "rate within the group", bounds=True, interval=WILSON),
+        "right": share_column("right", "rate within the group"),
         "difference": Column(
             "difference",
             "points",

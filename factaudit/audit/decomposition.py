@@ -181,7 +181,6 @@ _DEMONSTRATIONS_OPTION = {
 AUDITS = (
     Audit(
         name="decomposition",
-        after="citations",
         title="Whether facts are those of the responses",
         question="Does the response really say each atomic fact, and do the facts cover the whole response?",
         source="Jiang et al. 2024 (Core); Wanner et al. 2024 (DecompScore); Hu et al. 2024",

@@ -377,7 +377,6 @@ _FIRST_GROUPER_DESCRIPTION = "the same, compared with the first grouper"
 AUDITS = (
     Audit(
         name="dfactscore",
-        after="factscore",
         title="FActScore and D-FActScore of the systems",
         question="Is each fact true of the person whom its paragraph describes?",
         source="MF §4.1, Tables 3 and 4",
@@ -404,7 +403,6 @@ AUDITS = (
     ),
     Audit(
         name="dfactscore_linking",
-        after="dfactscore_gap",
         title="Other ways to link",
         question="How would D-FActScore change with another linking rule?",
         source="MF App. C.1",
@@ -428,7 +426,6 @@ AUDITS = (
     ),
     Audit(
         name="dfactscore_gap",
-        after="dfactscore",
         title="How much FActScore leaves unseen, response by response",
         question="In how many responses is FActScore higher than D-FActScore, and by how much?",
         source="MF §4.3",
@@ -452,7 +449,6 @@ AUDITS = (
     ),
     Audit(
         name="dfactscore_elsewhere",
-        after="dfactscore_linking",
         title="Facts that belong to someone else",
         question="Which facts are true of another person of the same name?",
         source="MF Fig. 1",
@@ -476,7 +472,6 @@ AUDITS = (
     ),
     Audit(
         name="dfactscore_grouping",
-        after="retrieval",
         title="What the groupers did",
         question="What did the groupers do with the facts, and do they agree?",
         source="MF App. C",

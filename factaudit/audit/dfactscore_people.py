@@ -233,7 +233,6 @@ _PEOPLE_COLUMNS |= {
 AUDITS = (
     Audit(
         name="dfactscore_people",
-        after="dfactscore_elsewhere",
         title="People and the machine",
         question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
         source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
@@ -248,7 +247,6 @@ AUDITS = (
     ),
     Audit(
         name="annotator_agreement",
-        after="factscore_agreement",
         title="How far annotators agree",
         question="How well do annotators agree on facts, on numbers of biographies, and on whom these are about?",
         source="MF §4.2, App. B",

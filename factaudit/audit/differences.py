@@ -56,12 +56,15 @@ def compute_evaluator_differences(
                 counts["p_permutation"] = [
                     _compute_permutation_p(contrast.clusters, at, key, name, intervals) for at, name in enumerate(names)
                 ]
-            lacks_class = (by_label == 0).any(1) & (key == "bacc")
-            why = np.where(lacks_class, "only one class among the labelled claims that both scored", "")
-            why = np.where(n == 0, "no labelled claim is scored by both", why)
+            reasons = {
+                "no labelled claim is scored by both": n == 0,
+                "only one class among the labelled claims that both scored": (by_label == 0).any(1)
+                & (n > 0)
+                & (key == "bacc"),
+            }
             figure = figure.without_interval(np.full(len(n), is_constant), CONSTANT_EVALUATOR)
             keys = [{"dataset": name, **pair, "key": key} for name in names]
-            rows += tabulate(keys, counts, {"difference": figure}, [why], FEW_CLUSTERS + of_class)
+            rows += tabulate(keys, counts, {"difference": figure}, reasons, FEW_CLUSTERS + of_class)
     rows.sort(key=lambda row: row["dataset"])
     if not rows:
         return rows
@@ -91,7 +94,6 @@ _DIFFERENCE_DESCRIPTION = "figure of a − figure of b, each over the claims tha
 
 AUDIT = Audit(
     name="differences",
-    after="rates",
     title="Differences between evaluators",
     question="Is one evaluator better than another on the same claims?",
     formula=(

@@ -10,11 +10,11 @@ import numpy as np
 
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, subtract_figures
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
-from factaudit.audit.core.interval_methods import INFLUENCE, MOVER, WILSON
+from factaudit.audit.core.interval_methods import INFLUENCE, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
@@ -97,7 +97,13 @@ def _tabulate_evaluator(
     counts: dict[str, Any] = {"n": n, "n_unscored": unscored, "n_datasets": np.ones_like(n)}
     counts |= {"tuned": [how for _, how, *_ in tuned], "tuned_threshold": [threshold for threshold, *_ in tuned]}
     keys = [{"dataset": name, "evaluator": evaluator} for name in judgements.dataset_names]
-    table = tabulate(keys, counts, figures, _explain_undefined_figures(figures, numbers))
+    reasons = {
+        "no labelled claim has a score": n == 0,
+        "only one class among the labelled claims that have a score": (n > 0) & ~numbers.all(0),
+        "too few documents of each class to tune on some and try on others": numbers.all(0)
+        & np.isnan(figures["tuned_bacc"].point),
+    }
+    table = tabulate(keys, counts, figures, reasons)
     is_silent = np.bincount(dataset, ~np.isnan(score), size) == 0
     return [row for row, silent in zip(table, is_silent, strict=True) if not silent]
 
@@ -171,19 +177,6 @@ def _tune_threshold(
     return threshold, how, rows, prediction
 
 
-def _explain_undefined_figures(figures: Figures, numbers: np.ndarray) -> list[np.ndarray]:
-    """numbers: (2, datasets), the scored claims by label."""
-    has_both = numbers.all(0)
-    one_class = np.where(numbers.any(0), "only one class among the labelled claims that have a score", "")
-    reasons = [np.where(has_both, "", np.where(numbers.any(0), one_class, "no labelled claim has a score"))]
-    for key, text in (
-        ("tuned_bacc", "too few documents of each class to tune on some and try on others"),
-        ("bacc", "not of both classes some claim with a score has a prediction"),
-    ):
-        reasons.append(np.where(has_both & np.isnan(figures[key].point), text, ""))
-    return reasons
-
-
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
@@ -214,7 +207,6 @@ _TUNED_RATES_DESCRIPTION = "at tuned thresholds, on claims that were not used fo
 
 AUDIT = Audit(
     name="discrimination",
-    after="differences",
     title="What the scores are worth, whatever the threshold",
     question="How well do an evaluator's scores separate supported claims from errors, and at which threshold?",
     source="VC §5; DeLong et al. 1988; Obuchowski 1997",
@@ -240,16 +232,10 @@ AUDIT = Audit(
         "average_precision": Column(
             "AP of errors", "number", "average precision of finding errors", digits=3, bounds=True, interval=INFLUENCE
         ),
-        "bacc": Column(
-            "BAcc as it is",
-            "percent",
-            "of the evaluator's own predictions, on the same claims",
-            bounds=True,
-            interval=MOVER,
-        ),
-        "tuned_bacc": Column("BAcc tuned", "percent", _TUNED_RATES_DESCRIPTION, bounds=True, interval=MOVER),
-        "tuned_tpr": Column("TPR tuned", "percent", _TUNED_RATES_DESCRIPTION, bounds=True, interval=WILSON),
-        "tuned_tnr": Column("TNR tuned", "percent", _TUNED_RATES_DESCRIPTION, bounds=True, interval=WILSON),
+        "bacc": share_column("BAcc as it is", "of the evaluator's own predictions, on the same claims", MOVER),
+        "tuned_bacc": share_column("BAcc tuned", _TUNED_RATES_DESCRIPTION, MOVER),
+        "tuned_tpr": share_column("TPR tuned", _TUNED_RATES_DESCRIPTION),
+        "tuned_tnr": share_column("TNR tuned", _TUNED_RATES_DESCRIPTION),
         "tuned_threshold": Column(
             "threshold",
             "number",

@@ -78,7 +78,6 @@ _DIFFERENCE_COLUMN = Column("difference", "points", "rate of system_a − rate o
 AUDITS = (
     Audit(
         name="estimates",
-        after="estimate_summary",
         title="Error rates from few labels",
         question="What is the error rate of each system, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
@@ -174,7 +173,6 @@ AUDITS = (
     ),
     Audit(
         name="estimate_ranks",
-        after="estimates",
         title="Which system is best, and how sure is that",
         question="How probable is it that each system has the fewest errors?",
         text=(
@@ -202,7 +200,6 @@ AUDITS = (
     ),
     Audit(
         name="estimate_differences",
-        after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
         formula="< or >: “wrong order” (of the draws, or by a normal's tail where that is more) is at most half of "

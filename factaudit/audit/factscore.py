@@ -220,7 +220,6 @@ _ANNOTATED_DESCRIPTION = (
 AUDITS = (
     Audit(
         name="factscore",
-        after="estimate_differences",
         title="FActScore of the systems",
         question="What share of a response's atomic facts does the knowledge source support?",
         source="Min et al. 2023, §3",
@@ -244,7 +243,6 @@ AUDITS = (
     ),
     Audit(
         name="factscore_agreement",
-        after="dfactscore_people",
         title="Predicted FActScore against people's",
         question="How close are predicted FActScores to human ones?",
         source="Min et al. 2023, §4.2",

@@ -16,7 +16,8 @@ from factaudit.audit.core.checks import Check, scale_figure
 from factaudit.audit.core.decision_limits import unscored_share_for_decision
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -24,7 +25,6 @@ from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.schema import GRADE_COLUMN
-from factaudit.text.display_text import join_reasons
 
 #: An evaluator whose ρ is under this hardly follows people's grades.
 LEAST_RANK_CORRELATION = 0.2
@@ -59,7 +59,9 @@ def compute_grade_agreement(
         inside = (judgements.dataset_codes == place) & ~np.isnan(people)
         if not inside.any():
             continue
-        _check_scale(people[inside], scale, dataset)
+        if scale is not None and not (scale[0] <= people[inside].min() and people[inside].max() <= scale[1]):
+            found = f"{people[inside].min():g} to {people[inside].max():g} on {dataset}"
+            raise UsageError(f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}")
         for at, evaluator in enumerate(judgements.evaluators):
             measure = "score" if np.isnan(grades[at]).all() else "grade"
             given = np.where(is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan)[inside]
@@ -68,8 +70,14 @@ def compute_grade_agreement(
             figures = _compare_grades(
                 given[rank], people[inside][rank], judgements.cluster_codes[inside][rank], scale, intervals
             )
-            row: Row = {"dataset": dataset, "evaluator": evaluator, "measure": measure, **figures}
-            rows.append(row | {"reason": _explain_missing_figures(row, given, people[inside])})
+            row = {"dataset": dataset, "evaluator": evaluator, "measure": measure} | figures
+            why = ["" if row["n"] else "no claim that people graded has a grade by the evaluator"]
+            if row["n"] and row["lowest"] is None:
+                why.append(
+                    "kappa, difference: grades are on different scales; where they are not, say it (option scale)"
+                )
+            cause = f"fewer than {MIN_CLUSTERS} clusters (of a difference: 2), or grades agree wholly"
+            rows.append(explain_row(row, ("rho", "kappa", "difference"), why, cause))
     return rows
 
 
@@ -78,28 +86,31 @@ def _compare_grades(
 ) -> Row:
     """The figures of n claims that people graded; given: float (n,), NaN where the evaluator gave no grade."""
     both = ~np.isnan(given)
-    alone, ends = people[~both], _find_common_scale(given, people, scale)
+    alone, ends = people[~both], _find_common_scale(given[both], people, scale)
     given, people, cluster = given[both], people[both], cluster[both]
     row: Row = {"n": int(both.sum()), "n_unscored": len(alone), "n_clusters": len(np.unique(cluster))}
-    rho, every = spearman(given, people), cluster
-    if ends is None:
-        given, people, cluster, alone = given[:0], people[:0], cluster[:0], alone[:0]
-    kappa, apart = weighted_kappa(given, people), given - people
-    difference = mean(apart)
-    row |= {"rho": none_if_undefined(rho.point), "kappa": none_if_undefined(kappa.point)}
-    row["difference"] = none_if_undefined(difference.point)
-    if intervals is not None:
-        row |= name_ends("rho", correlation_interval(rho, every, intervals.confidence))
-        row |= name_ends("kappa", correlation_interval(kappa, cluster, intervals.confidence, telling=apart != 0))
-        row |= name_ends("difference", interval(difference, cluster, confidence=intervals.confidence))
-    lowest, highest = ends or (np.nan, np.nan)
-    for name, end, pick in (("min", lowest, min), ("max", highest, max)):
+    row |= {"lowest": None, "highest": None} | dict.fromkeys(
+        ("kappa", "difference", "difference_min", "difference_max")
+    )
+    rho = spearman(given, people)
+    row["rho"] = none_if_undefined(rho.point)
+    if ends is not None:
+        kappa, difference, total = weighted_kappa(given, people), mean(given - people), given.sum() - people.sum()
+        row |= {"kappa": none_if_undefined(kappa.point), "difference": difference.point}
+        row |= {"lowest": ends[0], "highest": ends[1]}
         # All the missing grades at one end of the scale.
-        row[f"difference_{name}"] = row["difference"]
-        if row["difference"] is not None and len(alone):
-            total = float((apart.sum() + (end - alone).sum()) / (len(apart) + len(alone)))
-            row[f"difference_{name}"] = pick(total, row["difference"])
-    return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
+        extremes = [float((total + (end - alone).sum()) / len(both)) for end in ends]
+        row["difference_min"] = min(extremes[0], difference.point) if len(alone) else difference.point
+        row["difference_max"] = max(extremes[1], difference.point) if len(alone) else difference.point
+    if intervals is not None:
+        row |= dict.fromkeys(("kappa_low", "kappa_high", "difference_low", "difference_high"))
+        row |= name_ends("rho", correlation_interval(rho, cluster, intervals.confidence))
+        if ends is not None:
+            row |= name_ends(
+                "kappa", correlation_interval(kappa, cluster, intervals.confidence, telling=given != people)
+            )
+            row |= name_ends("difference", interval(difference, cluster, confidence=intervals.confidence))
+    return row
 
 
 def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | None) -> Scale | None:
@@ -107,35 +118,12 @@ def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | Non
 
     scale: what the user says; else both have the same lowest and the same highest grade.
     """
-    if np.isnan(given).all():
+    if not len(given):
         return None
-    low, high = float(np.nanmin(given)), float(np.nanmax(given))
+    low, high = float(given.min()), float(given.max())
     if scale is not None:
         return scale if scale[0] <= low and high <= scale[1] else None
     return (low, high) if low < high and (low, high) == (people.min(), people.max()) else None
-
-
-def _check_scale(people: np.ndarray, scale: Scale | None, dataset: str) -> None:
-    low, high = people.min(), people.max()
-    if scale is not None and not (scale[0] <= low and high <= scale[1]):
-        found = f"{low:g} to {high:g} on {dataset}"
-        raise UsageError(f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}")
-
-
-def _explain_missing_figures(row: Row, given: np.ndarray, people: np.ndarray) -> str | None:
-    if not row["n"]:
-        return f"the evaluator gives no {row['measure']} of a claim that people graded"
-    why = []
-    if row["rho"] is None:
-        why.append("rho: of the claims that both graded people, or the evaluator, gave one grade only")
-    if row["lowest"] is None:
-        its, theirs = (f"{np.nanmin(one):g} to {np.nanmax(one):g}" for one in (given, people))
-        text = f"kappa, difference: people's grades run from {theirs}, its {row['measure']}s from {its}"
-        why.append(f"{text}; where both are on one scale, say it (option scale)")
-    elif row["kappa"] is None:
-        why.append("kappa: all grades are the same")
-    cause = f"fewer than {MIN_CLUSTERS} clusters (of a difference: 2), or grades agree wholly"
-    return join_reasons([*why, explain_missing_row_intervals(row, cause)])
 
 
 # -------------------------------------------------------------------------------------------------- people's grades
@@ -239,7 +227,6 @@ CHECKS = (
 
 AUDIT = Audit(
     name="grades",
-    after="label_rules",
     title="How far an evaluator's grades agree with people's",
     question="Do an evaluator's grades or scores agree with human grades?",
     source="Spearman 1904; Cohen 1968",

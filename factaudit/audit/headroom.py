@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.figures import Figure, Figures, compute_error_rates, share_discordant_claims, share_errors
+from factaudit.arrays.figures import Figure, Figures, Tally, compute_error_rates, share_discordant_claims, share_errors
 from factaudit.arrays.judgements import (
     LABEL,
     LEVELS,
     Judgements,
 )
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
@@ -51,62 +52,71 @@ def compute_headroom(
     systems is on average lower than the lowest true rate, so its interval is simultaneous
     (`factaudit.stats.mover.least_proportion_interval`).
     """
-    _check_headroom_groups(judgements, groups or {})
+    for group, wanted in (groups or {}).items():
+        for system in wanted:
+            if system not in judgements.system_names:
+                hint = suggest_known_name(system, judgements.system_names)
+                raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint}")
     named: dict[str, Sequence[str]] = {ALL_TOGETHER: judgements.system_names, **(groups or {})}
     confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         systems = judgements.make_groups(level, systems=True)
-        for place, evaluator in enumerate(judgements.evaluators):
+        for place in range(len(judgements.evaluators)):
             tally = judgements.tally(systems, LABEL, place)
-            rates, counts = compute_error_rates(tally, confidence), tally.count_sizes()
-            shares = share_errors(tally, confidence).estimate
-            for dataset in judgements.dataset_names:
-                for group, wanted in named.items():
-                    members = [
-                        at
-                        for at, key in enumerate(systems.keys)
-                        if key["dataset"] == dataset and key["system"] in wanted
-                    ]
-                    if not members and group != ALL_TOGETHER:
-                        continue
-                    used = [at for at in members if not tally.is_unlabelled[at]] or members
-                    lowest = {kind: _find_lowest(rates[f"{kind}_error_rate"].point, used) for kind in _KINDS}
-                    figures = _compute_lowest_rates(rates, shares, used, confidence)
-                    if confidence is not None:
-                        figures["bias"] = _add_bias_interval(judgements, systems, place, lowest, figures, confidence)
-                    if is_constant_evaluator(evaluator):
-                        settle_constant_evaluator(figures, "labelled", "predicted")
-                    key: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
-                    key["n_systems"] = len(used)
-                    key |= {name: int(counts[name][used].sum()) for name in ("n", "n_unscored", "n_guessed")}
-                    key["n_unlabelled"] = int(counts["n_unlabelled"][members].sum())
-                    key |= {f"{kind}_system": _name_systems(systems, at) for kind, at in lowest.items()}
-                    unlabelled = _name_systems(systems, [at for at in members if at not in used])
-                    predicted = rates["predicted_error_rate"].point
-                    unscored = _name_systems(systems, [at for at in used if np.isnan(predicted[at])])
-                    why = [
-                        "" if members else "no system",
-                        f"without labels: {unlabelled}" if unlabelled else "",
-                        f"without scored claims: {unscored}" if unscored else "",
-                        explain_missing_labels(level) if used and tally.is_unlabelled[used].all() else "",
-                    ]
-                    rows += tabulate([key], {}, figures, [[text] for text in why], f"a system of {FEW_CLUSTERS}")
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+            for dataset, (group, wanted) in product(judgements.dataset_names, named.items()):
+                members = [
+                    at for at, key in enumerate(systems.keys) if key["dataset"] == dataset and key["system"] in wanted
+                ]
+                if members or group == ALL_TOGETHER:
+                    keys: Row = {"dataset": dataset, "level": level, "group": group}
+                    rows += _tabulate_systems(keys, judgements, systems, place, tally, members, confidence)
+    return sorted(rows, key=lambda row: row["dataset"])
 
 
 _KINDS = ("labelled", "predicted")
+
+
+def _tabulate_systems(
+    keys: Row,
+    judgements: Judgements,
+    systems: ClaimGroups,
+    place: int,
+    tally: Tally,
+    members: Sequence[int],
+    confidence: float | None,
+) -> list[Row]:
+    """The row of some systems; members: their places among ``systems``, whose claims are in ``tally``."""
+    evaluator, rates, counts = judgements.evaluators[place], compute_error_rates(tally, confidence), tally.count_sizes()
+    used = [at for at in members if not tally.is_unlabelled[at]] or list(members)
+    lowest = {kind: _find_lowest(rates[f"{kind}_error_rate"].point, used) for kind in _KINDS}
+    figures = _compute_lowest_rates(rates, share_errors(tally, confidence).estimate, used, confidence)
+    if confidence is not None:
+        figures["bias"] = _add_bias_interval(judgements, systems, place, lowest, figures, confidence)
+    if is_constant_evaluator(evaluator):
+        settle_constant_evaluator(figures, "labelled", "predicted")
+    row = keys | {"evaluator": evaluator, "n_systems": len(used)}
+    row |= {name: int(counts[name][used].sum()) for name in ("n", "n_unscored", "n_guessed")}
+    row["n_unlabelled"] = int(counts["n_unlabelled"][members].sum())
+    for kind, places in lowest.items():
+        row[f"{kind}_system"] = ", ".join(systems.keys[at]["system"] for at in places) or None
+    is_unlabelled = bool(used) and bool(tally.is_unlabelled[used].all())
+    reasons = {
+        "no system": not members,
+        "systems without labels are left out": len(used) < len(members),
+        "a system has no scored claims": bool(np.isnan(rates["predicted_error_rate"].point[used]).any()),
+        explain_missing_labels(keys["level"]): is_unlabelled,
+    }
+    return tabulate([row], {}, figures, {text: np.array([so]) for text, so in reasons.items()}, _FEW_CLUSTERS)
+
+
+_FEW_CLUSTERS = f"a system of {FEW_CLUSTERS}"
 
 
 def _find_lowest(rates: np.ndarray, places: Sequence[int]) -> list[int]:
     """The systems with the lowest rate: several where they are equal, none where no rate is defined."""
     defined = [place for place in places if not np.isnan(rates[place])]
     return [place for place in defined if rates[place] == rates[defined].min()]
-
-
-def _name_systems(systems: ClaimGroups, places: Sequence[int]) -> str | None:
-    return ", ".join(systems.keys[place]["system"] for place in places) or None
 
 
 def _compute_lowest_rates(
@@ -186,16 +196,6 @@ def _compute_bias_interval(
     return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
 
 
-def _check_headroom_groups(judgements: Judgements, groups: Mapping[str, Sequence[str]]) -> None:
-    known = judgements.system_names
-    for group, wanted in groups.items():
-        for system in wanted:
-            if system not in known:
-                raise UsageError(
-                    f"headroom, group {group!r}: unknown system {system!r}{suggest_known_name(system, known)}"
-                )
-
-
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
@@ -229,7 +229,6 @@ _LOWEST_RATE_DESCRIPTION = "the lowest error rate among the systems, by labels a
 
 AUDIT = Audit(
     name="headroom",
-    after="quantification",
     title="How much room is left",
     question="What is the lowest error rate of any system, according to the labels and according to the predictions?",
     source="VC §3.4",
@@ -252,19 +251,15 @@ AUDIT = Audit(
         ),
         **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
         "n_systems": Column("systems", "count", "systems with labels or, if none has labels, with predictions"),
-        "labelled": Column(
-            "labelled", "percent", _LOWEST_RATE_DESCRIPTION, bounds=True, interval=SIMULTANEOUS, counted_in="n_systems"
-        ),
+        "labelled": share_column("labelled", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"),
         "labelled_system": Column(
             "labelled system", "text", ("the system with this rate; all of them if several are equal")
         ),
-        "predicted": Column(
-            "predicted", "percent", _LOWEST_RATE_DESCRIPTION, bounds=True, interval=SIMULTANEOUS, counted_in="n_systems"
-        ),
+        "predicted": share_column("predicted", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"),
         "predicted_system": Column(
             "predicted system", "text", ("the system with this rate; all of them if several are equal")
         ),
-        "bias": Column("bias", "points", "predicted − labelled", bounds=True, interval=_BIAS_INTERVAL),
+        "bias": share_column("bias", "predicted − labelled", _BIAS_INTERVAL, "points"),
     },
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=compute_headroom,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.tables import STATUSES
-from factaudit.text.display_text import format_count
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
 FLOOR_EVALUATORS = ("always-yes", "always-no", "random")
@@ -38,65 +35,24 @@ def uses_trial_model(evaluator_row: Row) -> bool:
     return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
 
 
-def describe_verified_facts(run: AuditedRun) -> tuple[str, str, int]:
-    """Who verified facts that may be of several people, what they and others judged, and how many facts that is.
-
-    FActScore and D-FActScore are two readings of a verifier's verdicts: where these are the evaluators, a claim is a
-    fact. Else the claims table has a row for each fact and person, and the audit `dfactscore` has the number of facts.
-    """
-    claims, rows = run.about["claims"], [row for row in run.rows("dfactscore") if row["system"] != ALL_TOGETHER]
-    verifiers = list(dict.fromkeys(row["evaluator"] for row in rows))
-    who = f"{format_count(len(verifiers), 'verifier')} ({', '.join(verifiers)})"
-    facts = Counter({row["dataset"]: row["n_claims"] for row in claims})
-    others: list[Row] = []
-    if not run.about.get("verifiers"):
-        by_verifier: Counter[tuple[str, str]] = Counter()
-        for row in rows:
-            by_verifier[row["dataset"], row["evaluator"]] += row["n_facts"]
-        facts = Counter()
-        for (dataset, _), n_facts in by_verifier.items():
-            facts[dataset] = max(facts[dataset], n_facts)
-        others = [row for row in claims if row["dataset"] not in facts]
-        further = [row["name"] for row in run.about.get("evaluators") or [] if row["name"] not in verifiers]
-        who += f" and {format_count(len(further), 'other evaluator')} ({', '.join(further)})" * bool(further)
-    what = f"{format_count(facts.total(), 'fact')} in {format_count(len(facts), 'data set')}"
-    total = sum(row["n_claims"] for row in others)
-    if others:
-        what += f" and {format_count(total, 'claim')} in {len(others)} more"
-    return who, what, facts.total() + total
-
-
 def describe_graded_labels(run: AuditedRun) -> str:
     """How people's grades became labels, and what most annotators gave where a label hides it; per data set."""
-    return " ".join(_list_graded_label_sentences(run))
-
-
-def _list_graded_label_sentences(run: AuditedRun) -> Iterator[str]:
+    sentences = []
     for one in run.about.get("graded_labels") or []:
         if one["rule"] is not None and len(one["words"]) <= _MAX_LISTED_GRADES:
             read = ", ".join(f"{row['grade']} ({row['label']})" for row in one["words"])
-            yield f"{one['dataset']}: human grades were read as labels: {read}. {_LABEL_RULE_PHRASES[one['rule']]}."
+            sentences.append(f"{one['dataset']}: human grades were read as labels: {read}; rule: {one['rule']}.")
         for label in (0, 1, None):
-            rows = [row for row in one["counts"] if row["label"] == label]
-            given = [row for row in rows if row["grade"] is not None][:_MAX_LISTED_GRADES]
-            split = sum(row["n"] for row in rows if row["grade"] is None)
-            if len(rows) > 1 and given:
+            given = [row for row in one["counts"] if row["label"] == label and row["grade"] is not None]
+            if len(given) > 1:
                 which = "without a label" if label is None else f"with label {label}"
-                names = ", ".join(f"{row['grade']} ({row['n']:,})" for row in given)
-                text = (
-                    f"Of {format_count(sum(row['n'] for row in rows), 'claim')} {which}, most annotators gave {names}"
-                )
-                text += f"; for {format_count(split, 'claim')} no grade has a majority" if split else ""
-                yield f"{text}."
+                names = ", ".join(f"{row['grade']} ({row['n']:,})" for row in given[:_MAX_LISTED_GRADES])
+                sentences.append(f"Of the claims {which}, most annotators gave {names}.")
+    return " ".join(sentences)
 
 
 #: More grades than this are a scale of numbers, which no sentence lists.
 _MAX_LISTED_GRADES = 6
-_LABEL_RULE_PHRASES = {
-    "majority": "The label of a claim is the one that most annotators gave",
-    "any_unattributable": "A claim is 0 if one annotator says 0",
-    "all_attributable": "A claim is 1 only if all annotators say 1",
-}
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:

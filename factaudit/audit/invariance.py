@@ -101,48 +101,39 @@ def _build_invariance_row(
 ) -> Row:
     """``chosen``: the rows of some variants; ``originals``: of each variant the row of its claim."""
     must_change, confidence = keys["expected"] == "changed", None if intervals is None else intervals.confidence
-    is_wrong = judgements.label[originals[chosen]] == 0
-    chosen = chosen[~is_wrong] if must_change else chosen
+    is_wrong = (judgements.label[originals[chosen]] == 0) & must_change
+    chosen = chosen[~is_wrong]
     claims = originals[chosen]
     before, after = judgements.prediction[evaluator, claims], variants.prediction[evaluator, chosen]
     stated = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
     is_pair = (before != MISSING) & (after != MISSING)
-    is_rejected, is_guessed = is_pair & (before == 0), is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))
     counted = is_pair & (before == 1) if must_change else is_pair
     failed = after == 1 if must_change else after != before
-    n, clusters = int(counted.sum()), judgements.cluster_codes[claims]
+    clusters = judgements.cluster_codes[claims]
     shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
-    has_scores = not np.isnan(shift).all()
-    is_moved_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
+    moved = mean(shift[~np.isnan(shift)])
     figures = {
         "failure_rate": share_units(failed, counted, clusters, confidence, _bound_failures(*stated, must_change)),
-        "score_shift": Figure(np.array([np.nanmean(shift) if has_scores else np.nan])),
+        "score_shift": Figure(np.array([moved.point])),
     }
     if confidence is not None:
-        known = ~np.isnan(shift)
-        ends = interval(mean(shift[known]), clusters[counted][known], confidence=confidence)
-
-        low, high = (np.array([end], dtype=float) for end in ends)
-        figures["score_shift"] = replace(figures["score_shift"], interval=(low, high))
+        low, high = interval(moved, clusters[counted][~np.isnan(shift)], confidence=confidence)
+        figures["score_shift"] = replace(figures["score_shift"], interval=(np.array([low]), np.array([high])))
     row = keys | {
         "evaluator": judgements.evaluators[evaluator],
-        "n": n,
+        "n": int(counted.sum()),
         "n_unscored": int((~is_pair).sum()),
-        "n_rejected": int(is_rejected.sum()) if must_change else 0,
-        "n_left_out": int(is_wrong.sum()) if must_change else 0,
+        "n_rejected": int((is_pair & (before == 0)).sum()) if must_change else 0,
+        "n_left_out": int(is_wrong.sum()),
         "n_clusters": len(np.unique(clusters[counted])),
-        "n_guessed": int(is_guessed.sum()),
+        "n_guessed": int((is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))).sum()),
         "worst": _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]]),
     }
-    nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
-    nothing = nothing if len(chosen) else "the claims are labelled unattributable, and left out"
-    reasons = [
-        "" if n else nothing,
-        "" if has_scores or not n else "no pair has two scores",
-        "no pair is judged wrongly" if n and row["worst"] is None else "",
-    ]
-    cause = f"{FEW_CLUSTERS}, or every score moves alike" if is_moved_alike else FEW_CLUSTERS
-    return tabulate([row], {}, figures, [[reason] for reason in reasons], cause)[0]
+    reasons = {
+        "no pair counts: it is unscored, or was rejected or labelled an error before": [not row["n"]],
+        "no pair has two scores": [bool(row["n"]) and np.isnan(moved.point)],
+    }
+    return tabulate([row], {}, figures, reasons, f"{FEW_CLUSTERS}, or every score moves alike")[0]
 
 
 def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) -> IntervalEnds:
@@ -235,7 +226,6 @@ def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: s
 
 AUDIT = Audit(
     name="invariance",
-    after="pairs",
     title="Whether verdicts follow the meaning, not the wording",
     question="Does a verdict stay the same if only the wording changes, and change if the meaning changes?",
     source="Ribeiro et al. 2020, CheckList; Gardner et al. 2020",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,15 +20,14 @@ from factaudit.audit.core.audit_declaration import (
     AuditedRun,
     Column,
     pick_shared_columns,
+    share_column,
 )
 from factaudit.audit.core.checks import Check, Opposite, is_within, per_dataset, scale_figure, subtract_figures
-from factaudit.audit.core.decision_limits import (
-    is_mostly_open,
-)
-from factaudit.audit.core.decisions import Answer, Decision, answer
+from factaudit.audit.core.decision_limits import has_interval, is_mostly_open
+from factaudit.audit.core.decisions import Answer, Decision, decide
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.figure_formatting import format_limit_in_points
-from factaudit.audit.core.interval_methods import DISCORDANT, WILSON
+from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
@@ -39,7 +37,6 @@ from factaudit.audit.core.result_rows import (
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.text.display_text import format_count
 
 
 def compute_quantification_bias(
@@ -81,16 +78,14 @@ def _tabulate_error_rates(
     counts["n_labelled"] = labels
     if intervals is not None:
         counts["n_clusters"] = count_bias_clusters(tally)
-    outside = groups.claims_without_response or [0] * len(labels)
-    unlabelled = [
-        f"{format_count(n, 'response')} without labels for all claims left out" if level == "response" and n else ""
-        for n in counts["n_unlabelled"].tolist()
-    ]
-    why: np.ndarray = np.where(labels == 0, f"{explain_missing_labels(level)}: the rate is of all scored", unlabelled)
-    unscored = np.where(labels > 0, f"no labelled {level} is scored", f"no {level} is scored")
-    why = np.where(counts["n"] == 0, unscored, why)
-    why = np.where(tally.cells.sum((1, 2)) == 0, f"no {level}", why)
-    reasons: list[Any] = [[f"{format_count(n, 'claim')} in no response" if n else "" for n in outside], why]
+    is_lacking = counts["n_unlabelled"] > 0
+    reasons = {
+        "claims in no response": np.array(groups.claims_without_response or [0] * len(labels)) > 0,
+        f"no labelled {level} is scored": (labels > 0) & (counts["n"] == 0),
+        f"no {level} is scored": (labels == 0) & (counts["n"] == 0),
+        f"{explain_missing_labels(level)}: the rate is of all scored": (labels == 0) & (counts["n"] > 0),
+        "responses without labels for all claims left out": is_lacking & (labels > 0) & (level == "response"),
+    }
     keys = []
     for key in groups.keys:
         named = {column: value for column, value in key.items() if column != "system"}
@@ -219,12 +214,14 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
         "{n_rates:number rate}, on average wrong by {off:points} points", mean, is_mostly_open(mean, run.limits)
     )
     required = f"every error rate within {format_limit_in_points(most)} points of the labelled one"
-    if all(is_within(row, "bias", most, "off") for row in rows):
-        return answer("yes", figure, required)
     found = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
-    if any(one.verdict == "beyond" for one in found):
-        return answer("no", figure, required)
-    return answer("cannot tell", figure, required, rows, ["bias"])
+    return decide(
+        figure,
+        required,
+        is_met=all(is_within(row, "bias", most, "off") for row in rows),
+        is_missed=any(one.verdict == "beyond" for one in found),
+        has_intervals=has_interval(rows[0], "bias"),
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -240,18 +237,9 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
         values={ALL_TOGETHER: "all systems"},
     ),
     **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "n_labelled", "reason"),
-    "labelled_error_rate": Column(
-        "labelled error rate",
-        "percent",
-        _ERROR_RATES_DESCRIPTION,
-        bounds=True,
-        interval=WILSON,
-        counted_in="n_labelled",
-    ),
-    "predicted_error_rate": Column(
-        "predicted error rate", "percent", _ERROR_RATES_DESCRIPTION, bounds=True, interval=WILSON
-    ),
-    "bias": Column("bias", "points", "predicted − labelled error rate", bounds=True, interval=DISCORDANT),
+    "labelled_error_rate": share_column("labelled error rate", _ERROR_RATES_DESCRIPTION, counted_in="n_labelled"),
+    "predicted_error_rate": share_column("predicted error rate", _ERROR_RATES_DESCRIPTION),
+    "bias": share_column("bias", "predicted − labelled error rate", DISCORDANT, "points"),
     "p_bias": Column(
         "p of bias",
         "p",
@@ -268,7 +256,6 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
 
 AUDIT = Audit(
     name="quantification",
-    after="consistency",
     title="Error rates of systems, predicted and labelled",
     question="How well does an evaluator estimate the error rate of each system?",
     source="VC §3.3, Fig. 4, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29",

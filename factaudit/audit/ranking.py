@@ -28,8 +28,8 @@ from factaudit.audit.core.decisions import Answer, Decision
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, explain_missing_labels
-from factaudit.audit.core.tabulate import pick_figure
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.audit.core.wording import fill
 from factaudit.audit.ranking_pairs import (
     ORDER_SYMBOLS,
@@ -39,7 +39,6 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
-from factaudit.text.display_text import format_count, join_reasons
 
 #: A wider interval of τ is not given: it would leave open more than half of what τ can be.
 MAX_TAU_INTERVAL_WIDTH = 1.0
@@ -89,25 +88,28 @@ def compute_ranking_agreement(
                 is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
                 used = case.select(is_used)
                 row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
-                row |= _compare_systems(used, how)
-                row |= _count_ranked_claims(case, used)
-                labelled, predicted = used.count_errors(by_cluster=False)
-                rates = labelled.rates, predicted.rates
+                row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
+                rates = [side.rates for side in used.count_errors(by_cluster=False)]
                 if len(used.members) < min_systems:
-                    rates = rates[0][:0], rates[1][:0]
-                figures = correlate_rates(*rates, None if drawn is None else drawn[:, is_used], confidence)
+                    rates = [side[:0] for side in rates]
+                figures = correlate_rates(rates[0], rates[1], None if drawn is None else drawn[:, is_used], confidence)
                 low, high = figures["kendall_tau"].ends
                 is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
-                figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, "")
+                figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, _TOO_WIDE)
                 for key, figure in figures.items():
                     row |= pick_figure(key, figure, 0)
                 reasons = [
-                    *_explain_left_out_systems(case, is_used, min_errors),
-                    *_explain_missing_correlations(row, len(case.systems), min_systems, bool(is_too_wide[0])),
+                    _LEFT_OUT if len(used.members) < len(case.systems) else "",
+                    f"correlations need {min_systems} systems" if len(used.members) < min_systems else "",
                 ]
-                rows.append(row | {"reason": join_reasons(reasons)})
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+                causes = {"kendall_tau": _TOO_WIDE} if is_too_wide[0] else {}
+                rows.append(explain_row(row, figures, reasons, _NO_INTERVAL, causes))
+    return sorted(rows, key=lambda row: row["dataset"])
+
+
+_LEFT_OUT = "systems without labelled and scored claims, or with too few errors, are left out"
+_TOO_WIDE = "it would be wider than half of the range of τ"
+_NO_INTERVAL = "it takes four systems, several clusters, and a correlation that is not 1 or -1"
 
 
 def _compare_systems(case: RankingCase, how: PairTest) -> Row:
@@ -129,39 +131,6 @@ def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
     unscored, unstated = (cells[has_labels, :2, 2].sum() for cells in (case.cells, case.stated))
     row = {"n": used.cells[:, :2, :2].sum(), "n_unscored": unscored, "n_guessed": unstated - unscored}
     return {key: int(value) for key, value in row.items()} | {"n_unlabelled": int(case.cells[:, 2].sum())}
-
-
-def _explain_left_out_systems(case: RankingCase, is_used: np.ndarray, min_errors: int) -> list[str]:
-    """Which systems are not compared, by the reason."""
-    level, left_out = case.groups.level, dict[str, list[str]]()
-    for system, used, cells in zip(case.systems, is_used, case.cells, strict=True):
-        if used:
-            continue
-        why = f"fewer than {format_count(min_errors, 'labelled error')}"
-        if not cells[:2, :2].any():
-            why = f"no labelled {level} is scored" if cells[:2].any() else explain_missing_labels(level)
-        left_out.setdefault(why, []).append(system)
-    return [f"{why}: {', '.join(systems)}" for why, systems in left_out.items()]
-
-
-def _explain_missing_correlations(row: Row, n_systems: int, min_systems: int, is_tau_too_wide: bool) -> list[str]:
-    n, reasons = row["n_systems"], []
-    if n < min_systems:
-        # Two systems are a pair all the same: the reason is that of the correlations alone.
-        compared = f"{format_count(n, 'system')} to compare, of {n_systems}"
-        reasons.append(compared + f", and correlations need {min_systems}: kendall_tau, pearson_r" * (n >= 2))
-    elif row["kendall_tau"] is None:
-        reasons.append("all systems have the same error rate")
-    if is_tau_too_wide:
-        reasons.append("no interval of τ: it would be wider than half of the range of τ")
-    if row["pearson_r"] is not None and row.get("pearson_r_low", 0) is None:
-        if n < 4:
-            reasons.append("no interval of r below four systems")
-        elif is_tau_too_wide or row["kendall_tau_low"] is not None:
-            reasons.append("no interval of r: it is 1 or -1")
-        else:
-            reasons.append("no interval: too few clusters")
-    return reasons
 
 
 # ------------------------------------------------------------------------------------------------------ checks
@@ -298,7 +267,6 @@ RANKING_OPTIONS = {
 
 AUDIT = Audit(
     name="ranking",
-    after="headroom",
     title="Whether systems come out in the right order",
     question="Does an evaluator put systems in the same order as the labels do?",
     source="VC §3.5, Tables 6, 7, 12, 15, 22, 25, 28",

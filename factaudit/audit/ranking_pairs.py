@@ -75,10 +75,10 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
         "p_predicted": p_predicted,
         "power_10": labelled.compute_power(0.1, how),
     }
-    reasons = []
-    for scored, n in (("", labelled.n), (" is scored", predicted.n)):
-        without = [", ".join(names[[at for at in pair if n[at] == 0]]) for pair in zip(a, b, strict=True)]
-        reasons.append([f"no labelled {level}{scored}: {listed}" if listed else "" for listed in without])
+    reasons = {
+        f"a system has no labelled {level}": (labelled.n[a] == 0) | (labelled.n[b] == 0),
+        f"of a system no labelled {level} is scored": (predicted.n[a] == 0) | (predicted.n[b] == 0),
+    }
     keys = [
         {"dataset": case.dataset, "level": level, "system_a": name_a, "system_b": name_b}
         | {"evaluator": case.judgements.evaluators[case.evaluator]}
@@ -135,7 +135,6 @@ def _build_ranking_pair_columns() -> Mapping[str, Column]:
 
 AUDIT = Audit(
     name="ranking_pairs",
-    after="ranking",
     title="The pairs of systems one by one",
     question="In which order does an evaluator put each two systems, and how sure is it?",
     source="VC §3.5",

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from factaudit.arrays.figures import Tally, compute_rates
+from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, Unit, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, Count, Opposite, per_dataset
 from factaudit.audit.core.decision_limits import (
+    has_interval,
     is_mostly_open,
     is_significantly_above,
     is_significantly_below,
     unscored_share_for_decision,
 )
-from factaudit.audit.core.decisions import Answer, Decision, answer
+from factaudit.audit.core.decisions import Answer, Decision, decide
 from factaudit.audit.core.evaluator_comparison import (
     find_least_review_evaluator_row,
     find_overall_evaluator_rows,
@@ -25,7 +26,7 @@ from factaudit.audit.core.evaluator_comparison import (
     list_evaluators_alike_by_bacc,
 )
 from factaudit.audit.core.figure_formatting import format_limit_in_points
-from factaudit.audit.core.interval_methods import MOVER, WILSON
+from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     CONSTANT_EVALUATOR,
@@ -59,27 +60,21 @@ def compute_evaluator_rates(
         if is_constant_evaluator(evaluator):
             is_constant = np.isin(figures["gap"].point, (-1, 1))
             figures = {key: one.without_interval(is_constant, CONSTANT_EVALUATOR) for key, one in figures.items()}
-        scored = tally.cells[:, :2, :2].sum(2)
-        counts = tally.count_sizes() | {"n_attributable": scored[:, 1], "n_unattributable": scored[:, 0]}
-        counts["n_datasets"] = np.ones(len(scored), dtype=int)
+        n_errors, n_correct = tally.cells[:, :2, :2].sum(2).T
+        counts = tally.count_sizes() | {"n_attributable": n_correct, "n_unattributable": n_errors}
+        counts["n_datasets"] = np.ones(len(n_errors), dtype=int)
         keys = [{**key, "evaluator": evaluator} for key in groups.keys]
-        tables.append(tabulate(keys, counts, figures, _explain_undefined_rates(tally)))
+        reasons = {
+            "no attributable claim is labelled and scored": n_correct == 0,
+            "no unattributable claim is labelled and scored": n_errors == 0,
+            "no claim is labelled: ppr is over all scored claims": tally.is_unlabelled,
+        }
+        tables.append(tabulate(keys, counts, figures, reasons))
     rows = interleave(tables)
     if "dataset" not in by or not rows:
         return rows
     others = ["evaluator", *(column for column in by if column != "dataset")]
     return rows + average_datasets(rows, others, RATE_NAMES, list(counts))
-
-
-def _explain_undefined_rates(tally: Tally) -> list[np.ndarray]:
-    labels, scored = tally.cells[:, :2].sum(2), tally.cells[:, :2, :2].sum(2)
-    reasons = [
-        np.where(labels[:, label] > 0, f"no {name} claim is labelled and scored", f"no {name} label")
-        for label, name in ((1, "attributable"), (0, "unattributable"))
-    ]
-    reasons = [np.where(scored[:, label] > 0, "", text) for label, text in zip((1, 0), reasons, strict=True)]
-    over_all = np.where(tally.scored[:, :2].any(1), "ppr is over all scored claims", "no claim is scored")
-    return [*reasons, np.where(tally.is_unlabelled, over_all, "")]
 
 
 # ------------------------------------------------------------------------------------------------------ checks
@@ -207,8 +202,15 @@ def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
         why = f"Required: {required}. These need scored claims with label 1, and with label 0."
         return Answer("cannot tell", fill("{n:number scored claim}", row), why)
     figure = fill("TPR {tpr:percent}, TNR {tnr:percent}", row, is_mostly_open(row, run.limits))
-    if all(is_significantly_above(row, key, least) for key in ("tpr", "tnr")):
-        return answer("yes", figure, required)
+    found = decide(
+        figure,
+        required,
+        is_met=all(is_significantly_above(row, key, least) for key in ("tpr", "tnr")),
+        is_missed=any(is_significantly_below(row, key, least) for key in ("tpr", "tnr")),
+        has_intervals=has_interval(row, "tpr"),
+    )
+    if found.may == "yes":
+        return found
     tuned = find_overall_evaluator_rows(run.rows("discrimination")).get(evaluator, {})
     if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in ("tpr", "tnr")):
         why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR {tuned_tnr:percent}."
@@ -216,26 +218,10 @@ def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     if (review := find_least_review_evaluator_row(run, [evaluator])) is not None:
         why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % of the others are "
         return Answer("with review", figure, fill(why + "errors ({confidence:limit} % confidence).", review))
-    if any(is_significantly_below(row, key, least) for key in ("tpr", "tnr")):
-        return answer("no", figure, required)
-    return answer("cannot tell", figure, required, [row], ("tpr", "tnr"))
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
-
-
-def _build_evaluator_rate_column(
-    heading: str,
-    what: str,
-    unit: Unit = "percent",
-    interval: str = WILSON,
-    shown: bool = True,
-    claims: str = "wrong",
-    counted_in: str = "n",
-) -> Column:
-    return Column(
-        heading, unit, what, bounds=True, interval=interval, shown=shown, claims=claims, counted_in=counted_in
-    )
 
 
 #: Also of the audits that compute rates of a part of the claims.
@@ -245,32 +231,17 @@ RATES_COLUMNS: dict[str, Column] = {
     ),
     "n_attributable": Column("label 1", "count", "scored claims with this label"),
     "n_unattributable": Column("label 0", "count", "scored claims with this label"),
-    "tpr": _build_evaluator_rate_column(
-        "TPR",
-        "P(prediction 1 given label 1), P(prediction 0 given label 0)",
-        claims="rejected",
-        counted_in="n_attributable",
-    ),
-    "tnr": _build_evaluator_rate_column(
-        "TNR",
-        "P(prediction 1 given label 1), P(prediction 0 given label 0)",
-        claims="passed",
-        counted_in="n_unattributable",
-    ),
-    "fpr": _build_evaluator_rate_column(
-        "FPR", "1 − TNR, 1 − TPR", shown=False, claims="passed", counted_in="n_unattributable"
-    ),
-    "fnr": _build_evaluator_rate_column(
-        "FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"
-    ),
-    "bacc": Column("BAcc", "percent", "(TPR + TNR) / 2", bounds=True, interval=MOVER),
-    "ppr": _build_evaluator_rate_column("PPR", "share of claims with prediction 1"),
-    "gap": _build_evaluator_rate_column("gap", "TPR − TNR", "points", MOVER),
+    "tpr": share_column("TPR", "P(prediction 1 given label 1)", claims="rejected", counted_in="n_attributable"),
+    "tnr": share_column("TNR", "P(prediction 0 given label 0)", claims="passed", counted_in="n_unattributable"),
+    "fpr": share_column("FPR", "1 − TNR", shown=False, claims="passed", counted_in="n_unattributable"),
+    "fnr": share_column("FNR", "1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"),
+    "bacc": share_column("BAcc", "(TPR + TNR) / 2", MOVER),
+    "ppr": share_column("PPR", "share of claims with prediction 1"),
+    "gap": share_column("gap", "TPR − TNR", MOVER, "points"),
 }
 
 AUDIT = Audit(
     name="rates",
-    after="dfactscore_grouping",
     title="How often each evaluator is right",
     question="How often is each evaluator right on supported claims (label 1) and on errors (label 0)?",
     source="VC §3.2, Fig. 3",

@@ -70,7 +70,6 @@ def compute_retrieval_recall(
 
 AUDIT = Audit(
     name="retrieval",
-    after="sensitivity",
     title="Whether passages hold the evidence",
     question=(
         "Do the retrieved passages contain the evidence for a fact, and are unsupported facts really missing "

@@ -1,22 +1,21 @@
 """What should a reader do with these evaluators? The first screen of a run: a short table, then a line for each advice.
 
-Terminal, report and notebook show the same screen. Every line follows from rows and findings, and what was not computed
-is not mentioned. The table has one unit in each column: shares in percent, errors of rates in percentage points, and
-pairs of systems. Where more claims are unscored than ``limits.max_unscored`` allows, a cell is the range of what is
-possible.
+Terminal, report and notebook show the same screen. Every line follows from rows, decisions and findings, and what was
+not computed is not mentioned. The table has one unit in each column: shares in percent, errors of rates in percentage
+points, and pairs of systems. Where more claims are unscored than ``limits.max_unscored`` allows, a cell is the range of
+what is possible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, median
 from typing import Any, Literal
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.checks import Finding, describe_place, subtract_figures
+from factaudit.audit.core.checks import Finding, describe_place, scale_figure, subtract_figures
 from factaudit.audit.core.decision_limits import (
     has_interval,
     is_mostly_open,
@@ -29,17 +28,12 @@ from factaudit.audit.core.evaluator_comparison import (
     find_overall_evaluator_rows,
     rank_evaluators_by_bacc,
 )
-from factaudit.audit.core.figure_formatting import UNDEFINED_MARK, format_limit_in_points
+from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
 from factaudit.audit.core.wording import fill, join_names
-from factaudit.audit.input_description import describe_verified_facts, uses_trial_model
+from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
-from factaudit.audit.quantification import (
-    BIAS_CHECK,
-    average_absolute_bias,
-    list_system_biases,
-    may_publish_rates,
-)
+from factaudit.audit.quantification import BIAS_CHECK, average_absolute_bias, list_system_biases, may_publish_rates
 from factaudit.audit.ranking import ORDER_CHECK, may_rank_systems, sum_ordered_pairs
 from factaudit.audit.screen_estimates import expect_corrected_rates, tabulate_estimates, word_estimates
 from factaudit.audit.triage import REVIEWED
@@ -97,28 +91,20 @@ class Screen:
 def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""
     run = make_audited_run(results["audits"], results["about"])
-    heads, cells = _keep_known_columns(*tabulate_evaluators(run))
-    most, advice = MAX_EVALUATORS, [*_advise_on_evaluators(run), *list_warnings(run)]
-    if len(heads) < 2:
-        heads, cells = _keep_known_columns(*tabulate_estimates(run))
-        most, advice = MAX_SYSTEMS, [*advice, *(Advice(*one) for one in word_estimates(run))]
-    if len(heads) < 2:
-        heads, cells = [], []
-    return Screen(describe_size(run), heads, cells[:most], cells[most:], advice)
-
-
-def _keep_known_columns(
-    heads: Sequence[tuple[str, str]], table: Sequence[Sequence[str]]
-) -> tuple[list[tuple[str, str]], list[list[str]]]:
-    """A column in which nothing is known is left out."""
-    shown = [at for at in range(len(heads)) if any(row[at] != UNDEFINED_MARK for row in table)]
-    return [heads[at] for at in shown], [[row[at] for at in shown] for row in table]
+    advice = [*_advise_on_evaluators(run), *list_warnings(run)]
+    heads, table, most = *tabulate_evaluators(run), MAX_EVALUATORS
+    if not table:
+        heads, table, most = *tabulate_estimates(run), MAX_SYSTEMS
+        advice += [Advice(*one) for one in word_estimates(run)]
+    known = [at for at in range(len(heads)) if any(row[at] for row in table)]
+    heads, table = [heads[at] for at in known], [[row[at] or "–" for at in known] for row in table]
+    return Screen(describe_size(run), heads, table[:most], table[most:], advice)
 
 
 def rank_evaluators(run: AuditedRun) -> list[str]:
     """The evaluators from the highest balanced accuracy on, else from the least mean bias; floors come last."""
     ranked = rank_evaluators_by_bacc(run.rows("rates"))
-    if not ranked and not run.rows("rates"):
+    if not run.rows("rates"):
         biases = {row["name"]: _list_biases(run, row["name"]) for row in run.about.get("evaluators") or []}
         off = {name: average_absolute_bias(rows)["off"] for name, rows in biases.items() if rows}
         ranked = sorted(off, key=off.__getitem__)
@@ -136,18 +122,14 @@ def describe_size(run: AuditedRun) -> str:
     if not claims:
         return ""
     labelled, correct, total = _count_labels(run)
-    n_floors = sum(bool(row.get("floor")) for row in evaluators)
-    who = format_count(len(evaluators) - n_floors, "evaluator") if len(evaluators) > n_floors else ""
-    if n_floors:
-        floors = format_count(n_floors, "baseline that reads nothing", "baselines that read nothing")
-        who = " and ".join(filter(None, [who, floors]))
-    what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
-    if run.rows("dfactscore"):
-        who, what, total = describe_verified_facts(run)
+    n_floors = len(run.floors)
+    floors = format_count(n_floors, "baseline that reads nothing", "baselines that read nothing")
+    who = [format_count(len(evaluators) - n_floors, "evaluator")] if len(evaluators) > n_floors else []
+    who += [floors] if n_floors else []
     n = "all" if labelled == total else f"{labelled:,}"
-    errors = "all as errors" if labelled and not correct else f"{labelled - correct:,} of them as errors"
-    state = f"{n} labelled, {errors}" if labelled else "none of them labelled"
-    text = f"{', '.join(filter(None, [who, what]))}, {state}."
+    state = f"{n} labelled, {labelled - correct:,} of them as errors" if labelled else "none of them labelled"
+    what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
+    text = f"{', '.join(filter(None, [' and '.join(who), what]))}, {state}."
     are_means = any(row["dataset"] == MACRO_MEAN for row in find_overall_evaluator_rows(run.rows("rates")).values())
     return text + f" Figures are averages over the {len(claims):,} data sets." * (are_means and len(claims) > 1)
 
@@ -163,38 +145,32 @@ def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
 
 # ----------------------------------------------------------------------------------------------------------- the table
 
-#: The headings behind the evaluator's name and its balanced accuracy.
 _HEADS = (
     ("misses this", "share of errors"),
     ("flags this share", "of correct claims"),
     ("error rates off", "by, on average"),
-    ("and at worst", "by"),
     ("agrees on", "system pairs"),
-    ("Kendall's τ", "of systems"),
     ("still passes", "after an error"),
     ("changes after", "a rewording"),
 )
 
 
 def tabulate_evaluators(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
-    """Headings, and a row of cells for each evaluator, the best first; floors only where there is nobody else."""
+    """Headings, and a row of cells ("" where nothing is known) for each evaluator that has any, the best first; floors
+    only where there is nobody else."""
     overall = find_overall_evaluator_rows(run.rows("rates"))
     has_intervals = any(has_interval(row, "bacc") for row in overall.values())
-    accuracy = (
-        ("balanced accuracy", f"({100 * run.confidence:.3g} % CI)") if has_intervals else ("balanced", "accuracy")
-    )
+    interval = ("balanced accuracy", f"({100 * run.confidence:.3g} % CI)")
     names = [] if run.rows("estimates") and not overall else list(dict.fromkeys([*rank_evaluators(run), *overall]))
-    names = [name for name in names if name not in run.floors] or names
     table = []
-    for name in names:
+    for name in [name for name in names if name not in run.floors] or names:
         row, biases = overall.get(name, {}), _list_biases(run, name)
-        cells = [name, _format_share(run, row, "bacc"), *(_format_mistakes(run, row, right) for right in _MISTAKES)]
-        worst = [] if overall else sorted(biases, key=lambda one: abs(one["bias"]))[-1:]
-        cells += [_format_bias(run, some) if some else UNDEFINED_MARK for some in (biases, worst)]
-        cells += [_format_agreeing_pairs(run, name), UNDEFINED_MARK if overall else _format_mean_tau(run, name)]
-        cells += [format_variant_failures(run, name, expected) or UNDEFINED_MARK for expected in ("changed", "same")]
-        table.append(cells)
-    return [("", "evaluator"), accuracy, *_HEADS], table
+        cells = [_format_share(run, row, "bacc"), *(_format_mistakes(run, row, right) for right in _MISTAKES)]
+        cells += [_format_bias(run, biases) if biases else "", _format_agreeing_pairs(run, name)]
+        cells += [format_variant_failures(run, name, expected) or "" for expected in ("changed", "same")]
+        if any(cells):
+            table.append([name, *cells])
+    return [("", "evaluator"), interval if has_intervals else ("balanced", "accuracy"), *_HEADS], table
 
 
 def _list_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -204,7 +180,7 @@ def _list_biases(run: AuditedRun, evaluator: str) -> list[Row]:
 
 def _format_share(run: AuditedRun, row: Row, key: str) -> str:
     if row.get(key) is None:
-        return UNDEFINED_MARK
+        return ""
     is_open = is_mostly_open(row, run.limits)
     text = fill(f"{{{key}:whole}}", row, is_open)
     if key != "bacc" or is_open or not has_interval(row, key):
@@ -220,9 +196,9 @@ def _format_mistakes(run: AuditedRun, row: Row, right: str) -> str:
     """The share of mistakes; of few labels with the count, which a mean over data sets does not have."""
     wrong, n_key, _ = _MISTAKES[right]
     text, n = _format_share(run, row, wrong), row.get(n_key)
-    if text == UNDEFINED_MARK or is_mostly_open(row, run.limits) or row["dataset"] == MACRO_MEAN:
+    if not text or n is None or n >= ENOUGH_LABELS or row["dataset"] == MACRO_MEAN or is_mostly_open(row, run.limits):
         return text
-    return text if n is None or n >= ENOUGH_LABELS else f"{text} ({round(row[wrong] * n):,} of {n:,})"
+    return f"{text} ({round(row[wrong] * n):,} of {n:,})"
 
 
 def _format_bias(run: AuditedRun, rows: Sequence[Row]) -> str:
@@ -235,14 +211,9 @@ def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
     """Of all pairs of systems: an evaluator that finds no difference agrees only where the labels find none."""
     found = sum_ordered_pairs(run, evaluator)
     if found is None or not found["n_ordered"]:
-        return UNDEFINED_MARK
+        return ""
     ends = dict.fromkeys(f"{found['n_pairs'] - found[f'n_not_alike_{end}']:,}" for end in ("max", "min"))
     return f"{' to '.join(ends)} of {found['n_pairs']:,}"
-
-
-def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
-    taus = [row["kendall_tau"] for row in run.per_dataset("ranking", "kendall_tau") if row["evaluator"] == evaluator]
-    return fill("{tau:hundredths}", {"tau": mean(taus)}) if taus else UNDEFINED_MARK
 
 
 # ---------------------------------------------------------------------------------------------------------- the advice
@@ -250,10 +221,9 @@ def _format_mean_tau(run: AuditedRun, evaluator: str) -> str:
 
 def list_warnings(run: AuditedRun) -> Iterator[Advice]:
     """What keeps a reader from using any figure: a model for trying, and findings that belong on the first screen."""
-    for row in run.about.get("evaluators") or []:
-        if uses_trial_model(row):
-            yield Advice("Beware", f"The model of {row['name']} is only for trying factaudit; ignore its figures.")
-            break
+    trial = [row["name"] for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
+    if trial:
+        yield Advice("Beware", f"The model of {trial[0]} is only for trying factaudit; ignore its figures.")
     for audit in load_all_audits().values():
         for check in audit.checks if run.rows(audit.name) else ():
             if check.on_screen:
@@ -264,76 +234,61 @@ def list_warnings(run: AuditedRun) -> Iterator[Advice]:
 
 def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
     overall = find_overall_evaluator_rows(run.rows("rates"))
-    rows = [overall[name] for name in rank_evaluators(run) if name in overall and name not in run.floors]
-    yield from _advise_to_label(run, rows)
-    if not rows:
-        yield from _advise_on_counts(run)
-        return
-    useful = [row for row in rows if is_significantly_above(row, "bacc", 0.5)]
-    has_enough = _has_enough_labels(rows)
-    if has_enough and not any(has_interval(row, "bacc") for row in rows):
+    ranked = [name for name in rank_evaluators(run) if name not in run.floors]
+    rows = [overall[name] for name in ranked if name in overall]
+    lacking = _explain_lacking_labels(run, rows)
+    if lacking is not None:
+        yield lacking
+    elif not rows:
+        if ranked and any(has_interval(row, "bias") for row in _list_biases(run, ranked[0])):
+            yield from _advise_on_error_rates(run, ranked[:1])
+            yield from _advise_on_order(run, ranked[:1])
+    elif not any(has_interval(row, "bacc") for row in rows):
         yield Advice("Beware", "No intervals were computed, so differences may be due to chance.")
-    elif has_enough and not useful:
+    else:
+        yield from _advise_on_accuracy(run, rows)
+
+
+def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
+    """rows: of each evaluator that for all claims, the most accurate first."""
+    useful = [row for row in rows if is_significantly_above(row, "bacc", 0.5)]
+    if not useful:
         who = f"{rows[0]['evaluator']} is not" if len(rows) == 1 else f"None of the {len(rows)} evaluators is"
         yield Advice("Avoid", f"{who} significantly better than guessing.")
         yield from _advise_on_few_labels(run, rows[0])
-    elif has_enough:
-        gaps = {row["evaluator"]: _subtract_bacc(run, useful[0], row) for row in rows[1:]}
-        alike = [
-            row for row in useful if row is useful[0] or not is_significantly_above(gaps[row["evaluator"]], "gap", 0)
-        ]
-        names = [row["evaluator"] for row in alike]
-        yield Advice("Use", _word_recommended(run, rows, useful, alike, gaps))
-        yield from _advise_to_avoid(run, [row for row in rows if row["evaluator"] not in names])
-        yield from _advise_on_single_errors(run, alike)
-        yield from _advise_on_error_rates(run, names)
-        yield from _advise_on_order(run, names)
-        yield from _advise_on_few_labels(run, alike[0])
-        yield from _advise_on_weak_places(run, names[0])
+        return
+    best, *others = rows
+    worse = [row for row in others if is_significantly_above(_subtract_bacc(run, best, row), "gap", 0)]
+    alike = [row for row in useful if row not in worse]
+    names = [row["evaluator"] for row in alike]
+    yield Advice("Use", _word_recommended(run, names, [row["evaluator"] for row in worse]))
+    yield from _advise_to_avoid(run, [row for row in rows if row not in alike])
+    yield from _advise_on_single_errors(run, alike)
+    yield from _advise_on_error_rates(run, names)
+    yield from _advise_on_order(run, names)
+    yield from _advise_on_few_labels(run, best)
+    yield from _advise_on_weak_places(run, names[0])
 
 
-def _advise_on_counts(run: AuditedRun) -> Iterator[Advice]:
-    """Where only error rates are known: how far the best ones are off, and whether that can be tested."""
-    ranked = [] if run.rows("estimates") else rank_evaluators(run)
-    rows = _list_biases(run, ranked[0]) if ranked else []
-    if any(has_interval(row, "bias") for row in rows):
-        yield from _advise_on_error_rates(run, ranked[:1])
-        yield from _advise_on_order(run, ranked[:1])
-    elif rows:
-        far = sum(abs(row["bias"]) > run.limits.max_bias for row in rows)
-        text = f"{ranked[0]} comes closest to the labelled error rates. Of its {format_count(len(rows), 'rate')}, "
-        text += f"{f'{far:,}' if far else 'none'} {'is' if far <= 1 else 'are'} off by more than "
-        text += f"{format_limit_in_points(run.limits.max_bias)} points. "
-        yield Advice("Beware", text + "There are no intervals, so differences may be due to chance.")
-
-
-def _has_enough_labels(rows: Sequence[Row]) -> bool:
-    """Whether each class has labels enough for advice; published rates come without counts."""
-    by_class = ([row[key] for row in rows if row.get(key) is not None] for _, key, _ in _MISTAKES.values())
-    return all(max(counts, default=MIN_LABELS) >= MIN_LABELS for counts in by_class)
-
-
-def _advise_to_label(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
+def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | None:
+    """What to do where the labels, or the verdicts on labelled claims, are too few to advise anything else."""
     labelled, correct, total = _count_labels(run)
     errors = labelled - correct
     how = "label a sample (factaudit sample)" if labelled < total else "add claims and label them"
-    if not total or (not labelled and not run.about.get("evaluators")):
-        return
+    if not total or not run.about.get("evaluators"):
+        return None
     if not labelled:
-        yield Advice("Label more", f"No claim is labelled, so nobody can say which verdicts are right. First {how}.")
-    elif min(errors, correct) < MIN_LABELS:
+        text = f"No claim is labelled, so nobody can say which verdicts are right. First {how}."
+        return Advice("Label more", text)
+    if min(errors, correct) < MIN_LABELS:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
-        text = f"{found} are too few to choose an evaluator."
-        if not errors:
-            text = f"All {labelled:,} labelled claims are correct, so nobody can tell how many errors are missed."
-        elif not correct:
-            text = (
-                f"All {labelled:,} labelled claims are errors, so nobody can tell how many correct claims are flagged."
-            )
-        yield Advice("Label more", f"{text} Aim for at least {ENOUGH_LABELS} of each: {how}.")
-    elif rows and not _has_enough_labels(rows):
-        text = "Most labelled claims have no verdict, so there is too little to compare: judge them again."
-        yield Advice("Judge", text)
+        text = f"{found} are too few to choose an evaluator. Aim for at least {ENOUGH_LABELS} of each: {how}."
+        return Advice("Label more", text)
+    for _, key, _ in _MISTAKES.values():
+        counts = [row[key] for row in rows if row.get(key) is not None]
+        if max(counts, default=MIN_LABELS) < MIN_LABELS:
+            return Advice("Judge", "Most labelled claims have no verdict, so judge them again before you compare.")
+    return None
 
 
 # -------------------------------------------------------------------------------------------------- whom to use, or not
@@ -342,42 +297,29 @@ def _advise_to_label(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
 def _subtract_bacc(run: AuditedRun, best: Row, row: Row) -> Row:
     """How far the best evaluator's BAcc is above another one's, as the figure ``gap``: the paired difference on the
     same claims; where that was not computed, as if the two were independent."""
+    pair = best["evaluator"], row["evaluator"]
     for one in run.rows("differences"):
-        if one.get("key") != "bacc" or one.get("dataset") != best.get("dataset"):
-            continue
-        ends = {end: one.get(f"difference{end}") for end in ("", "_low", "_high", "_min", "_max")}
-        if (one["evaluator_a"], one["evaluator_b"]) == (best["evaluator"], row["evaluator"]):
-            return {f"gap{end}": value for end, value in ends.items()}
-        if (one["evaluator_b"], one["evaluator_a"]) == (best["evaluator"], row["evaluator"]):
-            turned = dict(zip(ends, (ends[end] for end in ("", "_high", "_low", "_max", "_min")), strict=True))
-            return {f"gap{end}": None if value is None else -value for end, value in turned.items()}
+        if one["key"] == "bacc" and one["dataset"] == best["dataset"]:
+            for sign, names in ((1, pair), (-1, pair[::-1])):
+                if (one["evaluator_a"], one["evaluator_b"]) == names and one["difference"] is not None:
+                    return scale_figure("gap", one, "difference", sign)
     return subtract_figures("gap", best, "bacc", row, "bacc")
 
 
-def _word_recommended(
-    run: AuditedRun, rows: Sequence[Row], useful: Sequence[Row], alike: Sequence[Row], gaps: Mapping[str, Row]
-) -> str:
+def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
     """Which evaluator to use, how sure that is, and whether it knows these data from its training."""
-    names = [row["evaluator"] for row in alike]
-    worse = [name for name, gap in gaps.items() if is_significantly_above(gap, "gap", 0)]
-    is_open = any((gaps[name].get("gap_low") or 0) > 0 for name in names[1:])
-    rest = ", or depends on the unscored claims." if is_open else "."
-    if len(rows) == 1:
-        text = f"{names[0]} is significantly better than guessing."
-    elif len(alike) == 2:
-        text = f"{names[0]} or {names[1]}; the difference between them is not significant{rest}"
+    if len(alike) == 2:
+        text = f"{alike[0]} or {alike[1]}; the difference between them is not significant."
     elif len(alike) > 2:
-        text = f"{names[0]}; it is not significantly more accurate than {join_names(names[1:])}{rest}"
-    elif len(useful) == 1 and len(worse) < len(rows) - 1:
-        text = f"{names[0]}; only this one is significantly better than guessing."
+        text = f"{alike[0]}; it is not significantly more accurate than {join_names(alike[1:])}."
+    elif worse:
+        text = f"{alike[0]}; it is significantly more accurate than {join_names(worse)}."
     else:
-        others = "the others" if len(worse) == len(rows) - 1 > 1 else join_names(worse)
-        text = f"{names[0]}; it is significantly more accurate than {others}."
-    trained = [name for name in names if _is_trained_on(run, name)]
+        text = f"{alike[0]} is significantly better than guessing."
+    trained = [name for name in alike if _is_trained_on(run, name)]
     if trained:
-        who = "It was" if len(names) == 1 else "Both were" if len(trained) == 2 == len(names) else ""
-        who = who or f"{join_names(trained)} {'was' if len(trained) == 1 else 'were'}"
-        text += f" {who} trained on this benchmark, so expect less on your data."
+        verb = "was" if len(trained) == 1 else "were"
+        text += f" {join_names(trained)} {verb} trained on this benchmark, so expect less on your data."
     return text
 
 
@@ -412,9 +354,8 @@ def _advise_on_single_errors(run: AuditedRun, alike: Sequence[Row]) -> Iterator[
     least = run.limits.min_rate
     fit = [row["evaluator"] for row in alike if all(is_significantly_above(row, key, least) for key in _MISTAKES)]
     if fit:
-        verbs = ("finds", "passes") if len(fit) == 1 else ("find", "pass")
-        text = f"finding single errors: {join_names(fit)} {verbs[0]} significantly more than "
-        text += f"{format_limit_in_points(least)} % of the errors and {verbs[1]} as many correct claims."
+        share = f"significantly more than {format_limit_in_points(least)} %"
+        text = f"finding single errors: TPR and TNR of {join_names(fit)} are {share}."
         yield Advice("Good for", text)
         return
     for right, verb, what in (("tnr", "misses", "of them"), ("tpr", "flags", "of the correct claims")):
@@ -437,18 +378,16 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
     if not able:
         return
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
-    text = fill(
-        "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
-        "errors.",
-        best,
-    )
-    if (row := find_least_review_evaluator_row(run, [best["evaluator"]])) is not None:
-        text += fill(
-            " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that are "
-            "left are errors ({confidence:limit} % confidence).",
-            row,
-        )
-    yield Advice("Instead", text[0].lower() + text[1:])
+    text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
+    yield Advice("Instead", fill(text + "errors.", best) + _promise_after_review(run, best["evaluator"]))
+
+
+def _promise_after_review(run: AuditedRun, evaluator: str) -> str:
+    row = find_least_review_evaluator_row(run, [evaluator])
+    if row is None:
+        return ""
+    text = " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that are left "
+    return fill(text + "are errors ({confidence:limit} % confidence).", row)
 
 
 def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -456,22 +395,18 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
     limit = format_limit_in_points(run.limits.max_bias)
     answers = {name: found.may for name in evaluators if (found := may_publish_rates(run, name)) is not None}
     far = {one.evaluator: one for one in run.find(BIAS_CHECK) if one.verdict == "beyond"}
-    unfit = [name for name, may in answers.items() if may == "no"]
-    unknown = [name for name, may in answers.items() if may == "cannot tell"]
-    if fit := [name for name, may in answers.items() if may == "yes"]:
+    fit, unfit, unknown = ([name for name in answers if answers[name] == may] for may in ("yes", "no", "cannot tell"))
+    if fit:
         text = f"publishing error rates: every rate of {join_names(fit)} is significantly within {limit} points."
         yield Advice("Good for", text)
     if unfit:
-        text = (
-            f"publishing error rates as they are: {join_names([_word_far_rates(run, far[name]) for name in unfit])}, "
-        )
-        text += f"significantly more than the {limit} allowed."
+        text = f"publishing error rates as they are: {join_names([_word_far_rates(run, far[name]) for name in unfit])}"
+        text += f", significantly more than the {limit} allowed."
         if unknown:
             text += f" For {join_names(unknown)} there are too few labels to tell."
         yield Advice("Not for", text)
     elif unknown:
-        text = "There are too few labels to tell whether predicted error rates can be published."
-        yield Advice("Beware", text + _word_labels_needed(run, unknown))
+        yield Advice("Beware", "There are too few labels to tell whether predicted error rates can be published.")
     if unfit or unknown:
         yield from _advise_to_correct_rates(run, evaluators[0])
 
@@ -484,30 +419,6 @@ def _word_far_rates(run: AuditedRun, found: Finding) -> str:
     if len(found.alike) == 1:
         return f"the worst of {found.evaluator}'s {n} error rates is off by {size}"
     return f"{len(found.alike)} of {found.evaluator}'s {n} error rates are off by up to {size}"
-
-
-def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
-    """How many labels a system would let the interval of a typical rate's error end at the limit."""
-    limit = run.limits.max_bias
-    rows = [
-        row for name in evaluators for row in list_system_biases(run, name) if has_interval(row, "bias") and row["n"]
-    ]
-    if not rows:
-        return ""
-    needed = median(row["n"] * ((row["bias_high"] - row["bias_low"]) / 2 / limit) ** 2 for row in rows)
-    have = median(row["n"] for row in rows)
-    if needed <= have:
-        return ""
-    each = " per system" * any(row["system"] != ALL_TOGETHER for row in rows)
-    each += " and data set" * (bool(each) and len({row["dataset"] for row in rows}) > 1)
-    text = f" To measure how far a rate is off to within ±{format_limit_in_points(limit)} points, you need about "
-    return text + f"{_round_up(needed):,} labels{each}; there are {have:,.0f}."
-
-
-def _round_up(number: float) -> int:
-    """To two digits: ``1,437`` labels are about ``1,500``."""
-    step = 10 ** max(len(str(int(number))) - 2, 0)
-    return int(-(-number // step) * step)
 
 
 def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
@@ -528,45 +439,45 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         turned = [(one.evaluator, sum(row["n_reversed"] for row in one.alike)) for one in reversing]
         told = [f"{name} puts {format_count(n, 'pair')} in the wrong order" for name, n in turned]
         yield Advice("Not for", f"ranking systems: {join_names(told)}.")
-    counts = sum_ordered_pairs(run, evaluators[0])
+        return
     answers = {name: found.may for name in evaluators if (found := may_rank_systems(run, name)) is not None}
-    fit = [name for name, may in answers.items() if may == "yes"]
-    agree = "{} and the labels agree on {} pairs of systems"
-    told = [agree.format(name, _format_agreeing_pairs(run, name)) for name in (fit or evaluators[:1])]
-    if fit:
-        yield Advice("Good for", f"ranking systems: {join_names(told)}.")
-    elif evaluators[0] in answers and counts and counts["n_one_sided"] and not counts["n_reversed_max"]:
-        text = f"Rankings: {told[0]}. On each of the others, only the evaluator or only the labels find a "
-        yield Advice("Beware", text + "significant difference; no pair is reversed.")
+    for name, may in answers.items():
+        counts, agreeing = sum_ordered_pairs(run, name), _format_agreeing_pairs(run, name)
+        if counts is None or not agreeing or counts["n_reversed_max"]:
+            continue
+        text = f"{name} and the labels agree on {agreeing} pairs of systems"
+        if may == "yes":
+            yield Advice("Good for", f"ranking systems: {text}.")
+        else:
+            text = f"Rankings: {text}. On each of the others, only the evaluator or only the labels find a "
+            yield Advice("Beware", text + "significant difference; no pair is reversed.")
+        break
 
 
 # ----------------------------------------------------------------------------------------------------- what to distrust
 
 
 def _advise_on_few_labels(run: AuditedRun, best: Row) -> Iterator[Advice]:
-    """Figures that rest on few labels; an average over data sets is no more certain than the smallest of them."""
-    few = {
-        noun: best[key]
+    """The fewest labels behind a figure: an average over data sets is no more certain than the smallest of them."""
+    parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
+    counts = [
+        (row[key], noun, row["dataset"])
+        for row in parts
         for _, key, noun in _MISTAKES.values()
-        if best.get(key) is not None and best[key] < ENOUGH_LABELS
-    }
-    if few:
-        told = join_names([format_count(n, f"labelled {noun}") for noun, n in few.items()])
-        yield Advice("Beware", f"These figures rest on only {told} and can change a lot with more.")
-    elif best["dataset"] == MACRO_MEAN:
-        parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
-        for _, key, noun in _MISTAKES.values():
-            least = min((row for row in parts if row.get(key) is not None), key=lambda row: row[key], default=None)
-            if least is not None and least[key] < ENOUGH_LABELS:
-                told = f"{format_count(least[key], f'labelled {noun}')} in {least['dataset']}"
-                yield Advice("Beware", f"The averages rest on only {told}.")
+        if row.get(key) is not None
+    ]
+    n, noun, dataset = min(counts, default=(ENOUGH_LABELS, "", ""))
+    if n < ENOUGH_LABELS:
+        where = f" in {dataset}" if len(parts) > 1 else ""
+        text = f"These figures rest on only {format_count(n, f'labelled {noun}')}{where} and can change a lot with more"
+        yield Advice("Beware", f"{text}.")
 
 
 def _advise_on_weak_places(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
     """The data sets where BAcc is lowest and highest, where their intervals (with their bounds) do not meet."""
-    parts = [row for row in run.rows("rates") if row["evaluator"] == evaluator and not is_total_key(row.get("dataset"))]
-    parts = sorted((row for row in parts if row.get("bacc") is not None), key=lambda row: row["bacc"])
-    if not len({row["dataset"] for row in parts}) == len(parts) > 1:
+    parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == evaluator]
+    parts = sorted((row for row in parts if not is_total_key(row["dataset"])), key=lambda row: row["bacc"])
+    if len(parts) < 2:
         return
     low, high = (widen_interval_for_decision_limits(row, "bacc") for row in (parts[0], parts[-1]))
     if low is not None and high is not None and low[1] < high[0]:

@@ -7,8 +7,8 @@ A FActScore is of a decomposer, demonstrations, a retriever and a verifier as mu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -17,6 +17,7 @@ from factaudit.arrays.response_facts import collect_response_facts, has_response
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
 from factaudit.audit.core.checks import Check
+from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
@@ -70,16 +71,7 @@ def _score_responses_by_variant(judgements: Judgements, gamma: float, gammas: Ma
     parts = [pd.DataFrame(columns=["dataset", "evaluator", "variant"])]
     for name in sorted(judgements.claims["variant"].dropna().unique()):
         inside = (judgements.claims["variant"] == name).fillna(False).to_numpy(dtype=bool)
-        alone = replace(
-            judgements,
-            claims=judgements.claims[inside].reset_index(drop=True),
-            label=judgements.label[inside],
-            **{key: getattr(judgements, key)[:, inside] for key in ("prediction", "score", "status")},
-            grade=None,
-            repeat_predictions=None,
-            annotations=None,
-            empty_responses=judgements.empty_responses.iloc[:0],
-        )
+        alone = select_claims(judgements, np.flatnonzero(inside))
         facts = collect_response_facts(alone)
         responses = facts.responses.assign(variant=name, system=facts.responses["system"].fillna(""))
         responses["cluster"] = responses["topic"].fillna(responses["system"] + "\x1f" + responses["response_id"])
@@ -147,7 +139,6 @@ _OPTIONS = {
 AUDITS = (
     Audit(
         name="sensitivity",
-        after="decomposition",
         title="How far settings of the pipeline move the score",
         question="How much does FActScore depend on the decomposer, the retriever and the verifier?",
         source="Wanner et al. 2024; Hu et al. 2024; Min et al. 2023, §4.2",

@@ -12,8 +12,8 @@ from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
 from factaudit.audit.core.checks import Check, is_within, per_dataset
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, is_significantly_above
-from factaudit.audit.core.decisions import Answer, Decision, answer
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, has_interval, is_significantly_above
+from factaudit.audit.core.decisions import Answer, Decision, decide
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
@@ -46,10 +46,12 @@ def compute_verdict_stability(
         spreads = {rate: np.ptp([one[rate].point for one in rates], axis=0) for rate in SPREAD_RATES}
         figures, counts = _measure_flips(judgements, groups, said, intervals)
         figures |= {f"{rate}_spread": Figure(spread) for rate, spread in spreads.items()}
-        same = np.where(counts["n"] > 0, "all verdicts are the same", "no claim has two verdicts")
-        lacking = [", ".join(rate for rate in spreads if np.isnan(spreads[rate][at])) for at in range(len(same))]
-        undefined = [f"not defined in every repeat: {listed}" if listed else "" for listed in lacking]
-        reasons = [np.where(np.isnan(figures["kappa"].point), same, ""), np.array(undefined)]
+        is_alike = np.isnan(figures["kappa"].point)
+        reasons = {
+            "all verdicts are the same": is_alike & (counts["n"] > 0),
+            "no claim has two verdicts": counts["n"] == 0,
+            "a spread is of rates that every repeat has": np.isnan(list(spreads.values())).any(0),
+        }
         tables.append(tabulate([{**key, "evaluator": evaluator} for key in groups.keys], counts, figures, reasons))
     return interleave(tables)
 
@@ -110,17 +112,18 @@ def _may_be_asked_once(run: AuditedRun, evaluator: str) -> Answer | None:
     worst = max(rows, key=lambda row: row["flip_rate"])
     figure = fill("{flip_rate:percent} of its verdicts change", worst)
     required = f"at most {format_limit_in_points(MAX_FLIP_RATE)} % of the verdicts change when asked again"
-    if all(is_within(row, "flip_rate", MAX_FLIP_RATE, "off") for row in rows):
-        return answer("yes", figure, required)
-    if is_significantly_above(worst, "flip_rate", MAX_FLIP_RATE):
-        return answer("no", figure, required)
-    return answer("cannot tell", figure, required, rows, ["flip_rate"])
+    return decide(
+        figure,
+        required,
+        is_met=all(is_within(row, "flip_rate", MAX_FLIP_RATE, "off") for row in rows),
+        is_missed=is_significantly_above(worst, "flip_rate", MAX_FLIP_RATE),
+        has_intervals=has_interval(worst, "flip_rate"),
+    )
 
 
 _SPREAD_DESCRIPTION = "highest − lowest value over the repetitions; it grows with their number"
 AUDIT = Audit(
     name="stability",
-    after="invariance",
     title="Whether an evaluator agrees with itself",
     question="Does an evaluator give the same verdict if it is asked again?",
     formula=(

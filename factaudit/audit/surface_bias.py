@@ -6,7 +6,6 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +13,8 @@ import numpy as np
 from factaudit.arrays.claim_groups import ClaimGroups, encode_claim_group_column
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
-from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import LinePlot
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
 from factaudit.audit.core.tabulate import tabulate
@@ -29,8 +27,6 @@ from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_pr
 #: Each rate with the label of its class.
 RATE_LABELS = {"tpr": 1, "tnr": 0}
 RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
-#: Why rows have no overlap.
-_NO_OVERLAP = "no labelled claim of this task has a document and at least two tokens"
 OTHER_SCRIPT = "the claims are in another script than their documents"
 
 
@@ -84,6 +80,7 @@ def compute_surface_bias(
             ends = {"r2_low": none_if_undefined(edges[place]), "r2_high": none_if_undefined(edges[place + 1])}
             keys.append({"task": task, "bin": place + 1, **ends, **counts})
     groups, confidence = ClaimGroups(bin_codes, keys), None if intervals is None else intervals.confidence
+    is_empty = np.array([key["r2_low"] is None for key in keys], dtype=bool)
     rows: list[Row] = []
     for at, evaluator in enumerate(judgements.evaluators):
         tally = judgements.tally(groups, LABEL, at)
@@ -95,7 +92,14 @@ def compute_surface_bias(
         cells = tally.cells[:, :2]
         n_neg, n_pos = cells[:, 0, :2].sum(1), cells[:, 1, :2].sum(1)
         counts = {"n": n_neg + n_pos, "n_unscored": cells[:, :, 2].sum(1), "n_pos": n_pos, "n_neg": n_neg}
-        rows += tabulate([key | {"evaluator": evaluator} for key in keys], counts, figures, _explain_bins(keys, cells))
+        reasons = {
+            "no labelled claim of the task has a ROUGE-2 precision": is_empty,
+            "equal claims fill an earlier bin": ~is_empty & ~cells.any((1, 2)),
+        }
+        for rate, label in RATE_LABELS.items():
+            none = cells.any((1, 2)) & (cells[:, label, :2].sum(1) == 0)
+            reasons[f"{rate} needs {RATE_CLASS_NAMES[rate]} claims that are scored"] = none
+        rows += tabulate([key | {"evaluator": evaluator} for key in keys], counts, figures, reasons)
     return sorted(rows, key=lambda row: row["task"])
 
 
@@ -131,41 +135,14 @@ def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
     return np.sort(values)[np.maximum(places, 0)]
 
 
-def _explain_bins(keys: Sequence[Row], cells: np.ndarray) -> list[list[str]]:
-    """cells: (bins, 2, 3), the labelled claims of each bin."""
-    why: list[list[str]] = [[], [], []]
-    for key, counts in zip(keys, cells, strict=True):
-        empty = ""
-        if key["r2_low"] is None:
-            empty = OTHER_SCRIPT if key["n_other_script"] else _NO_OVERLAP
-        elif not counts.any():
-            empty = f"no claim: both edges are {key['r2_high']:.4g}, so an earlier bin has all claims up to there"
-        why[0].append(empty)
-        for place, (rate, label) in enumerate(RATE_LABELS.items(), 1):
-            cause = "none of this bin's is scored" if counts[label].any() else "this bin has none"
-            is_undefined = not empty and not counts[label, :2].any()
-            why[place].append(f"{rate} needs {RATE_CLASS_NAMES[rate]} claims: {cause}" if is_undefined else "")
-    return why
-
-
-# ----------------------------------------------------------------------------------------------------------- findings
-
-
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_TASK_COLUMN = Column("task", "text", "the task group or, if the claims have none, the data set", key=True)
 _CLASS_SIZES_DESCRIPTION = "scored claims with label 1, and with label 0"
-
-
-def _make_bin_rate_column(heading: str, counted_in: str) -> Column:
-    what = "within the bin; the interval treats the edges of the bin as fixed"
-    return Column(heading, "percent", what, bounds=True, interval=WILSON, counted_in=counted_in)
-
+_RATE_DESCRIPTION = "within the bin; the interval treats the edges of the bin as fixed"
 
 AUDITS = (
     Audit(
         name="surface_bias",
-        after="ranking_pairs",
         title="Leaning on word overlap",
         question=(
             "How often is an evaluator right on claims that repeat few words of the document, and on claims "
@@ -183,7 +160,7 @@ AUDITS = (
         ),
         remedy="Do not compare systems whose texts overlap with their documents to different degrees.",
         columns={
-            "task": _TASK_COLUMN,
+            "task": Column("task", "text", "the task group or, if the claims have none, the data set", key=True),
             **pick_shared_columns("evaluator"),
             "bin": Column("bin", "count", "the bin; bin 1 has the least overlap", key=True),
             **pick_shared_columns("n", "n_unscored", "reason"),
@@ -195,8 +172,8 @@ AUDITS = (
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
             "r2_low": Column("ROUGE-2 from", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
             "r2_high": Column("ROUGE-2 to", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
-            "tpr": _make_bin_rate_column("TPR", "n_pos"),
-            "tnr": _make_bin_rate_column("TNR", "n_neg"),
+            "tpr": share_column("TPR", _RATE_DESCRIPTION, counted_in="n_pos"),
+            "tnr": share_column("TNR", _RATE_DESCRIPTION, counted_in="n_neg"),
         },
         options={"bins": "number of bins"},
         compute=compute_surface_bias,

@@ -114,7 +114,6 @@ def _build_triage_review_rows(
 
 AUDIT = Audit(
     name="triage",
-    after="discrimination",
     title="How much review single verdicts need",
     question="How many claims must people review so that few of the others are errors?",
     source="Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate",

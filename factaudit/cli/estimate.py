@@ -157,7 +157,7 @@ def adjust_command(
     """
     import pandas as pd
 
-    from factaudit.audit.error_rate_correction import correct_system_error_rates
+    from factaudit.audit.calibration import correct_system_error_rates
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.stats.cluster_bootstrap import ClusterBootstrap

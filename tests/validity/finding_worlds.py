@@ -21,7 +21,6 @@ from factaudit.arrays.biography_scores import (
 )
 from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, DecisionLimits
-from factaudit.audit.pairs import MIN_TOLD_APART
 from factaudit.audit.sensitivity import MAX_CHANGE
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import validate_annotations
@@ -231,25 +230,6 @@ def draw_variants(world: World, random: np.random.Generator) -> Tables:
     claims["claim_id"] = np.arange(len(claims)).astype(str)
     verdicts = claims[["claim_id"]].assign(evaluator="e0", prediction=claims.pop("said").astype(int), status="ok")
     return {"claims": fa.validate_claims(claims), "verdicts": fa.validate_verdicts(verdicts)}
-
-
-def draw_twins(world: World, random: np.random.Generator) -> Tables:
-    """Pairs of a claim and its changed twin; an evaluator tells half of them apart."""
-    units = draw_units(world, random)
-    ids = np.arange(units.size).astype(str)
-    told = world.size if world.effect else MIN_TOLD_APART
-    claims = units.make_claims(np.ones(units.size, dtype=int))
-    twins = claims.assign(claim_id=[f"{each}-twin" for each in ids], label=0, pair_of=ids)
-    verdicts = []
-    for at in range(world.evaluators):
-        apart = units.draw_slips(told if at == 0 or not world.effect else 0.9)
-        verdicts.append(units.make_verdicts(f"e{at}", np.zeros(units.size, dtype=bool)))
-        verdicts.append(units.make_verdicts(f"e{at}", apart).assign(claim_id=twins["claim_id"].to_numpy()))
-    both = pd.concat([claims.assign(pair_of=None), twins], ignore_index=True)
-    return {
-        "claims": fa.validate_claims(both),
-        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
-    }
 
 
 def draw_rewordings(world: World, random: np.random.Generator) -> Tables:

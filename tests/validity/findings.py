@@ -32,7 +32,6 @@ from finding_worlds import (
     draw_repeats,
     draw_rewordings,
     draw_systems,
-    draw_twins,
     draw_variants,
 )
 from worlds import WORLDS, make_worlds
@@ -47,7 +46,6 @@ RESULTS = Path(__file__).with_name("findings.json")
 DRAWS = {
     "systems": draw_systems,
     "repeats": draw_repeats,
-    "twins": draw_twins,
     "rewordings": draw_rewordings,
     "variants": draw_variants,
     "chunks": draw_chunks,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from factaudit.audit.core.decision_limits import DecisionLimits
+from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import AnyPlot
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
 from factaudit.errors import UsageError
@@ -62,6 +63,11 @@ class Column:
     claims: str = "wrong"
     #: Of a figure: the column that counts the claims in its denominator.
     counted_in: str = "n"
+
+
+def share_column(heading: str, what: str, interval: str = WILSON, unit: Unit = "percent", **options: Any) -> Column:
+    """A share, or a difference of shares (unit: points), with bounds and an interval."""
+    return Column(heading, unit, what, bounds=True, interval=interval, **options)
 
 
 _END_SUFFIXES = ("_low", "_high", "_min", "_max")
@@ -262,9 +268,6 @@ class Audit:
     #: How the intervals are made of columns that do not say it.
     intervals: str = ""
     checks: tuple[checks.Check, ...] = ()
-    #: The audit that it stands after in the report, in lists and among the findings; "", or one that is not there:
-    #: after all others.
-    after: str = ""
     #: Whether it says something of claims of which none is labelled.
     without_labels: bool = False
     #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or how many of the

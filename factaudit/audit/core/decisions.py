@@ -6,13 +6,11 @@ All are: yes. One is significantly not: no. Else these labels cannot tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.decision_limits import has_interval
-from factaudit.audit.core.result_rows import Row
 
 Permission = Literal["yes", "with a correction", "with review", "no", "cannot tell"]
 
@@ -34,17 +32,11 @@ class Decision:
     answer: Callable[[AuditedRun, str], Answer | None]
 
 
-def answer(may: Permission, figure: str, required: str, rows: Iterable[Row] = (), keys: Sequence[str] = ()) -> Answer:
-    """An answer by what is ``required``; rows, keys: the figures that leave it open, where it cannot tell."""
-    met = {"yes": "This is significantly so.", "no": "This is significantly not so."}
-    return Answer(may, figure, f"Required: {required}. {met.get(may) or explain_open(rows, keys)}")
-
-
-def explain_open(rows: Iterable[Row], keys: Sequence[str]) -> str:
-    """Why it is open on which side of a limit some figures are."""
-    figures = [(row, key) for row in rows for key in keys]
-    if any(not has_interval(row, key) for row, key in figures):
-        return "No interval was computed."
-    if any(row.get(f"{key}_min") != row.get(f"{key}_max") for row, key in figures):
-        return "This is not significant either way, or it depends on the unscored claims."
-    return "This is not significant either way."
+def decide(figure: str, required: str, *, is_met: bool, is_missed: bool, has_intervals: bool = True) -> Answer:
+    """The answer by what is ``required``: whether that is significantly so, or significantly not so."""
+    if is_met:
+        return Answer("yes", figure, f"Required: {required}. This is significantly so.")
+    if is_missed:
+        return Answer("no", figure, f"Required: {required}. This is significantly not so.")
+    why = "Neither is significant, whatever the unscored claims are." if has_intervals else "No interval was computed."
+    return Answer("cannot tell", figure, f"Required: {required}. {why}")

@@ -6,7 +6,7 @@ and ``reason``, which says what is null and why. A figure is a plain number, or 
     >>> from factaudit.arrays.figures import Figure
     >>> tpr = Figure(np.array([0.5, np.nan]), bounds=(np.array([0.4, 0.0]), np.array([0.6, 1.0])))
     >>> keys, counts = [{"dataset": "a"}, {"dataset": "b"}], {"n": np.array([8, 0])}
-    >>> for row in tabulate(keys, counts, {"tpr": tpr}, [["", "no claim is scored"]]):
+    >>> for row in tabulate(keys, counts, {"tpr": tpr}, {"no claim is scored": np.array([False, True])}):
     ...     print(row)
     {'dataset': 'a', 'n': 8, 'tpr': 0.5, 'tpr_min': 0.4, 'tpr_max': 0.6, 'reason': None}
     {'dataset': 'b', 'n': 0, 'tpr': None, 'tpr_min': 0.0, 'tpr_max': 1.0, 'reason': 'no claim is scored'}
@@ -29,25 +29,46 @@ def tabulate(
     keys: Sequence[Row],
     counts: Mapping[str, Any],
     figures: Mapping[str, Figure],
-    reasons: Iterable[Sequence[str] | np.ndarray] = (),
+    reasons: Mapping[str, Sequence[bool] | np.ndarray] | None = None,
     few_clusters: str = FEW_CLUSTERS,
 ) -> list[Row]:
     """A row for each of N keys.
 
     counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by name, arrays (N,).
-    reasons: of each cause a text for each row, "" where it does not apply. few_clusters: why a figure has no interval
-    where its own ``cause`` does not say it.
+    reasons: bool (N,) by what the row's reason says where it is True, behind the key's own ``reason``. few_clusters:
+    why a figure has no interval where its own ``cause`` does not say it.
     """
     columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in counts.items()}
     for name, figure in figures.items():
         columns |= list_figure_columns(name, figure)
-    causes = list(reasons)
     rows = []
     for at, key in enumerate(keys):
         row = key | {name: values[at] for name, values in columns.items()}
-        texts = [*(cause[at] for cause in causes), *_explain_missing_intervals(row, at, figures, few_clusters)]
-        rows.append(row | {"reason": join_reasons(map(str, texts))})
+        own = [key.get("reason") or "", *(text for text, applies in (reasons or {}).items() if applies[at])]
+        causes = {name: str(figure.cause[at]) for name, figure in figures.items() if figure.cause is not None}
+        rows.append(explain_row(row, figures, own, few_clusters, causes))
     return rows
+
+
+def explain_row(
+    row: Row,
+    figures: Iterable[str],
+    reasons: Sequence[str] = (),
+    few_clusters: str = FEW_CLUSTERS,
+    causes: Mapping[str, str] | None = None,
+) -> Row:
+    """The row with its ``reason``: those given (else which figures are undefined), and why figures lack an interval.
+
+    few_clusters: the cause of a figure without an interval that has no other one in ``causes``.
+    """
+    texts, lacking = [text for text in reasons if text], dict[str, list[str]]()
+    if not texts and (undefined := [name for name in figures if row[name] is None]):
+        texts.append(f"undefined: {', '.join(undefined)}")
+    for name in figures:
+        if row[name] is not None and row.get(f"{name}_low", 0) is None:
+            lacking.setdefault((causes or {}).get(name) or few_clusters, []).append(name)
+    texts += [f"no interval for {', '.join(names)}: {cause}" for cause, names in lacking.items()]
+    return row | {"reason": join_reasons(texts)}
 
 
 def list_figure_columns(name: str, figure: Figure) -> dict[str, list[float | None]]:
@@ -120,12 +141,3 @@ def _average_figure(rows: Sequence[Row], key: str) -> Row:
 
 def _list_plain_numbers(values: np.ndarray) -> list[float | None]:
     return [None if value != value else value for value in np.asarray(values, dtype=float).tolist()]
-
-
-def _explain_missing_intervals(row: Row, at: int, figures: Mapping[str, Figure], few_clusters: str) -> list[str]:
-    by_cause: dict[str, list[str]] = {}
-    for name, figure in figures.items():
-        if figure.interval is not None and row[name] is not None and row[f"{name}_low"] is None:
-            own = "" if figure.cause is None else str(figure.cause[at])
-            by_cause.setdefault(own or few_clusters, []).append(name)
-    return [f"no interval for {', '.join(names)}: {cause}" for cause, names in by_cause.items()]
