@@ -48,7 +48,7 @@ class _Sample(SourceRow):
     is_json=True,
 )
 def convert_halueval(sources: Sequence[Path]) -> Conversion:
-    """A right and a hallucinated text are a pair (``pair_of``; audit pairs); a general reply has no document."""
+    """A right and a hallucinated text are a pair (``pair_of``); a general reply has no document."""
     claims: list[dict[str, Any]] = []
     for path in sources:
         check_is_table_file(path)

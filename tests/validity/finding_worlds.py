@@ -296,9 +296,6 @@ def draw_annotated(world: World, random: np.random.Generator) -> Tables:
     verdicts = []
     for at in range(world.evaluators):
         wrong = units.is_error ^ units.draw_slips(1 - accuracy)
-        if world.effect == "rules part evaluators" and at < 2:
-            of_rule = objections > at if at else objections > 1
-            wrong = (objections > 0 if at else of_rule) ^ (random.random(units.size) < world.size)
         verdicts.append(units.make_verdicts(f"e{at}", wrong))
     people = [
         pd.DataFrame(

@@ -2,7 +2,7 @@
 
     python tests/validity/findings.py [runs, default 200] [families, default all]
 
-A family is what some audits need: systems, repeats, annotators, twins, chunks, biographies. Null: `finding_worlds.py`
+A family is what some audits need: systems, repeats, annotators, chunks, biographies. Null: `finding_worlds.py`
 draws worlds in which what a check calls nothing wrong (`Check.null`) is true, at the limit of the check where it has
 one. A check should warn in at most 5 % of the runs. In worlds that are made for one check, one half of what it looks
 for is there and the other is not. Power: in half as many runs, the same with an effect of a stated size. `WORKERS`
