@@ -11,7 +11,6 @@ import pytest
 
 from factaudit.datasets import convert
 from factaudit.errors import InputError
-from factaudit.results import compare
 
 
 def write(path: Path, value: Any) -> Path:
@@ -81,12 +80,6 @@ def test_frank_has_three_annotators_and_kinds_of_error(tmp_path):
     assert convert("frank", [source], rule="any_unattributable").claims["label"].tolist() == [0, 0, 0, 0]
     assert found.annotations is not None
     assert len(found.annotations) == 12
-
-
-def test_pairs_are_not_computed_where_there_are_none(tmp_path):
-    found = convert("faithbench", [faithbench(tmp_path)])
-    assert found.verdicts is not None
-    assert "pairs" not in compare(found.claims, found.verdicts, replicates=0).audits
 
 
 def test_halueval(tmp_path):

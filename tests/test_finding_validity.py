@@ -74,7 +74,6 @@ def test_checks_stay_silent_where_nothing_is_wrong(name):
     [
         ("systems", "gap"),
         ("systems", "order"),
-        ("twins", "pairs"),
         ("rewordings", "missed_changes"),
         ("chunks", "chunking"),
     ],

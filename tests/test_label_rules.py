@@ -106,7 +106,7 @@ def test_lfqa_has_three_labels_a_sentence(shared: Path) -> None:
     )
     # The converter's labels are the authors' majority of three; where they are not split, so is the rule's.
     own = found.claims.set_index("claim_id")["label"]
-    by_rule = results.rows("label_rules", rule="majority")[0]
+    by_rule = results.rows("rates")[0]
     assert by_rule["n_attributable"] == int((own == 1).sum())
     row = results.rows("ceiling")[0]
     assert row["n_claims"] == len(found.claims)

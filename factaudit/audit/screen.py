@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -406,7 +407,8 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
             text += f" For {join_names(unknown)} there are too few labels to tell."
         yield Advice("Not for", text)
     elif unknown:
-        yield Advice("Beware", "There are too few labels to tell whether predicted error rates can be published.")
+        text = "There are too few labels to tell whether predicted error rates can be published."
+        yield Advice("Beware", text + _word_labels_needed(run, unknown))
     if unfit or unknown:
         yield from _advise_to_correct_rates(run, evaluators[0])
 
@@ -419,6 +421,22 @@ def _word_far_rates(run: AuditedRun, found: Finding) -> str:
     if len(found.alike) == 1:
         return f"the worst of {found.evaluator}'s {n} error rates is off by {size}"
     return f"{len(found.alike)} of {found.evaluator}'s {n} error rates are off by up to {size}"
+
+
+def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
+    """How many labels a system would let the interval of a typical rate's error end at the limit."""
+    rows = [row for name in evaluators for row in list_system_biases(run, name) if has_interval(row, "bias")]
+    rows = [row for row in rows if row["n"]]
+    if not rows:
+        return ""
+    limit, have = run.limits.max_bias, median(row["n"] for row in rows)
+    needed = median(row["n"] * ((row["bias_high"] - row["bias_low"]) / 2 / limit) ** 2 for row in rows)
+    if needed <= have:
+        return ""
+    step = 10 ** max(len(str(int(needed))) - 2, 0)  # rounded up to two digits: 1,437 labels are about 1,500
+    each = "" if rows[0]["system"] == ALL_TOGETHER else " per system"
+    text = f" To measure how far a rate is off to within ±{format_limit_in_points(limit)} points, you need about "
+    return text + f"{-(-needed // step) * step:,.0f} labels{each}; there are {have:,.0f}."
 
 
 def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
