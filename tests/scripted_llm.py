@@ -62,6 +62,6 @@ def find_facts_to_group(prompt: str) -> str | None:
 def answer_two_facts(prompt: str) -> str:
     """Two facts a sentence; a fact is true unless it says so."""
     if prompt.startswith("Please breakdown"):
-        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
+        sentence = prompt.rstrip("\n").rpartition("\n")[2].rpartition(": ")[2]
         return f"- {sentence}\n- {sentence[:-1]} indeed."
     return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"

@@ -12,6 +12,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.engines.citations import judge_citations, parse_cited_sentences
 from factaudit.engines.responses import Response
+from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator
 
@@ -61,7 +62,8 @@ def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> No
     rows = [response("He sang."), Response("q", "N", "", "s", docs=DOCS), Response("p", "N", "No documents.", "s")]
     (row,) = compute_citation_audit(Judgements.join(*judge_citations(rows, "unigram")))
     assert (row["recall"], row["n_responses"], row["n_empty"]) == (0, 1, 1)
-    assert judge_citations(rows[2:], "unigram")[0].empty
+    with pytest.raises(UsageError, match="no response has documents"):
+        judge_citations(rows[2:], "unigram")
 
 
 def test_a_judgement_without_a_verdict_counts_against_recall() -> None:

@@ -62,7 +62,6 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
     code, out, err = call(*line)
     assert "decompose" not in out
-    assert "verify: at most 1 call;" in out
     assert not (tmp_path / "run").exists()
 
 

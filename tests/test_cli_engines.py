@@ -54,7 +54,7 @@ def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses
     more = ["--verifier", "rouge2", "--set", "gamma=0", "--set", "seed=3", "--set", "factscore.k=2"]
     code, out, err = call(*arguments, *more, "--set", "replicates=50", "--set", "title=Mine", "--out", tmp_path / "run")
     assert (code, err) == (0, "")
-    assert "facts            40, 0 of them unscored" in out
+    assert "claims           40" in out
     results = json.loads((tmp_path / "run/results.json").read_text())
     assert (results["about"]["title"], results["about"]["seed"]) == ("Mine", 3)
     assert [row["name"] for row in results["about"]["evaluators"]] == ["unigram@0.9", "rouge2"]
@@ -93,7 +93,8 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     assert ["decontextualize" in one for one in asked if one.startswith("Please")] == [True]
     assert "talks.jsonl: 1 turn of fewer than 4 words left out" in out
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert [(row["topic"], row["score"]) for row in rows] == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
+    scores = [(row["topic"], row["evaluators"]["retrieval+m"]["score"]) for row in rows]
+    assert scores == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
     code, _, err = call("score", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other")
     assert (code, "a topic for all goes with conversation" in err) == (2, True)
     talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")

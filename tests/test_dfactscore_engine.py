@@ -1,4 +1,4 @@
-"""D-FActScore end to end: a scripted LLM, evaluators, failures, resuming, the run folder and its report."""
+"""D-FActScore over a scripted LLM and in a run folder: groups, candidates, both scores, failures, and its report."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from scripted_llm import ScriptedLLM, find_facts_to_group
 
+import factaudit
+from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import DFactScorer
-from factaudit.engines.dfactscore_report import DFACTSCORE, FACTSCORE, build_merged_paragraphs_section
-from factaudit.engines.factscore_report import ScoredResponses
+from factaudit.engines.factscore import ScoredFacts
 from factaudit.engines.responses import AtomicFact, Response
-from factaudit.engines.runs import score_dfactscore_files
+from factaudit.engines.runs import DFactScoreExperiment
+from factaudit.engines.score_rows import list_dfactscore_responses, make_merged_section, make_score_verdicts
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
-from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
+from factaudit.llm.chat_types import ChatReply
+from factaudit.results import Results
 
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
@@ -29,11 +33,19 @@ MERGED = "Ann Lee was a painter. She painted harbours. She dived in Oslo."
 TOLD_APART = "Ann Lee was a painter. Another Ann Lee is a diver."
 
 
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
 @pytest.fixture
-def knowledge(tmp_path: Path) -> TopicLookup:
-    source = tmp_path / "pages.jsonl"
-    source.write_text("".join(json.dumps({"title": t, "text": x}) + "\n" for t, x in PAGES.items()))
-    return open_knowledge_source(source, out=tmp_path)
+def pages(tmp_path: Path) -> Path:
+    return write(tmp_path / "pages.jsonl", *({"title": title, "text": text} for title, text in PAGES.items()))
+
+
+@pytest.fixture
+def knowledge(pages: Path, tmp_path: Path) -> TopicLookup:
+    return open_knowledge_source(pages, out=tmp_path)
 
 
 def answer(prompt: str) -> str:
@@ -46,19 +58,33 @@ def answer(prompt: str) -> str:
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
 
-def score(knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any) -> ScoredResponses:
-    return DFactScorer(knowledge, llm, **settings).score_responses(given)
-
-
 def bios(*outputs: str, **more: Any) -> list[Response]:
     return [Response(f"r{n}", "Ann Lee", output, "s", **more) for n, output in enumerate(outputs)]
 
 
+def score(
+    knowledge: TopicLookup, llm: Callable[[str], str | ChatReply], given: list[Response], **options: Any
+) -> tuple[ScoredFacts, list[Row]]:
+    """The tables, and the rows of the responses."""
+    scored = DFactScorer(knowledge, ScriptedLLM(llm), **options).score(given)
+    return scored, responses_of(scored)
+
+
+def responses_of(scored: ScoredFacts) -> list[Row]:
+    judged = Judgements.join(scored.claims, scored.verdicts)
+    return list_dfactscore_responses(judged, 0, "argmax", gamma=0, narrow=0.1)
+
+
+def audit(scored: ScoredFacts) -> Row:
+    """The audit's row of all responses."""
+    options: dict[str, object] = {"dfactscore": {"gamma": 0}}
+    return factaudit.compare(scored.claims, scored.verdicts, audits=[options], replicates=0).audits["dfactscore"][0]
+
+
 def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
-    scored = score(knowledge, llm, bios(MERGED), gamma=0)
-    (row,) = scored.responses
-    assert row["candidates"] == ["Ann Lee (diver)", "Ann Lee (painter)"]
+    scored = DFactScorer(knowledge, llm).score(bios(MERGED))
+    (row,) = responses_of(scored)
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
     assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
     assert [fact["about"] for fact in row["facts"]] == ["Ann Lee (painter)"] * 2 + ["Ann Lee (diver)"]
@@ -66,7 +92,13 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
     asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
     assert all(prompt.startswith("Answer the question about Ann Lee based on the given context.") for prompt in asked)
-    assert len(scored.claims) == len(scored.verdicts) == 6
+    # A claim is a fact put to an entity.
+    claims = scored.claims
+    assert claims["group"].tolist() == ["1"] * 6
+    assert claims["fact_id"].tolist() == [f"r0.{n // 2}" for n in range(6)]
+    assert claims["entity"].tolist() == claims["doc_id"].tolist() == ["Ann Lee (diver)", "Ann Lee (painter)"] * 3
+    assert claims["doc"].str.contains("painted harbours").tolist() == [False, True] * 3
+    assert scored.verdicts["prediction"].tolist() == [0, 1, 0, 1, 1, 0]
 
 
 def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: TopicLookup) -> None:
@@ -77,37 +109,14 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: Topic
         return answer(prompt)
 
     text = "Ann Lee was born. Ann Lee painted. Ann Lee was born. Ann Lee was born. Ann Lee dived."
-    (row,) = score(knowledge, ScriptedLLM(answer_grouping), bios(text)).responses
-    told = [(fact["text"], fact["group"]) for fact in row["facts"]]
-    assert told == [
+    scored, (row,) = score(knowledge, answer_grouping, bios(text))
+    assert [(fact["text"], fact["group"]) for fact in row["facts"]] == [
         ("Ann Lee was born.", 0),
         ("Ann Lee painted.", 0),
         ("Ann Lee was born.", 1),
         ("Ann Lee dived.", 1),
     ]
-    assert row["n_duplicates"] == 1
-
-
-def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: TopicLookup) -> None:
-    scored = score(knowledge, ScriptedLLM(answer), bios(MERGED), verifiers=["llm", "unigram:threshold=0.9"])
-    claims = scored.claims
-    assert claims["group"].tolist() == ["1"] * 6
-    assert claims["fact_id"].tolist() == [f"r0.{n // 2}" for n in range(6)]
-    assert claims["entity"].tolist() == ["Ann Lee (diver)", "Ann Lee (painter)"] * 3
-    assert claims["entity"].tolist() == claims["doc_id"].tolist()
-    assert claims["doc"].str.contains("painted harbours").tolist() == [False, True] * 3
-    predictions = scored.verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
-    by_claim = predictions.loc[claims["claim_id"]]
-    assert by_claim["retrieval+scripted"].tolist() == [0, 1, 0, 1, 1, 0]
-    assert by_claim["unigram@0.9"].tolist() == [0, 1, 0, 1, 1, 0]
-    # What both scores say of each fact.
-    facts, verdicts = scored.audit_tables
-    assert facts["entity"].tolist() == ["Ann Lee (painter)"] * 3
-    by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
-    for verifier in ("retrieval+scripted", "unigram@0.9"):
-        assert by_fact[f"{FACTSCORE} ({verifier})"].tolist() == [1, 1, 1]
-        assert by_fact[f"{DFACTSCORE} ({verifier})"].tolist() == [1, 1, 0]
-    assert [row["evaluator"] for row in scored.summary["rows"]] == ["retrieval+scripted", "unigram@0.9"]
+    assert scored.notes == ["left out: 1 repeated facts"]
 
 
 def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup) -> None:
@@ -115,125 +124,101 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
         # The facts say who is meant; the page does not say "Another".
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
-    scored = DFactScorer(knowledge, ScriptedLLM(told), groupers=("llm", "one-group"), gamma=0).score_responses(
-        bios(TOLD_APART)
-    )
-    (row,) = scored.responses
+    _, (row,) = score(knowledge, told, bios(TOLD_APART))
     assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
-    by_grouper = {one["grouper"]: one for one in scored.summary["linking"] if one["link"] == "argmax"}
-    assert by_grouper["one-group"]["dfactscore"] == 0.5
-    grouping = {one["grouper"]: one for one in scored.summary["grouping"]}
-    assert (grouping["llm"]["same_as_first"], grouping["one-group"]["same_as_first"]) == (1.0, 0.0)
+    _, (one_group,) = score(knowledge, told, bios(TOLD_APART), grouper="one-group")
+    assert (one_group["factscore"], one_group["dfactscore"]) == (1.0, 0.5)
 
 
-def test_an_evaluator_verifies_without_an_llm(knowledge: TopicLookup, tmp_path: Path) -> None:
-    facts = tuple(map(AtomicFact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
-    scorer = DFactScorer(knowledge, verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0)
-    scored = scorer.score_responses(bios(MERGED, facts=facts), journal=tmp_path / "journal")
-    assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
-    journal = sorted((tmp_path / "journal").glob("*.jsonl"))
-    before = [path.read_bytes() for path in journal]
-    assert sum(content.count(b'"claim_id"') for content in before) == 6
-    again = scorer.score_responses(bios(MERGED, facts=facts), journal=tmp_path / "journal")
-    assert [path.read_bytes() for path in journal] == before  # everything was known
-    assert again.responses == scored.responses
+def test_both_scores_are_evaluators_of_the_facts(knowledge: TopicLookup) -> None:
+    facts = tuple(AtomicFact(text, "S", group="a") for text in MERGED.replace(". ", ".|").split("|"))
+    facts = (*facts[:2], AtomicFact(facts[2].text, "NS", group="a"))
+    verifiers = ["retrieval", "unigram:threshold=0.9"]
+    scored, _ = score(knowledge, answer, bios(MERGED, facts=facts), grouper="given", verifiers=verifiers)
+    judged = Judgements.join(scored.claims, scored.verdicts)
+    claims, verdicts = make_score_verdicts(scored.claims, judged, ["retrieval+scripted", "unigram@0.9"], "argmax")
+    assert claims["entity"].tolist() == ["Ann Lee (painter)"] * 3
+    by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
+    for verifier in ("retrieval+scripted", "unigram@0.9"):
+        assert by_fact[f"FActScore ({verifier})"].tolist() == [1, 1, 1]
+        assert by_fact[f"D-FActScore ({verifier})"].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "statuses"),
+    [
+        # Of the painter's page the model says nothing clear, which the published parser reads as True; the diver's page
+        # clearly supports the last fact.
+        ("Certainly", {"FActScore": ["unparsed", "unparsed", "ok"], "D-FActScore": ["unparsed"] * 3}),
+        (None, {"FActScore": ["skipped", "skipped", "ok"], "D-FActScore": ["skipped"] * 3}),
+    ],
+)
+def test_what_is_guessed_or_missing_is_so_in_both_scores(
+    reply: str | None, statuses: dict[str, list[str]], knowledge: TopicLookup
+) -> None:
+    def vague(prompt: str) -> str | ChatReply:
+        if "Title: Ann Lee (painter)" not in prompt or "Input:" not in prompt:
+            return answer(prompt)
+        return ChatReply("error", error="gave up") if reply is None else reply
+
+    scored, _ = score(knowledge, vague, bios(MERGED), parser="original")
+    judged = Judgements.join(scored.claims, scored.verdicts)
+    _, verdicts = make_score_verdicts(scored.claims, judged, list(judged.evaluators), "argmax")
+    found = {name: own["status"].tolist() for name, own in verdicts.groupby("evaluator")}
+    expected = statuses if reply else {**statuses, "D-FActScore": ["ok", "ok", "ok"]}
+    assert found == expected
 
 
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
     given = bios("Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)"))
-    scored = score(knowledge, ScriptedLLM(answer), given, gamma=0)
-    (row,) = scored.responses
+    scored, (row,) = score(knowledge, answer, given)
     # The painter's page supports the first fact; what the ghost's would have said of the second is not known.
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (0.5, 0.5, 1.0)
-    assert row["dfactscore"] == 0.5
     # The ghost's page might have supported both: the group would then be linked to the ghost.
-    assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.5, 1.0)
+    assert (row["dfactscore"], row["dfactscore_min"], row["dfactscore_max"]) == (0.5, 0.5, 1.0)
     unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
     assert unscored["status"].tolist() == ["skipped"] * 2
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
 
 
-def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: TopicLookup) -> None:
-    given = [Response("r", "Zoe Quin", "Zoe Quin sang.", "s")]
-    scored = score(knowledge, ScriptedLLM(answer), given)
-    assert scored.responses[0]["factscore"] is None
-    assert scored.verdicts["status"].tolist() == ["skipped"]
-    assert scored.claims["entity"].isna().all()
-    reason = "no candidate entity: no page has this name"
-    assert scored.verdicts["raw"].tolist() == [reason]
-    assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
-
-
-def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup, tmp_path: Path) -> None:
-    source = tmp_path / "bios.jsonl"
-    lines: list[Row] = [{"name": "Ann Lee", "output": MERGED}]
-    lines.append({"name": "Ann Lee", "output": TOLD_APART, "candidates": ["Ann Lee (diver)"]})
-    lines.append({"name": "Zoe Quin", "output": "Zoe Quin sang."})
-    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0, max_candidates=1)
-    results = score_dfactscore_files(source, scorer, tmp_path / "run")
-    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert [row["candidates_from"] for row in rows] == ["titles", "given", "none"]
-    assert [row["candidates"] for row in rows] == [["Ann Lee (diver)"], ["Ann Lee (diver)"], []]
-    assert [row["n_candidates_left_out"] for row in rows] == [1, 0, 0]
-    assert results.sections[0]["text"][1:] == [
-        "1 responses came with their candidates.",
-        "1 responses have the pages of the name as candidates.",
-        "1 responses are of a name that no page has: their facts have no verdict.",
-        "1 pages of a name were left out (max_candidates).",
-    ]
+def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup) -> None:
+    given = bios(MERGED, TOLD_APART)
+    given = [given[0], *bios("x", TOLD_APART, candidates=("Ann Lee (diver)",))[1:], Response("z", "Zoe", "Zoe sang.")]
+    scored, _ = score(knowledge, answer, given, max_candidates=1)
+    entities = scored.claims.groupby("response_id")["entity"].first()
+    assert entities[:2].tolist() == ["Ann Lee (diver)"] * 2
+    # A name that nobody has is unscored, not unsupported.
+    reason = "no candidate entity: no page has the name 'Zoe'"
+    last = scored.verdicts.iloc[-1]
+    assert (pd.isna(entities["z"]), last["status"], last["raw"]) == (True, "skipped", reason)
+    assert scored.notes == [reason, "left out: 1 pages of a name beyond max_candidates"]
     with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
-        DFactScorer(TopicLookup(knowledge.db, "error"), ScriptedLLM(answer)).score_responses(
-            [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
-        )
+        score(TopicLookup(knowledge.db, "error"), answer, [Response("r", "Nan of Leith", "She was born.", "s")])
 
 
 def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> None:
-    def failing(task: Callable[[str], bool]) -> ScriptedLLM:
-        return ScriptedLLM(lambda prompt: ChatReply("error", error="gave up") if task(prompt) else answer(prompt))
+    def failing(task: Callable[[str], bool]) -> Callable[[str], str | ChatReply]:
+        return lambda prompt: ChatReply("error", error="gave up") if task(prompt) else answer(prompt)
 
-    grouping = score(knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED), gamma=0)
-    (row,) = grouping.responses
+    grouping, (row,) = score(knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED))
     assert (row["factscore"], row["dfactscore"]) == (1.0, None)
     # One group for all the facts is the worst that the grouping might have said.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
-    linked = grouping.audit_tables[1][grouping.audit_tables[1]["evaluator"] == DFACTSCORE]
-    assert set(linked["status"]) == {"error"}
-    assert grouping.summary["n_unscored_linked"] == 3
-    assert grouping.summary["grouping"][0]["n_failed"] == 1
-    verifying = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED), gamma=0)
-    (row,) = verifying.responses
+    assert grouping.notes == ["not grouped: the facts of 1 responses, as the model's replies could not be read"]
+    _, (row,) = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED))
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
     assert row["dfactscore"] == row["dfactscore_min"] == pytest.approx(2 / 3)
     assert row["dfactscore_max"] == 1.0
-    decomposing = score(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED))
-    assert decomposing.summary["n_failed_sentences"] == 1
+    _, (row,) = score(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED))
     # The sentence that failed stands for its facts.
-    assert (decomposing.summary["n_facts"], decomposing.summary["n_unscored"]) == (3, 1)
-    assert decomposing.responses[0]["init_dfactscore_max"] == 1.0 > decomposing.responses[0]["init_dfactscore"]
+    assert (row["n_facts"], row["n_unscored"]) == (3, 1)
+    assert row["dfactscore_max"] == 1.0 > row["dfactscore"]
     # Without any fact, because all calls failed, it did answer: its scores are somewhere in [0, 1].
-    silent = DFactScorer(
-        knowledge, failing(lambda p: p.startswith("Please") and find_facts_to_group(p) is None), gamma=0, replicates=20
-    )
-    unscored = silent.score_responses(bios(MERGED))
-    nothing = unscored.summary
-    assert unscored.lines == ["s: FActScore no score, D-FActScore no score"]
-    assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)
-    assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
-
-
-def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup) -> None:
-    def vague(prompt: str) -> str:
-        # Of the painter's page the model says nothing clear, which the published parser reads as True.
-        return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
-
-    scored = score(knowledge, ScriptedLLM(vague), bios(MERGED), gamma=0, parser="original")
-    status = scored.audit_tables[1].pivot(index="claim_id", columns="evaluator", values="status")
-    assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
-    # The diver's page clearly supports the last fact.
-    assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
-    assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
+    is_decomposing = failing(lambda p: p.startswith("Please") and find_facts_to_group(p) is None)
+    whole = audit(score(knowledge, is_decomposing, bios(MERGED))[0])
+    assert (whole["respond_ratio"], whole["n_facts"], whole["dfactscore"]) == (1.0, 3, 0.0)
+    assert (whole["dfactscore_min"], whole["dfactscore_max"]) == (0.0, 1.0)
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
@@ -244,41 +229,30 @@ def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_sa
         return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
 
     llm = ScriptedLLM(answer)
-    scorer = DFactScorer(knowledge, llm, groupers=("given",), rule="given", gamma=0)
-    (row,) = scorer.score_responses(told("Ann_Lee_(painter)")).responses
-    assert (row["facts"][0]["entity"], row["dfactscore"]) == ("Ann Lee (painter)", 1.0)
+    scorer = DFactScorer(knowledge, llm, grouper="given", rule="given")
+    scored = scorer.score(told("Ann_Lee_(painter)"))
+    assert scored.claims["given_entity"].tolist() == ["Ann Lee (painter)"] * 2
     asked = len(llm.prompts)
     with pytest.raises(UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"):
-        scorer.score_responses(told("Ann Lee (ghost)"))
+        scorer.score(told("Ann Lee (ghost)"))
     assert len(llm.prompts) == asked
 
 
-def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup, tmp_path: Path) -> None:
-    scored = score(knowledge, ScriptedLLM(answer), bios("I'm sorry, I do not know.", MERGED))
-    assert scored.summary["respond_ratio"] == 0.5
-    assert scored.responses[0]["abstained"] is True
-    nothing = score(knowledge, ScriptedLLM(answer), bios("I'm sorry."))
-    assert nothing.summary["factscore"] is None
-    assert nothing.summary["respond_ratio"] == 0.0
-    file = tmp_path / "bios.jsonl"
-    file.write_text(json.dumps({"name": "Ann Lee", "output": "I'm sorry."}) + "\n")
-    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(answer)), tmp_path / "run")
-    assert (tmp_path / "run" / "report.html").is_file()
+def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> None:
+    scored, rows = score(knowledge, answer, bios("I'm sorry, I do not know.", MERGED))
+    assert audit(scored)["respond_ratio"] == 0.5
+    assert [row["n_facts"] for row in rows] == [0, 3]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({}, "the verifier 'retrieval' needs an LLM"),
-        ({"verifiers": ["llm"]}, "the verifier 'llm' needs an LLM"),
-        ({"verifiers": "unigram"}, "the grouper 'llm' needs an LLM"),
-        ({"verifiers": "unigram", "groupers": ("gven",)}, "groupers: expected 'llm', 'given' or 'one-group'"),
-        ({"verifiers": "unigran", "groupers": ("one-group",)}, "unigram"),
-        ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "rule: expected 'argmax'"),
-        (
-            {"verifiers": "unigram", "groupers": ("one-group",), "max_candidates": 0},
-            "max_candidates: expected greater than",
-        ),
+        ({"verifiers": ["unigram"]}, "the grouper 'llm' needs an LLM"),
+        ({"verifiers": ["unigram"], "grouper": "gven"}, "grouper: expected 'llm', 'given' or 'one-group'"),
+        ({"verifiers": ["unigran"], "grouper": "one-group"}, "unigram"),
+        ({"verifiers": ["unigram"], "grouper": "one-group", "rule": "best"}, "rule: expected 'argmax'"),
+        ({"verifiers": ["unigram"], "max_candidates": 0}, "max_candidates: expected greater than"),
     ],
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
@@ -287,6 +261,12 @@ def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) 
 
 
 # ------------------------------------------------------------------------------------------------- run folders
+
+
+def run(file: Path, out: Path, **settings: Any) -> Results:
+    block = {"responses": [str(file)], "verifiers": ["unigram:threshold=0.9"], "grouper": "one-group", "gamma": 0}
+    experiment = DFactScoreExperiment.model_validate({"dfactscore": block | settings, "replicates": 50})
+    return factaudit.run(experiment, out)
 
 
 def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -> None:
@@ -299,10 +279,7 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
         "docs": [{"title": title, "text": text} for title, text in pages.items()],
         "facts": [{"text": f"Ann {evil} sang.", "sentence": 0}, {"text": f"{evil} swam.", "sentence": 1}],
     }
-    file = tmp_path / "bios.jsonl"
-    file.write_text(json.dumps(line) + "\n")
-    scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), replicates=0)
-    score_dfactscore_files(file, scorer, tmp_path / "run")
+    run(write(tmp_path / "bios.jsonl", line), tmp_path / "run")
     report = (tmp_path / "run" / "report.html").read_text()
     assert 'class="person p0"' in report
     assert 'class="person p1"' in report
@@ -311,8 +288,8 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
 
 
 def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLookup) -> None:
-    scored = score(knowledge, ScriptedLLM(answer), bios(MERGED))
-    section = build_merged_paragraphs_section(scored.responses)
+    _, rows = score(knowledge, answer, bios(MERGED))
+    section = make_merged_section(rows)
     assert section is not None
     (item,) = section["merged"]
     assert [(one["title"], one["n"], one["linked"]) for one in item["people"]] == [
@@ -321,33 +298,26 @@ def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLook
     ]
     assert [one["person"] for one in item["sentences"]] == [0, 0, 1]
     assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
-    assert build_merged_paragraphs_section([{"merged": False}]) is None
+    assert make_merged_section([{"merged": False}]) is None
 
 
 def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:
     docs = [{"title": title, "text": text} for title, text in PAGES.items()]
-    line = {
-        "name": "Ann Lee",
-        "system": "s",
-        "docs": docs,
-        "output": "She painted harbours [1]. She dived in Oslo [2].",
-    }
-    lines = [line | {"response_id": str(n), "facts": ["She painted harbours.", "She dived in Oslo."]} for n in range(2)]
-    file = tmp_path / "bios.jsonl"
-    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    output = "She painted harbours [1]. She dived in Oslo [2]."
+    facts = ["She painted harbours.", "She dived in Oslo."]
+    line = {"name": "Ann Lee", "system": "s", "docs": docs, "output": output, "facts": facts}
+    lines = [line | {"response_id": str(n)} for n in range(2)]
+    pages = ("Ann Lee (painter)", "Ann Lee (diver)")
     notes = tmp_path / "notes.csv"
-    header = "system,response_id,annotator,biography,entity,fact,label,page\n"
     rows = [
         f"s,{n},{a},1,Ann Lee (painter),{f},S,{p}\n"
         for n in "01"
         for a in "xy"
-        for f, p in (("She painted harbours.", "Ann Lee (painter)"), ("She dived in Oslo.", "Ann Lee (diver)"))
+        for f, p in zip(facts, pages, strict=True)
     ]
-    notes.write_text(header + "".join(rows))
-    scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
-    results = score_dfactscore_files(
-        file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes
-    )
+    notes.write_text("system,response_id,annotator,biography,entity,fact,label,page\n" + "".join(rows))
+    more = {"citation_judge": "unigram:threshold=0.9", "annotations": str(notes)}
+    results = run(write(tmp_path / "bios.jsonl", *lines), tmp_path / "run", **more)
     (citations,) = results.audits["citations"]
     assert (citations["recall"], citations["precision"]) == (1.0, 1.0)
     everyone = results.audits["dfactscore_people"][0]
@@ -357,7 +327,7 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     assert "People and the machine" in (tmp_path / "run/report.html").read_text()
 
 
-# ---------------------------------------------------------------------------------------------------- resuming
-
-
-# ----------------------------------------------------------------------------------------------- the local model
+def test_responses_that_all_abstain_make_a_report(tmp_path: Path) -> None:
+    line = {"name": "Ann Lee", "output": "I'm sorry.", "facts": [], "docs": [{"title": "Ann Lee", "text": "She sang."}]}
+    run(write(tmp_path / "bios.jsonl", line), tmp_path / "run")
+    assert (tmp_path / "run/report.html").is_file()

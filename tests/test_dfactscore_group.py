@@ -1,4 +1,4 @@
-"""Groups of facts: replies read and reconciled, and the prompt."""
+"""Groups of facts: MF's prompt, and replies read and reconciled."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.grouping import (
-    FactGrouping,
-    GroupingPrompt,
-    ask_for_fact_groups,
-    assign_facts_to_reply_groups,
-    compare_fact_groupings,
-    number_fact_groups,
-    read_fact_group_reply,
-)
+from factaudit.engines.grouping import GroupingPrompt, ask_for_groups, match_facts, number_groups, split_groups
 from factaudit.errors import InputError
 from factaudit.llm.chat_types import ChatReply
 
 FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
-
-
-# ---------------------------------------------------------------------------------------------- reading a reply
-
-
-def read(facts: list[str], reply: str) -> FactGrouping:
-    return assign_facts_to_reply_groups(facts, read_fact_group_reply(reply) or [])
 
 
 @pytest.mark.parametrize(
@@ -49,42 +34,29 @@ def read(facts: list[str], reply: str) -> FactGrouping:
         ("Person 1:\n- One.\nPerson 2:\n- Two.", None),
         ("Here are the facts:\n- One.\n- Two.", None),
         ('[["One."], ["Two."]]', None),
-        ("| fact | person |\n|---|---|\n| One. | 1 |", None),
     ],
 )
 def test_a_reply_is_read_in_the_layout_of_the_prompt_alone(reply: str, groups: list[list[str]] | None) -> None:
-    assert read_fact_group_reply(reply) == groups
+    assert split_groups(reply) == groups
 
 
-def test_changed_dropped_invented_and_repeated_facts_are_counted() -> None:
+def test_changed_facts_are_found_and_other_lines_counted() -> None:
     reply = [
         ["he was born in KRIBI", "He was born in the year 1958.", "He likes cheese a lot."],
         ["She rows.", "She rows."],
     ]
-    found = assign_facts_to_reply_groups(FACTS, reply)
-    # Changed: 1958. Dropped: the luthier (after 1958, so with it) and Poznań (after the rower).
-    assert found.groups == (0, 0, 0, 1, 1)
-    assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (1, 2, 1, 1)
-
-
-def test_a_fact_that_stands_twice_is_placed_twice() -> None:
-    found = assign_facts_to_reply_groups(["She won.", "She won."], [["She won."], ["She won."]])
-    assert found.groups == (0, 1)
-    assert found.n_repeated == 0
+    assert match_facts(FACTS, reply) == ([0, 0, None, 1, None], 1)
+    assert match_facts(["She won.", "She won."], [["She won."], ["She won."]]) == ([0, 1], 0)
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), max_size=12), st.text(max_size=400))
 @example(FACTS, "- ===\n- ===\n")
 @example(FACTS, "\n".join(f"- {fact}\n- ===" for fact in reversed(FACTS)))
-def test_every_fact_is_in_exactly_one_group_for_any_reply(facts: list[str], reply: str) -> None:
-    found = read(facts, reply)
-    assert found.groups is not None
-    assert len(found.groups) == len(facts)
-    # Numbered 0, 1, 2, ... by first appearance: no group is empty.
-    assert found.groups == number_fact_groups(found.groups)
-    lines = sum(map(len, read_fact_group_reply(reply) or []))
-    placed = len(facts) - found.n_dropped
-    assert placed + found.n_repeated + found.n_invented == lines
+def test_every_fact_has_at_most_one_group_for_any_reply(facts: list[str], reply: str) -> None:
+    groups = split_groups(reply) or []
+    found, n_invented = match_facts(facts, groups)
+    assert len(found) == len(facts)
+    assert len(facts) - found.count(None) + n_invented <= sum(map(len, groups))
 
 
 @given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=8), st.data())
@@ -94,19 +66,8 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
         "\n".join(f"- {fact}" for fact, group in zip(facts, groups, strict=True) if group == number)
         for number in sorted(set(groups))
     ]
-    found = read(facts, "\n- ===\n".join(blocks))
-    assert found.groups == number_fact_groups(groups)
-    assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
-
-
-def test_comparing_groupings() -> None:
-    assert compare_fact_groupings((0, 0, 1), (0, 0, 1)) == (True, 1.0)
-    assert compare_fact_groupings((0, 0, 1), (0, 0, 0)) == (False, pytest.approx(2 / 3))
-    assert compare_fact_groupings((0, 1, 2), (0, 1, 1)) == (False, pytest.approx(2 / 3))
-    assert compare_fact_groupings((), ()) == (True, 1.0)
-
-
-# ---------------------------------------------------------------------------------------------------- the model
+    found, n_invented = match_facts(facts, split_groups("\n- ===\n".join(blocks)) or [])
+    assert (number_groups(found), n_invented) == (number_groups(groups), 0)
 
 
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
@@ -145,42 +106,41 @@ def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
 TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
 
 
-def group(*replies: str | ChatReply) -> tuple[FactGrouping, ScriptedLLM]:
+def group(*replies: str | ChatReply) -> tuple[tuple[int, ...] | None, ScriptedLLM]:
     left = list(replies)
     llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
-    return ask_for_fact_groups(llm, GroupingPrompt.load(), [("P.", FACTS)])[0], llm
+    return ask_for_groups(llm, GroupingPrompt.load(), [("P.", FACTS)])[0], llm
 
 
 @pytest.mark.parametrize(
-    ("reply", "groups", "status", "n_calls"),
+    ("reply", "groups", "n_calls"),
     [
-        (TWO, (0, 0, 0, 1, 1), "ok", 1),
-        ("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS), (0,) * 5, "ok", 1),
-        (ChatReply("ok", TWO + "\n- Let me", "length"), (0, 0, 0, 1, 1), "ok", 1),
-        (ChatReply("ok", TWO[:60], "length"), None, "unparsed", 2),
-        (ChatReply("error", error="gave up"), None, "error", 1),
-        (ChatReply("refused", "No."), None, "refused", 1),
-        ("I cannot help with that.", None, "refused", 2),
-        ("These are all about one person.", None, "unparsed", 2),
-        ("- She rows.\n- ===\n- She won in Poznań.", None, "unparsed", 2),
-        ("\n".join(f"{number}. {fact}" for number, fact in enumerate(FACTS)), None, "unparsed", 2),
+        (TWO, (0, 0, 0, 1, 1), 1),
+        ("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS), (0,) * 5, 1),
+        (TWO.replace("- He is a luthier.\n", ""), (0, 0, 0, 1, 1), 1),
+        (ChatReply("ok", TWO + "\n- Let me", "length"), (0, 0, 0, 1, 1), 1),
+        (ChatReply("ok", TWO[:60], "length"), None, 2),
+        (ChatReply("error", error="gave up"), None, 1),
+        (ChatReply("refused", "No."), None, 1),
+        ("I cannot help with that.", None, 2),
+        ("These are all about one person.", None, 2),
+        ("- She rows.\n- ===\n- She won in Poznań.", None, 2),
+        ("\n".join(f"{number}. {fact}" for number, fact in enumerate(FACTS)), None, 2),
         # Lines besides the facts may be headings that tell two people apart: this is not one group.
-        (TWO.replace("- ===", "- The rower of that name:"), None, "unparsed", 2),
+        (TWO.replace("- ===", "- The rower of that name:"), None, 2),
     ],
 )
 def test_a_grouping_fails_where_the_reply_cannot_be_read(
-    reply: str | ChatReply, groups: tuple[int, ...] | None, status: str, n_calls: int
+    reply: str | ChatReply, groups: tuple[int, ...] | None, n_calls: int
 ) -> None:
     found, llm = group(reply)
-    assert (found.groups, found.status, len(llm.requests)) == (groups, status, n_calls)
-    if isinstance(reply, ChatReply) and reply.finish_reason == "length" and groups is None:
-        assert "raise max_tokens" in (found.raw or "")
+    assert (found, len(llm.requests)) == (groups, n_calls)
 
 
 def test_what_could_not_be_read_is_asked_for_once_more_in_the_same_conversation() -> None:
     unread = "1. " + "\n2. ".join(FACTS)
     found, llm = group(unread, TWO)
-    assert found.groups == (0, 0, 0, 1, 1)
+    assert found == (0, 0, 0, 1, 1)
     first, second = llm.requests
     assert second.messages[0] == first.messages[0]
     assert second.messages[1] == {"role": "assistant", "content": unread}

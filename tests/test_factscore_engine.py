@@ -1,10 +1,9 @@
-"""The engine over a scripted LLM: what it asks, what it makes of the answers, what it keeps, how it resumes."""
+"""FActScore over a scripted LLM: what it asks, what it makes of the answers, and how responses are read."""
 
 from __future__ import annotations
 
 import json
-import math
-import sqlite3
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,16 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM, answer_two_facts
 
-from factaudit.engines.factscore import FactScorer
-from factaudit.engines.nonparametric import NonparametricModel
-from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
+import factaudit
+from factaudit.audit.core.result_rows import Row
+from factaudit.engines.factscore import FactScorer, ScoredFacts
+from factaudit.engines.responses import AtomicFact, Response, make_response, read_responses
+from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
+from factaudit.evaluators.base import Claim, Verdict
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
-from factaudit.tables import validate_claims, validate_verdicts
 
 PAGES = {
     "Ada Fenn": ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "She won the Quill in 1901."],
@@ -29,29 +29,41 @@ PAGES = {
 
 
 @pytest.fixture
-def knowledge(tmp_path: Path) -> Iterator[TopicLookup]:
-    with sqlite3.connect(tmp_path / "wiki.db") as connection:
-        connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
-        rows = [(title, PASSAGE_SEPARATOR.join(passages)) for title, passages in PAGES.items()]
-        connection.executemany("INSERT INTO documents VALUES (?, ?)", rows)
-    connection.close()
-    with DocDB(tmp_path / "wiki.db") as db:
-        yield TopicLookup(db)
+def knowledge(tmp_path: Path) -> TopicLookup:
+    rows = [{"title": title, "passages": passages} for title, passages in PAGES.items()]
+    return open_knowledge_source(write(tmp_path / "pages.jsonl", *rows), out=tmp_path)
 
 
-def scorer(knowledge: TopicLookup, llm: ScriptedLLM | None = None, **options: Any) -> FactScorer:
-    return FactScorer(knowledge, llm or ScriptedLLM(answer_two_facts), **{"replicates": 50, **options})
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def score(knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any) -> ScoredFacts:
+    responses = [make_response("Ada Fenn", output, "s", at) for at, output in enumerate(outputs)]
+    return FactScorer(knowledge, llm, **options).score(responses)
+
+
+def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
+    """The audit's row of all responses by the first verifier."""
+    found = factaudit.compare(scored.claims, scored.verdicts, audits=[{"factscore": {"gamma": gamma}}], replicates=0)
+    return found.audits["factscore"][0]
 
 
 # -------------------------------------------------------------------------------- what is asked
 
 
-def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_path: Path) -> None:
-    demos = tmp_path / "demons.json"
-    demos.write_text(json.dumps({"She sang.": ["She sang."]}))
+@pytest.mark.parametrize("decontextualize", [False, True])
+def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_path: Path, decontextualize: bool) -> None:
+    demos = write(tmp_path / "demons.json", {"She sang.": ["She sang."]})
     llm = ScriptedLLM(answer_two_facts)
-    scorer(knowledge, llm, demos=demos, retriever=PassageRetriever(k=2)).score(["Ada Fenn"], ["Ada won the Quill."])
-    task = "Please breakdown the following sentence into independent facts: "
+    options = {"demos": demos, "decontextualize": decontextualize, "retriever": PassageRetriever(k=2)}
+    score(knowledge, llm, "Ada won the Quill.", **options)
+    more = (
+        ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead "
+        "of a pronoun"
+    )
+    task = f"Please breakdown the following sentence into independent facts{more if decontextualize else ''}: "
     shown = f"{task}She sang.\n- She sang.\n\n"
     context = (
         "Answer the question about Ada Fenn based on the given context.\n\n"
@@ -66,113 +78,46 @@ def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_pat
     assert llm.requests[1].params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
 
 
-def test_facts_without_pronouns_are_asked_for_in_the_words_of_mf(knowledge: TopicLookup, tmp_path: Path) -> None:
-    demos = tmp_path / "demons.json"
-    demos.write_text(json.dumps({"She sang.": ["Ada sang."]}))
-    llm = ScriptedLLM(lambda prompt: "- Ada won." if prompt.startswith("Please") else "True")
-    plain, asked = (scorer(knowledge, llm, demos=demos, decontextualize=one) for one in (False, True))
-    asked.score(["Ada Fenn"], ["She won."])
-    task = (
-        "Please breakdown the following sentence into independent facts. When possible, decontextualize the fact such "
-        "that the subject in the fact is a proper noun or noun instead of a pronoun: "
-    )
-    shown = f"{task}She sang.\n- Ada sang.\n\n"
-    assert llm.prompts[0] == f"{shown}{shown}{task}She won.\n"
-    assert llm.prompts[1].endswith("Input: Ada won. True or False?\nOutput:")
-    (name,) = plain.names
-    assert plain.signatures[name] != asked.signatures[name]
-
-
 def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
     llm = ScriptedLLM(answer_two_facts)
-    result = FactScorer(None, llm, verifiers=["no-context"]).score(["Anybody"], ["She won."])
+    scored = score(None, llm, "She won.", verifiers=["no-context"], logprobs=False)
     assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
-    assert result["init_score"] == 1
+    assert llm.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
+    assert scored.verdicts["prediction"].tolist() == [1, 1]
 
 
 def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer_two_facts, together=36)
-    topics = ["Ada Fenn"] * 12
-    outputs = [f"It is {i}. It was {i}. It will be {i}." for i in range(12)]
-    scorer(knowledge, llm).score(topics, outputs)
+    score(knowledge, llm, *[f"It is {i}. It was {i}. It will be {i}." for i in range(12)])
     assert llm.most_under_way >= 36
-
-
-TASK = (
-    "List the facts that the sentence states, each as a short sentence of its own. Use the words of the sentence, and "
-    "add nothing."
-)
-
-
-@pytest.mark.parametrize("style", ["short", "json"])
-def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup) -> None:
-    sure = (ChatReplyToken("True", -0.1, {"False": -3.0}),)
-
-    def reply(prompt: str) -> str | ChatReply:
-        if prompt.endswith("\n"):
-            return '{"facts": ["Ada won."]}' if style == "json" else "- Ada won."
-        return ChatReply("ok", '{"answer": "True"}' if style == "json" else "True", tokens=sure)
-
-    llm = ScriptedLLM(reply)
-    shown = scorer(knowledge, llm, prompts=style, retriever=PassageRetriever(k=1), gamma=0)
-    scored = shown.score_responses([make_response("Ada Fenn", "Ada won.")])
-    assert scored.summary["score"] == 1
-    # Tokens that are not those of the reply, as llama.cpp gives them beside a grammar, make no score.
-    assert scored.verdicts["score"].isna().tolist() == [style == "json"]
-    form = ' Reply in JSON, with the key "facts".' if style == "json" else ' Write one fact a line, after "- ".'
-    assert llm.prompts[0] == f"{TASK}{form}\n\nSentence: Ada won.\n"
-    assert llm.prompts[1].endswith("\n\nInput: Ada won. True or False?\nOutput:")
-    schemas = [request.params.get("response_format") for request in llm.requests]
-    if style == "short":
-        assert schemas == [None, None]
-    else:
-        properties = [one["json_schema"]["schema"]["properties"] for one in schemas if one]
-        assert properties == [
-            {"facts": {"type": "array", "items": {"type": "string"}, "maxItems": 24}},
-            {"answer": {"type": "string", "enum": ["True", "False"]}},
-        ]
-    plain = scorer(knowledge, ScriptedLLM(reply))
-    assert plain.signatures != shown.signatures
 
 
 # -------------------------------------------------------------------------------- what comes of it
 
 
-def test_the_tables_rows_and_summary_fit_together(knowledge: TopicLookup) -> None:
+def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicLookup) -> None:
     made = [
         make_response("Ada Fenn", "Ada was a miller. Ada was wrong.", "one"),
         make_response("Tobin Reyce", "I'm sorry, I know nothing.", "one"),
         make_response("Tobin Reyce", "Tobin paints.", "two"),
     ]
-    scored = scorer(knowledge, gamma=0).score_responses(made)
-    validate_claims(scored.claims)
-    validate_verdicts(scored.verdicts, claims=scored.claims)
+    scored = FactScorer(knowledge, ScriptedLLM(answer_two_facts)).score(made)
+    claims = scored.claims.astype(object).where(scored.claims.notna(), None)
     # A response that abstained is a row without a claim.
-    assert scored.claims["claim_id"].tolist() == [
+    assert claims["claim_id"].tolist() == [
         *(f"{made[0].response_id}.{i}" for i in range(4)),
         f"{made[1].response_id}.-",
         *(f"{made[2].response_id}.{i}" for i in range(2)),
     ]
-    assert scored.claims["abstained"].astype(object).where(scored.claims["abstained"].notna(), None).tolist() == [
-        *([None] * 4),
-        1,
-        *([None] * 2),
-    ]
-    assert scored.claims["claim"].tolist()[:2] == ["Ada was a miller.", "Ada was a miller indeed."]
-    assert scored.claims["sentence"].tolist()[1] == "Ada was a miller."
-    assert set(scored.claims["doc_id"].dropna()) == {"Ada Fenn", "Tobin Reyce"}
-    assert scored.claims["doc"].iloc[5] == "Tobin Reyce is a painter."
-    assert "<s>" not in "".join(scored.claims["doc"].dropna())
+    assert claims["abstained"].tolist() == [*([None] * 4), 1, *([None] * 2)]
+    assert claims["claim"].tolist()[:2] == ["Ada was a miller.", "Ada was a miller indeed."]
+    assert claims["sentence"].tolist()[1] == "Ada was a miller."
+    assert claims["doc_id"].tolist() == [*(["Ada Fenn"] * 4), None, *(["Tobin Reyce"] * 2)]
+    assert claims["doc"].iloc[0] == "Ada Fenn was a miller\n\nShe was born in Emberlow.\n\nShe won the Quill in 1901."
     assert scored.verdicts["prediction"].tolist() == [1, 1, 0, 0, 1, 1]
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted"}
-    summary = scored.summary
-    assert (summary["score"], summary["init_score"]) == (0.75, 0.75)
-    assert summary["respond_ratio"] == 2 / 3
-    assert (summary["n_facts"], summary["n_supported"], summary["n_unparsed"]) == (6, 4, 0)
-    assert summary["num_facts_per_response"] == 3
-    assert [(one["system"], one["score"]) for one in summary["systems"]] == [("one", 0.5), ("two", 1.0)]
-    assert [row["abstained"] for row in scored.responses] == [False, True, False]
-    json.dumps([scored.responses, summary], allow_nan=False)
+    row = audit(scored)
+    assert (row["score"], row["respond_ratio"], row["num_facts_per_response"]) == (0.75, 2 / 3, 3)
 
 
 def answer_seventy_facts(prompt: str) -> str:
@@ -184,41 +129,39 @@ def break_off(prompt: str) -> str | ChatReply:
 
 
 @pytest.mark.parametrize(
-    ("output", "answer", "n_calls", "row"),
+    ("output", "answer", "n_calls", "n_facts", "note"),
     [
-        ("It rained. It rained.", answer_two_facts, 4, {"n_facts": 2, "n_duplicates": 2}),
-        ("It rained.", answer_seventy_facts, 51, {"n_facts": 50, "n_cut": 20}),
-        ("It rained.", answer_two_facts, 3, {"init_score": 1.0, "score": math.exp(1 - 10 / 2)}),
-        ("It rained.", break_off, 1, {"n_truncated_sentences": 1}),
-        ("", answer_two_facts, 0, {"reason": "abstained", "score": None, "abstained": True}),
-        ("Sure, here is her life.", answer_two_facts, 0, {"reason": "no fact", "score": None, "abstained": False}),
+        ("It rained. It rained.", answer_two_facts, 4, 2, "left out: 2 repeated facts"),
+        ("It rained.", answer_seventy_facts, 51, 50, "left out: 20 facts beyond max_facts"),
+        ("It rained.", break_off, 1, 1, "left out: 1 last facts of replies that were cut off"),
+        ("", answer_two_facts, 0, 0, None),
+        ("Sure, here is her life.", answer_two_facts, 0, 0, "left out: 1 lines of layout or talk"),
     ],
-    ids=["repeated", "beyond the cap", "penalty", "cut off", "empty", "boilerplate"],
+    ids=["repeated", "beyond the cap", "cut off", "empty", "talk"],
 )
-def test_what_a_text_comes_to(
-    knowledge: TopicLookup, output: str, answer: Any, n_calls: int, row: dict[str, Any]
+def test_what_is_left_out_of_a_text_is_said(
+    knowledge: TopicLookup, output: str, answer: Any, n_calls: int, n_facts: int, note: str | None
 ) -> None:
     llm = ScriptedLLM(answer)
-    (found,) = scorer(knowledge, llm).score(["Ada Fenn"], [output])["responses"]
-    assert {key: found[key] for key in row} == pytest.approx(row)
+    scored = score(knowledge, llm, output)
     assert len(llm.prompts) == n_calls
+    assert scored.claims["claim"].notna().sum() == len(scored.verdicts) == n_facts
+    assert [one.startswith(note or "-") for one in scored.notes] == ([True] if note else [])
 
 
 def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer_two_facts)
-    scored = scorer(knowledge, llm, verifiers=["retrieval", "rouge2"], gamma=0).score_responses(
+    scored = FactScorer(knowledge, llm, verifiers=["retrieval", "rouge2"]).score(
         [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
     )
     assert not [prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]]
-    row = scored.responses[0]
-    assert (row["n_facts"], row["n_failed_sentences"], row["score"]) == (2, 2, None)
-    assert row["reason"] == "no page for the topic 'Nobody' in the knowledge source"
-    assert {one["error"] for one in row["sentences"]} == {row["reason"]}
-    summary = scored.summary
-    assert (summary["n_scored"], summary["n_unscored_responses"], summary["n_without_facts"]) == (1, 1, 0)
-    assert summary["respond_ratio"] == 1
-    share = scored.responses[1]["score"]
-    assert (summary["score_min"], summary["score_max"]) == (share / 2, (share + 1) / 2)
+    lost = scored.verdicts[scored.verdicts["status"] == "skipped"]
+    reason = "no page for the topic 'Nobody' in the knowledge source"
+    assert lost["raw"].tolist() == [f"the sentence was not decomposed: {reason}"] * 4
+    assert scored.notes == [reason]
+    row = audit(scored)
+    assert (row["n_scored"], row["n_unscored_responses"], row["n_failed_sentences"]) == (1, 1, 2)
+    assert (row["respond_ratio"], row["score_min"], row["score_max"]) == (1, 0.5, 1)
 
 
 def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLookup) -> None:
@@ -230,16 +173,14 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLook
         return answer_two_facts(prompt)
 
     llm = ScriptedLLM(flaky)
-    row = scorer(knowledge, llm, gamma=0).score(["Ada Fenn"], ["It rained. It burned."])
-    response = row["responses"][0]
+    scored = score(knowledge, llm, "It rained. It burned.")
     # The sentence that failed stands for its facts; what has no verdict is not supported, but in the bounds.
-    assert (response["n_facts"], response["n_unscored"], response["n_failed_sentences"]) == (3, 2, 1)
-    assert (response["init_score"], response["init_score_min"], response["init_score_max"]) == (1 / 3, 1 / 3, 1)
-    assert response["sentences"][1]["error"] == "gave up"
-    assert [fact["text"] for fact in response["sentences"][1]["facts"]] == ["It burned."]
-    facts = [fact for sentence in response["sentences"] for fact in sentence["facts"]]
-    statuses = [fact["verdicts"]["retrieval+scripted"]["status"] for fact in facts]
-    assert statuses == ["ok", "refused", "error"]
+    assert scored.claims["claim"].tolist() == ["It rained.", "It rained indeed.", "It burned."]
+    assert scored.verdicts["status"].tolist() == ["ok", "refused", "error"]
+    assert scored.verdicts["raw"].iloc[2] == "the sentence was not decomposed: gave up"
+    row = audit(scored)
+    assert (row["n_facts"], row["n_unscored"], row["n_failed_sentences"]) == (3, 2, 1)
+    assert (row["score"], row["score_min"], row["score_max"]) == (1 / 3, 1 / 3, 1)
     assert not any("It burned. True or False?" in prompt for prompt in llm.prompts)
 
 
@@ -259,62 +200,51 @@ def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_pars
 ) -> None:
     llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else reply)
     for parser, expected in (("original", original), ("strict", strict)):
-        result = scorer(knowledge, llm, parser=parser).score(["Ada Fenn"], ["It rained."])
-        assert (result["init_score"], result["n_unscored"], result["n_unparsed"]) == expected
+        row = audit(score(knowledge, llm, "It rained.", parser=parser))
+        assert (row["score"], row["n_unscored"], row["n_unparsed"]) == expected
         # The published heuristic's guesses leave the whole range open.
         is_open = expected[2] > 0
-        assert (result["init_score_min"], result["init_score_max"]) == ((0, 1) if is_open else (expected[0],) * 2)
+        assert (row["score_min"], row["score_max"]) == ((0, 1) if is_open else (expected[0],) * 2)
 
 
 def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) -> None:
-    def sure(prompt: str) -> str | ChatReply:
-        return (
-            answer_two_facts(prompt)
-            if prompt.startswith("Please")
-            else ChatReply("ok", "True", tokens=(ChatReplyToken("True", -0.1),))
-        )
-
-    scored = scorer(knowledge, ScriptedLLM(sure)).score_responses([make_response("Ada Fenn", "It rained.")])
-    assert scored.verdicts["score"].tolist() == [1.0, 1.0]
-    off = ScriptedLLM(sure)
-    scorer(knowledge, off, logprobs=False).score(["Ada Fenn"], ["It rained."])
-    assert off.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
+    sure = ChatReply("ok", "True", tokens=(ChatReplyToken("True", -0.1),))
+    llm = ScriptedLLM(lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else sure)
+    assert score(knowledge, llm, "It rained.").verdicts["score"].tolist() == [1.0, 1.0]
 
 
 # -------------------------------------------------------------------------------- given facts, verifiers
 
 
-def given(topic: str, *facts: tuple[str, str | None]) -> Response:
-    return Response(topic, topic, "All.", "human", tuple(AtomicFact(text, label) for text, label in facts))
-
-
 def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLookup) -> None:
-    made = [given("Ada Fenn", ("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))]
-    scored = FactScorer(knowledge, verifiers=["rouge2", "unigram", "always-no"], gamma=0).score_responses(made)
-    assert scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None).tolist() == [1, 0, None]
+    told = (("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))
+    made = [Response("a", "Ada Fenn", "All.", "human", tuple(AtomicFact(*one) for one in told))]
+    scored = FactScorer(knowledge, verifiers=["rouge2", "unigram", "always-no"]).score(made)
+    labels = scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None)
+    assert labels.tolist() == [1, 0, None]
     assert list(dict.fromkeys(scored.verdicts["evaluator"])) == ["rouge2", "unigram", "always-no"]
     own = {name: scored.verdicts[scored.verdicts["evaluator"] == name] for name in ("rouge2", "always-no")}
     assert own["rouge2"]["prediction"].tolist() == [1, 0, 0]
     assert own["rouge2"]["claim_id"].tolist() == scored.claims["claim_id"].tolist()
-    assert scored.summary["evaluator"] == "rouge2"
-    assert [one["score"] for one in scored.summary["evaluators"]][::2] == [1 / 3, 0]
-    assert scored.responses[0]["evaluators"]["always-no"]["n_supported"] == 0
-    strict = FactScorer(knowledge, verifiers=["rouge2"], irrelevant="unsupported").score_responses(made)
+    assert own["always-no"]["prediction"].tolist() == [0, 0, 0]
+    strict = FactScorer(knowledge, verifiers=["rouge2"], irrelevant="unsupported").score(made)
     assert strict.claims["label"].tolist() == [1, 0, 0]
 
 
-class Gate(NonparametricModel):
-    """Stands in for the masked language model."""
+class Gate:
+    """Stands in for the nonparametric masked language model."""
 
-    def compute_fact_probability(self, page: object, topic: str, fact: str) -> float | None:
-        return None if "burned" in fact else 0.2 if "indeed" in fact else 0.4
+    signature = "gate"
+
+    def judge(self, claims: Iterator[Claim]) -> Iterator[Verdict]:
+        for claim in claims:
+            probability = None if "burned" in claim.claim else 0.2 if "indeed" in claim.claim else 0.4
+            yield Verdict(claim.claim_id, probability, None if probability is None else int(probability > 0.3), "ok")
 
 
 def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup) -> None:
-    gate: Any = Gate()
-    scored = scorer(knowledge, npm=gate).score_responses(
-        [make_response("Ada Fenn", "It rained. It was wrong. It burned.")]
-    )
+    llm = ScriptedLLM(answer_two_facts)
+    scored = score(knowledge, llm, "It rained. It was wrong. It burned.", npm=Gate())
     assert scored.verdicts["prediction"].tolist() == [1, 0, 0, 0, 1, 1]
     assert scored.verdicts["raw"].tolist()[:3] == ["True\n[npm 0.4000]", "True\n[npm 0.2000]", "False"]
     assert scored.verdicts["raw"].iloc[4] == "True\n[npm undefined]"
@@ -340,26 +270,15 @@ def test_wrong_options_are_refused_at_once(knowledge: TopicLookup, options: dict
         FactScorer(knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
 
 
-# -------------------------------------------------------------------------------- Python, conversations
-
-
-# -------------------------------------------------------------------------------- killed and resumed
-
-
 def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:
     def broken(prompt: str) -> str:
         raise FactauditError("no key")
 
     with pytest.raises(FactauditError, match=r"^no key$"):
-        scorer(knowledge, ScriptedLLM(broken)).score(["Ada Fenn"], ["It rained."])
+        score(knowledge, ScriptedLLM(broken), "It rained.")
 
 
 # -------------------------------------------------------------------------------- reading responses
-
-
-def write(path: Path, *rows: object) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
@@ -369,55 +288,48 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
         {"topic": "A", "output": "x"},
         {"topic": "B", "output": "", "system": "gpt", "response_id": 7},
     )
-    one, two, three = read_response_file(path)
+    one, two, three = read_responses([path])
     assert one.system == two.system == "bios"
     assert one.response_id != two.response_id
     assert (three.system, three.response_id, three.output) == ("gpt", "7", "")
-    assert read_response_file(path)[0] == one
-    assert read_response_file(path, system="mine", limit=1)[0].system == "mine"
+    assert read_responses([path])[0] == one
+    assert read_responses([path], system="mine", limit=1)[0].system == "mine"
 
 
-def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "r.jsonl",
-        {"output": "x"},
-        {"topic": "A", "output": None},
-        {"topic": "A", "output": "x", "annotations": "S"},
-        {"topic": "A", "output": "x", "facts": ["a", 3]},
-        {"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]},
-        {"topic": "A", "output": "x", "response_id": "1"},
-        {"topic": "A", "output": "y", "response_id": "1"},
-    )
-    with pytest.raises(InputError) as caught:
-        read_response_file(path)
-    said = str(caught.value)
-    for part in (
-        "6 problems",
-        "line 1, column 'topic': the field is missing",
-        "line 2, column 'output': expected a valid string, found None",
-        "line 3, column 'annotations': expected a valid list, found 'S'",
-        "line 4, column 'facts[1]': expected a dictionary",
-        "line 5, column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
-        "the response_id '1' stands 2 times",
-    ):
-        assert part in said
-    (tmp_path / "cut.jsonl").write_text('{"topic": "A", "output": "x"}\n{"topic": "A", "out')
-    with pytest.raises(InputError, match="line 2: the line is cut off"):
-        read_response_file(tmp_path / "cut.jsonl")
-    with pytest.raises(InputError, match="expected annotations, to take the human facts from"):
-        read_response_file(write(tmp_path / "plain.jsonl", {"topic": "A", "output": "x"}), facts="human")
+WRONG_LINES: list[tuple[list[object], str | None, str]] = [
+    ([{"output": "x"}], None, "line 1, column 'topic': the field is missing"),
+    ([{"topic": "A", "output": None}], None, "line 1, column 'output': expected a valid string, found None"),
+    ([{"topic": "A", "output": "x", "annotations": "S"}], None, "column 'annotations': expected a valid list"),
+    ([{"topic": "A", "output": "x", "facts": ["a", 3]}], None, "column 'facts[1]': expected a dictionary"),
+    (
+        [{"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]}],
+        None,
+        "column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
+    ),
+    ([{"topic": "A", "output": one, "response_id": "1"} for one in "xy"], None, "response_id '1' stands 2 times"),
+    ([{"topic": "A", "output": "x"}], "human", "expected annotations, to take the human facts from"),
+    ([{"output": "x"}, {"topic": "A", "output": None}], None, "2 problems"),
+]
+
+
+@pytest.mark.parametrize(("rows", "facts", "said"), WRONG_LINES)
+def test_all_that_is_wrong_with_a_file_of_responses_is_said(
+    rows: list[object], facts: str | None, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises((InputError, UsageError), match=re.escape(said)):
+        read_responses([write(tmp_path / "r.jsonl", *rows)], facts=facts)
 
 
 def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
     lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})
-    found = read_response_file(path, facts=lines)
+    found = read_responses([path], facts=lines)
     assert [one.facts for one in found] == [(AtomicFact("a"),), (AtomicFact("b", "NS"),)]
-    ids = write(
-        tmp_path / "i.jsonl", {"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}
-    )
-    assert read_response_file(path, facts=ids)[0].facts == (AtomicFact("a"),)
-    with pytest.raises(InputError, match="expected a line per response: 2, found 1"):
-        read_response_file(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
-    with pytest.raises(InputError, match="no facts for the response_id '1'"):
-        read_response_file(path, facts=write(tmp_path / "x.jsonl", {"response_id": "9", "facts": ["a"]}))
+    by_id: list[Row] = [{"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}]
+    assert read_responses([path], facts=write(tmp_path / "i.jsonl", *by_id))[0].facts == (AtomicFact("a"),)
+    for rows, said in (
+        ([{"facts": ["a"]}], "expected a line per response: 2, found 1"),
+        ([{"response_id": "9", "facts": ["a"]}], "no facts for the response_id '1'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read_responses([path], facts=write(tmp_path / "x.jsonl", *rows))

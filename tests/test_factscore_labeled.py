@@ -9,9 +9,9 @@ import pytest
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.discrimination import compute_score_discrimination
-from factaudit.audit.factscore import compute_factscore_agreement
+from factaudit.audit.factscore import compute_factscore_agreement, compute_factscore_audit
 from factaudit.engines.factscore import FactScorer
-from factaudit.engines.responses import read_response_file
+from factaudit.engines.responses import read_responses
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
 
@@ -26,7 +26,7 @@ from factaudit.knowledge.knowledge_builder import build_knowledge_source
 def test_the_published_human_scores(
     shared: Path, system: str, irrelevant: str, n: int, score: float, respond: float
 ) -> None:
-    responses = read_response_file(shared / f"factscore/labeled/{system}.jsonl")
+    responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"])
     counts = [one.human for one in responses]
     known = [s / (s + ns + ir * (irrelevant == "unsupported")) for s, ns, ir in filter(None, counts) if s + ns]
     assert len(known) == n
@@ -37,7 +37,7 @@ def test_the_published_human_scores(
 
 @pytest.mark.parametrize(("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)])
 def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: str, n: int) -> None:
-    responses = read_response_file(shared / f"factscore/labeled/{system}.jsonl", facts=facts)
+    responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"], facts=facts)
     assert sum(len(one.facts or ()) for one in responses) == n
     assert [one.abstained for one in responses] == [one.human is None for one in responses]
 
@@ -45,17 +45,16 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=0)
-    responses = read_response_file(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
-    scored = scorer.score_responses(responses)
+    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"])
+    scored = scorer.score(read_responses([shared / "factscore/labeled/ChatGPT.jsonl"], facts="human"))
     assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
     assert len(scored.verdicts) == 2 * 5426
     facts = scored.claims[scored.claims["claim"].notna()]
     assert facts["doc"].notna().all()
     assert facts["label"].isna().sum() == 540
-    summary = scored.summary
-    assert (summary["n_scored"], summary["respond_ratio"]) == (157, 157 / 183)
     judged = Judgements.join(scored.claims, scored.verdicts)
+    (whole, *_) = compute_factscore_audit(judged)
+    assert (whole["n_scored"], whole["respond_ratio"]) == (157, 157 / 183)
     rows = compute_factscore_agreement(judged)
     found = {row["evaluator"]: row for row in rows if row["figure"] == "init_score"}
     assert found["unigram"]["human"] == pytest.approx(0.6233, abs=5e-5)

@@ -14,13 +14,13 @@ from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import (
     DecompositionPrompt,
     split_for_decomposition,
-    split_response_sentences,
+    split_response,
 )
 from factaudit.engines.factscore import (
-    compute_true_token_probability,
+    compute_true_probability,
     make_retrieval_prompt,
     parse_as_original,
-    parse_verification_reply,
+    read_verification,
 )
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.errors import InputError, UsageError
@@ -56,36 +56,22 @@ def test_initials_are_kept_together(sentence: str) -> None:
     ]
 
 
-def test_a_split_between_initials_is_mended() -> None:
-    from factaudit.engines.decompose import _merge_wrongly_split_sentences
-
-    assert _merge_wrongly_split_sentences(["He read J.", "R. Oldkirk.", "It rained there."]) == [
-        "He read J. R. Oldkirk.",
-        "It rained there.",
-    ]
-    assert _merge_wrongly_split_sentences(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
-    assert _merge_wrongly_split_sentences(["He sailed to Port C.", "It rained there."]) == [
-        "He sailed to Port C.",
-        "It rained there.",
-    ]
-
-
-def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
-    from factaudit.engines.decompose import _merge_wrongly_split_sentences
-
-    assert _merge_wrongly_split_sentences(["Well.", "She won it."]) == ["Well. She won it."]
-    assert _merge_wrongly_split_sentences(["She won it.", "Twice.", "He lost it."]) == [
-        "She won it. Twice.",
-        "He lost it.",
-    ]
-    assert _merge_wrongly_split_sentences(["She won the prize of St.", "martin in 1990."]) == [
-        "She won the prize of St. martin in 1990."
-    ]
-    assert _merge_wrongly_split_sentences(["Yes."]) == ["Yes."]
-    assert _merge_wrongly_split_sentences(['"Quoted" it began.', "(Then) it ended."]) == [
-        '"Quoted" it began.',
-        "(Then) it ended.",
-    ]
+@pytest.mark.parametrize(
+    ("split", "mended"),
+    [
+        (["He read J.", "R. Oldkirk.", "It rained there."], ["He read J. R. Oldkirk.", "It rained there."]),
+        (["She met A.", "B.", "C. Fenn there."], ["She met A. B. C. Fenn there."]),
+        (["He sailed to Port C.", "It rained there."], ["He sailed to Port C.", "It rained there."]),
+        (["Well.", "She won it."], ["Well. She won it."]),
+        (["She won it.", "Twice.", "He lost it."], ["She won it. Twice.", "He lost it."]),
+        (["She won the prize of St.", "martin in 1990."], ["She won the prize of St. martin in 1990."]),
+        (["Yes."], ["Yes."]),
+        (['"Quoted" it began.', "(Then) it ended."], ['"Quoted" it began.', "(Then) it ended."]),
+    ],
+)
+def test_what_was_split_wrongly_is_mended(split: list[str], mended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factaudit.engines.decompose.split_sentences", lambda text: split)
+    assert split_for_decomposition("Any text.") == mended
 
 
 @pytest.mark.parametrize(
@@ -189,7 +175,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
         "- She is a miller.\n* She is old.\n• She lives in Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n"
         "4. - She came back.\n-She sang.\nShe danced.\n\n- Yes\n- No.\n"
     )
-    assert parse_reply_facts(reply).facts == [
+    assert parse_reply_facts(reply)[0] == [
         "She is a miller.",
         "She is old.",
         "She lives in Emberlow.",
@@ -204,7 +190,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
 
 def test_what_only_looks_like_a_bullet_stays() -> None:
     reply = "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC Ember is a club."
-    assert parse_reply_facts(reply).facts == [
+    assert parse_reply_facts(reply)[0] == [
         "1949 was the year of her birth.",
         "-5 degrees was the record.",
         "1.5 million came.",
@@ -213,14 +199,11 @@ def test_what_only_looks_like_a_bullet_stays() -> None:
 
 
 def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
-    assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.").facts == [
-        "Sure Start is a programme."
-    ]
+    assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.")[0] == ["Sure Start is a programme."]
     reply = "Sure!\nFacts:\n- Please Please Me is an album.\nPlease tell me if you need more."
-    assert parse_reply_facts(reply).facts == ["Please Please Me is an album."]
-    assert parse_reply_facts("").facts == []
-    assert parse_reply_facts("Yes it is", min_characters=9).facts == []
-    assert parse_reply_facts("Yes it is", min_characters=8).facts == ["Yes it is"]
+    assert parse_reply_facts(reply)[0] == ["Please Please Me is an album."]
+    assert parse_reply_facts("")[0] == []
+    assert parse_reply_facts("Yes")[0] == []
 
 
 # ---------------------------------------------------------------------------------------------------- verification
@@ -285,7 +268,7 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
 )
 def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None) -> None:
     assert parse_as_original(reply) == supported
-    original, strict = (parse_verification_reply(ChatReply("ok", reply), name) for name in ("original", "strict"))
+    original, strict = (read_verification(ChatReply("ok", reply), name) for name in ("original", "strict"))
     # What the original reads otherwise than the strict parser is a guess.
     assert (original.prediction, original.status) == (supported, "ok" if supported == stated else "unparsed")
     assert (strict.prediction, strict.status) == (stated, "unparsed" if stated is None else "ok")
@@ -299,11 +282,11 @@ def test_token_probabilities_become_the_score() -> None:
         ChatReplyToken(" True", math.log(0.6), top),
         ChatReplyToken("False", 0.0),
     )
-    assert compute_true_token_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
-    assert parse_verification_reply(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
-    assert compute_true_token_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
-    assert compute_true_token_probability(None, 1) is None
-    assert compute_true_token_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
+    assert compute_true_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
+    assert read_verification(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
+    assert compute_true_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
+    assert compute_true_probability(None, 1) is None
+    assert compute_true_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
 
 
 def test_a_score_never_contradicts_its_prediction() -> None:
@@ -315,19 +298,18 @@ def test_a_score_never_contradicts_its_prediction() -> None:
         ChatReplyToken(" false", math.log(0.7), {" True": math.log(0.3)}),
     )
     both = ChatReply("ok", "The statement is true, not false.", tokens=tokens)
-    assert parse_verification_reply(both).score == pytest.approx(0.993, abs=0.01)
+    assert read_verification(both).score == pytest.approx(0.993, abs=0.01)
     # The original takes the word that comes last: a guess, and so without a score.
-    guess = parse_verification_reply(both, "original")
+    guess = read_verification(both, "original")
     assert (guess.prediction, guess.score, guess.status) == (0, None, "unparsed")
     # A token that was drawn though it was the less likely.
-    drawn = parse_verification_reply(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),)))
+    drawn = read_verification(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),)))
     assert (drawn.prediction, drawn.score) == (1, None)
     even = {"True": math.log(0.5), "False": math.log(0.5)}
     assert (
-        parse_verification_reply(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))).score
-        is None
+        read_verification(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))).score is None
     )
-    assert parse_verification_reply(
+    assert read_verification(
         ChatReply("ok", "False", tokens=(ChatReplyToken("False", math.log(0.5), even),))
     ).score == pytest.approx(0.5)
 
@@ -381,9 +363,7 @@ MARKDOWN = yaml.safe_load((Path(__file__).parent / "golden" / "markdown.yaml").r
 
 @pytest.mark.parametrize("row", MARKDOWN, ids=[row["shape"] for row in MARKDOWN])
 def test_lines_that_only_lay_a_response_out_are_left_out_and_counted(row: dict[str, Any]) -> None:
-    found = split_response_sentences(row["text"])
-    assert [one.text for one in found if not one.is_left_out] == row["sentences"]
-    assert sum(one.is_left_out for one in found) == row["left_out"]
+    assert split_response(row["text"]) == (row["sentences"], row["left_out"])
 
 
 def test_an_unknown_detector_is_refused() -> None:

@@ -11,14 +11,14 @@ import pytest
 import yaml
 from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
-from scripted_llm import ScriptedLLM, answer_two_facts
+from scripted_llm import answer_two_facts
 
 from factaudit.cli import main
-from factaudit.engines.factscore import FactScorer
-from factaudit.engines.runs import FactScoreExperiment, score_response_files
+from factaudit.engines.runs import FactScoreExperiment
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError
 from factaudit.experiment.run import run as run_experiment
+from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -47,16 +47,23 @@ def pages(tmp_path: Path) -> Path:
     return write(tmp_path / "pages.jsonl", PAGES)
 
 
-@pytest.fixture
-def bios(tmp_path: Path) -> Path:
-    return write(tmp_path / "bios.jsonl", RESPONSES)
+def score(tmp_path: Path, rows: list[dict[str, Any]], said: list[str] | None = None, **block: Any) -> Results:
+    """A run into ``run``, with a scripted server where no verifiers are named."""
+    with FaultServer(plan=plan) as server:
+        llm = {"model": "m", "base_url": server.url, "server_name": "s", "cache": str(tmp_path / "llm.sqlite")}
+        settings: dict[str, Any] = {"responses": [str(write(tmp_path / "bios.jsonl", rows))], "gamma": 0, **block}
+        settings |= {"knowledge": str(tmp_path / "pages.jsonl"), "logprobs": False}
+        settings |= {} if "verifiers" in block else {"llm": llm}
+        experiment = FactScoreExperiment.model_validate({"factscore": settings, "replicates": 50})
+        results = run_experiment(experiment, tmp_path / "run", say=(said if said is not None else []).append)
+        assert set(server.paid.values()) <= {1}
+    return results
 
 
-def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, bios: Path, tmp_path: Path) -> None:
+def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     said: list[str] = []
-    scorer = FactScorer(open_knowledge_source(pages, out=out), ScriptedLLM(answer_two_facts), gamma=0, replicates=50)
-    results = score_response_files(bios, scorer, out, say=said.append)
+    results = score(tmp_path, RESPONSES, said)
     claims = read_claims(out / "claims.parquet")
     verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
     rows = [json.loads(line) for line in (out / "responses.jsonl").read_text().splitlines()]
@@ -64,27 +71,21 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     # Nothing was paid for the response of whose topic there is no page: its sentence stands for its facts.
     assert claims["claim"].notna().sum() == len(verdicts) == 9
     assert claims["abstained"].notna().sum() == 1
-    assert [row["score"] for row in rows] == [4 / 6, None, 1.0, None]
-    assert [row["reason"] for row in rows][1::2] == [
-        "abstained",
-        "no page for the topic 'Nobody' in the knowledge source",
-    ]
+    assert [row["output"] for row in rows] == [row["output"] for row in RESPONSES]
+    assert [row["evaluators"]["retrieval+m"]["score"] for row in rows] == [4 / 6, None, 1.0, None]
+    assert results.about["reading"] == ["no page for the topic 'Nobody' in the knowledge source"]
     assert summary["score"] == pytest.approx((4 / 6 + 1) / 2)
     assert (summary["respond_ratio"], summary["n_responses"], summary["n_facts"]) == (0.75, 4, 9)
     assert (summary["num_facts_per_response"], summary["n_unparsed"]) == (8 / 2, 0)
-    assert summary["cost"] is None or summary["cost"] == 0
-    assert [one["system"] for one in summary["systems"]] == ["one", "two"]
     assert [(row["system"], row["n_scored"]) for row in results.audits["factscore"]] == [
         ("__all__", 2),
         ("one", 1),
         ("two", 1),
     ]
+    assert [line for line in said if line.startswith("one: FActScore 66.7 % by retrieval+m (1 of 2 responses scored")]
     # Without labels, systems' error rates are all that can be said at the level of claims.
-    rates = {
-        row["system"]: row["predicted_error_rate"]
-        for row in results.audits["quantification"]
-        if row["level"] == "claim"
-    }
+    levels = [row for row in results.audits["quantification"] if row["level"] == "claim"]
+    rates = {row["system"]: row["predicted_error_rate"] for row in levels}
     assert rates["one"] == pytest.approx(2 / 6)
     assert "factscore_agreement" not in results.audits
     # A sentence that nobody decomposed is no fact of the decomposer's: not in its faults, nor in what it left out.
@@ -93,19 +94,19 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
     assert (out / "figures/factscore.svg").is_file()
+    # A finished run asks nothing.
+    (asked,) = results.calls
+    assert (asked["evaluator"], asked["calls"]) == ("retrieval+m", 4 + 8)
+    (again,) = score(tmp_path, RESPONSES).calls
+    assert again["calls"] == 12
 
 
 def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": "I'm sorry."}, {"topic": "Ada Fenn", "output": ""}]
-    )
-    scorer = FactScorer(open_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
     said: list[str] = []
-    score_response_files(path, scorer, tmp_path / "run", say=said.append)
-    assert any("every response abstained (2 responses; 2 abstained)" in line for line in said)
-    assert not any("there is no fact" in line for line in said)
+    score(tmp_path, [{"topic": "Ada Fenn", "output": one} for one in ("I'm sorry.", "")], said)
+    assert "no FActScore: no response states a fact" in said
     summary = json.loads((tmp_path / "run/summary.json").read_text())
-    assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 2, 0)
+    assert (summary["score"], summary["n_responses"]) == (None, 2)
     assert (tmp_path / "run/report.html").is_file()
     assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 1]
     assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty
@@ -122,53 +123,42 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
         annotated("Tobin Reyce", ("Tobin Reyce is a painter.", "S")),
         {"topic": "Ada Fenn", "output": "Nothing.", "annotations": None},
     ]
-    path = write(tmp_path / "gpt.jsonl", rows)
-    scorer = FactScorer(
-        open_knowledge_source(pages, out=tmp_path / "run"), verifiers=["rouge2", "always-yes"], replicates=50
-    )
-    results = score_response_files(path, scorer, tmp_path / "run", facts="human")
+    results = score(tmp_path, rows, verifiers=["rouge2", "always-yes"], facts="human")
     rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "factscore"}
     assert (rates["rouge2"]["tpr"], rates["rouge2"]["tnr"]) == (1, 1)
     assert rates["always-yes"]["tnr"] == 0
-    agreement = {
-        row["evaluator"]: row for row in results.audits["factscore_agreement"] if row["figure"] == "init_score"
-    }
+    figures = [row for row in results.audits["factscore_agreement"] if row["figure"] == "init_score"]
+    agreement = {row["evaluator"]: row for row in figures}
     assert agreement["rouge2"]["human"] == 0.75
     assert agreement["rouge2"]["human_respond_ratio"] == 2 / 3
     assert {row["evaluator"]: row["auc"] for row in results.audits["discrimination"]}["rouge2"] == 1
     html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
     assert "Predicted FActScore against people" in html
-    assert "people found irrelevant are left out" in html
 
 
-# ---------------------------------------------------------------------------------------------- the experiment YAML
-
-
-def experiment(tmp_path: Path, text: str) -> Path:
+def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
     path = tmp_path / "score.yaml"
-    path.write_text(text)
-    return path
-
-
-def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Path) -> None:
-    path = experiment(
-        tmp_path,
+    path.write_text(
         "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n  facts: facts.jsonl\n"
         "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
     )
+    write(tmp_path / "bios.jsonl", RESPONSES)
     write(tmp_path / "facts.jsonl", [{"facts": ["She was born in Emberlow."]}] * 4)
     results = run_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
-    assert results.about["title"] == "Bios"
-    assert results.about["seed"] == 3
+    assert (results.about["title"], results.about["seed"]) == ("Bios", 3)
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
     assert "k:2" in results.about["evaluators"][0]["signature"]
-    assert [Path(row["path"]).name for row in results.about["inputs"]] == ["bios.jsonl", "facts.jsonl"]
+    inputs = {Path(row["path"]).name for row in results.about["inputs"]}
+    assert inputs == {"bios.jsonl", "pages.jsonl", "facts.jsonl"}
     told = yaml.safe_load((tmp_path / "run/experiment.yaml").read_text())
     assert told["made_with"]["signature"] == results.signature
     assert told["factscore"]["k"] == 2
     assert set(told["made_with"]["evaluators"]) == {"rouge2", "unigram@0.7"}
     again = run_experiment(tmp_path / "run/experiment.yaml", tmp_path / "again")
     assert (again.signature, again.audits) == (results.signature, results.audits)
+
+
+# ------------------------------------------------------------------------------------------------------ Wikipedia
 
 
 @pytest.mark.parametrize(
@@ -198,26 +188,6 @@ def test_all_pages_can_come_from_wikipedia(
     assert source.find_page(topic)[1] == "ok"
     assert source.find_page("Nobody Known")[1] == "skipped"
     assert sum(published.asked.values()) == 3
-
-
-# ---------------------------------------------------------------------------------------------- the real client
-
-
-def score_with_client(bios: Path, pages: Path, url: str, folder: Path) -> None:
-    """`factaudit score` with the real client."""
-    llm = {"model": "m", "base_url": url, "concurrency": 8, "cache": str(folder / "llm.sqlite")}
-    settings = {"responses": [str(bios)], "knowledge": str(pages), "logprobs": False, "llm": llm}
-    run_experiment(FactScoreExperiment(factscore=settings, replicates=20), folder / "run")
-
-
-def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(pages: Path, bios: Path, tmp_path: Path) -> None:
-    with FaultServer(plan=plan) as server:
-        for _ in range(2):
-            score_with_client(bios, pages, server.url, tmp_path)
-        assert set(server.paid.values()) == {1}
-        assert sum(server.paid.values()) == 4 + 8
-    calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
-    assert [(row["evaluator"], row["calls"]) for row in calls] == [("retrieval+m", 12)]
 
 
 # ---------------------------------------------------------------------------------------------- the local model

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,14 @@ import pytest
 import tiny_models
 from tiny_models import judged, sentences
 
-from factaudit.engines.factscore import FactScorer
-from factaudit.engines.nonparametric import NonparametricModel
-from factaudit.engines.responses import AtomicFact, Response
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.alignscore import AlignScoreEvaluator
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
 from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
+from factaudit.evaluators.nonparametric import NonparametricEvaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.transformers_models import TransformersModel
-from factaudit.knowledge.docdb import KnowledgePage
-from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.sentences import split_sentences
 
@@ -532,19 +527,6 @@ def folder_npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models.masked_lm(tmp_path_factory.mktemp("npm"))
 
 
-@pytest.fixture(scope="module")
-def page() -> KnowledgePage:
-    rng = random.Random(2)
-    return KnowledgePage("The mill", tuple(" ".join(rng.choices(tiny_models.WORDS, k=30)) for _ in range(6)))
-
-
-class Pages(TopicLookup):
-    """A knowledge source of one page."""
-
-    def __init__(self, page: KnowledgePage) -> None:
-        super().__init__(SimpleNamespace(find=lambda topic: page, signature="one page", is_empty=False))
-
-
 def by_hand(folder_npm: Path, passages: list[str], fact: str, skipped: frozenset[int]) -> float:
     """One masked word and one passage at a time, in plain Python."""
     import torch
@@ -574,48 +556,34 @@ def by_hand(folder_npm: Path, passages: list[str], fact: str, skipped: frozenset
     return sum(probabilities) / len(probabilities)
 
 
+MILL = [" ".join(random.Random(at).choices(tiny_models.WORDS, k=30)) for at in range(6)]
+
+
 @pytest.mark.hf
-def test_the_probability_is_the_mean_share_of_the_word_itself(folder_npm, page):
-    npm = NonparametricModel(str(folder_npm))
-    passages = npm._retriever.retrieve(page, "The mill", "the river took the bridge away")
-    assert len(passages) == npm.k == 3
-    found = npm.compute_fact_probability(page, "The mill", "the river took the bridge away")
-    assert npm._loaded is not None
-    assert found == pytest.approx(
-        by_hand(folder_npm, passages, "the river took the bridge away", npm._loaded[2]), abs=1e-6
-    )
+def test_the_probability_is_the_mean_share_of_the_word_itself(folder_npm):
+    npm = NonparametricEvaluator(str(folder_npm))
+    fact = "the river took the bridge away"
+    found = npm.compute_probability(fact, MILL)
+    assert found == pytest.approx(by_hand(folder_npm, MILL, fact, frozenset(npm.stopword_ids)), abs=1e-6)
     assert 0 < found < 1
+    # Of a document the first k passages are read; above the cutoff a claim is supported.
+    claims = [Claim("a", fact, "\n\n".join(MILL)), Claim("b", "it was the . , !", MILL[0]), Claim("c", fact, None)]
+    verdicts = list(npm.judge(claims))
+    assert verdicts[0].score == pytest.approx(npm.compute_probability(fact, MILL[:3]))
+    assert [one.prediction for one in verdicts] == [int(verdicts[0].score > 0.3), None, None]
+    assert [one.status for one in verdicts[1:]] == ["skipped", "skipped"]
 
 
 @pytest.mark.hf
-def test_stop_words_of_a_file_are_not_asked_for(folder_npm, page, tmp_path):
+def test_stop_words_of_a_file_are_not_asked_for(folder_npm, tmp_path):
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder_npm)
     ids = tokenizer(" river", add_special_tokens=False)["input_ids"]
     (tmp_path / "stop.txt").write_text("\n".join(map(str, ids)), encoding="utf-8")
-    npm = NonparametricModel(str(folder_npm), stopwords=tmp_path / "stop.txt")
+    npm = NonparametricEvaluator(str(folder_npm), stopwords=tmp_path / "stop.txt")
     fact = "three sons of the river"
-    passages = npm._retriever.retrieve(page, "The mill", fact)
-    found = npm.compute_fact_probability(page, "The mill", fact)
-    assert found == pytest.approx(by_hand(folder_npm, passages, fact, frozenset(ids)), abs=1e-6)
-    assert found != pytest.approx(
-        NonparametricModel(str(folder_npm)).compute_fact_probability(page, "The mill", fact), abs=1e-6
-    )
-
-
-@pytest.mark.hf
-def test_a_fact_without_a_word_to_ask_for_has_none(folder_npm, page):
-    assert NonparametricModel(str(folder_npm)).compute_fact_probability(page, "The mill", "it was the . , !") is None
-
-
-@pytest.mark.hf
-def test_it_verifies_alone_without_an_llm(folder_npm, page):
-    npm = NonparametricModel(str(folder_npm), threshold=0.1)
-    fact = "the river took the bridge away"
-    scorer = FactScorer(verifiers=["npm", "always-no"], npm=npm, knowledge=Pages(page))
-    scored = scorer.score_responses([Response("r", "The mill", fact, "s", facts=(AtomicFact(fact),))])
-    (row,) = scored.verdicts[scored.verdicts["evaluator"] == "npm"].to_dict("records")
-    probability = npm.compute_fact_probability(page, "The mill", fact)
-    assert (row["score"], row["prediction"], row["status"]) == (probability, int(probability > 0.1), "ok")
-    assert scorer.signatures["npm"].startswith(npm.signature)
+    found = npm.compute_probability(fact, MILL)
+    assert found == pytest.approx(by_hand(folder_npm, MILL, fact, frozenset(ids)), abs=1e-6)
+    plain = NonparametricEvaluator(str(folder_npm))
+    assert found != pytest.approx(plain.compute_probability(fact, MILL), abs=1e-6)

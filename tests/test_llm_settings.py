@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from llm_server import FaultServer, ask
+from scripted_llm import ScriptedLLM
 
 from factaudit.engines import decompose, factscore
 from factaudit.errors import UsageError
@@ -78,7 +79,8 @@ def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What decomposing, verifying and judging each send, without the messages."""
     prompt = decompose.DecompositionPrompt.load()
-    requests = [prompt.make_request("One."), factscore.make_verification_request("Two?")]
+    verifier = factscore.FactVerifier(ScriptedLLM(str), with_passages=False)
+    requests = [prompt.make_request("One."), verifier.make_request(Claim("a", "Two?", None))]
     with FaultServer() as server:
         for request in requests:
             ask(server, request, model=model, params=params)

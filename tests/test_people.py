@@ -5,43 +5,28 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 import yaml
 
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
-from factaudit.engines.dfactscore import DFactScorer
-from factaudit.engines.factscore_report import ScoredResponses
-from factaudit.engines.responses import Response, read_response_file
-from factaudit.engines.settings import open_knowledge_source
 from factaudit.experiment.run import run as run_experiment
-from factaudit.knowledge.person_names import (
-    find_titles_of_same_name,
-    is_title_of_name,
-)
+from factaudit.knowledge.person_names import find_titles_of_same_name, is_title_of_name
+from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
+from factaudit.report.document import build_report_document
+from factaudit.report.html import render_html_report
+from factaudit.results import Results
 
 
 @pytest.fixture(scope="module")
-def biographies(root: Path) -> list[Response]:
-    return read_response_file(root / "data/people/biographies.jsonl")
-
-
-@pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredResponses:
+def ran(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[dict[str, Any]], Path]:
+    """The experiment that ships, without a key: its results, and a row per response."""
     out = tmp_path_factory.mktemp("people")
-    scorer = DFactScorer(
-        open_knowledge_source(root / "data/people/pages.jsonl", out=out),
-        verifiers="unigram:threshold=0.9",
-        groupers=("given", "one-group"),
-        gamma=0,
-        replicates=200,
-    )
-    return scorer.score_responses(biographies)
-
-
-def pages(root: Path) -> dict[str, str]:
-    lines = (root / "data/people/pages.jsonl").read_text(encoding="utf-8").splitlines()
-    return {row["title"]: row["text"] for row in map(json.loads, lines)}
+    results = run_experiment(root / "experiments/dfactscore_quickstart.yaml", out, settings={"replicates": 100})
+    rows = [json.loads(line) for line in (out / "responses.jsonl").read_text(encoding="utf-8").splitlines()]
+    return results, rows, out
 
 
 @pytest.mark.parametrize(
@@ -79,42 +64,54 @@ def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_
     }
 
 
-def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredResponses) -> None:
-    assert scored.summary["category_accuracy"] == 1.0
-    merged = {row["response_id"] for row in scored.responses if row["merged"]}
-    assert merged == {
-        row["response_id"] for row in scored.responses if row["given_category"] == BIOGRAPHY_CATEGORIES[1]
-    }
-    # D-FActScore's verdicts are then the labels.
-    assert all(fact["dfactscore"] == fact["label"] for row in scored.responses for fact in row["facts"])
+def test_all_merged_biographies_are_found(ran: tuple[Results, list[dict[str, Any]], Path], root: Path) -> None:
+    lines = (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines()
+    given = {row["response_id"]: row for row in map(json.loads, lines)}
+    for row in ran[1]:
+        told = given[row["response_id"]]
+        assert row["category"] == told["category"]
+        assert row["merged"] == (told["category"] == BIOGRAPHY_CATEGORIES[1])
+        # D-FActScore's verdicts are then the labels.
+        labels = [{"S": 1, "NS": 0}.get(fact["label"], fact["label"]) for fact in told["facts"]]
+        assert [fact["dfactscore"] for fact in row["facts"]] == labels
 
 
-def test_the_ranking_of_the_systems_turns_round(scored: ScoredResponses) -> None:
-    heron, lark = scored.summary["systems"]
-    assert heron["factscore"] == 1.0
-    assert heron["factscore"] > lark["factscore"]
+def test_the_ranking_of_the_systems_turns_round(ran: tuple[Results, list[dict[str, Any]], Path]) -> None:
+    rows = {row["system"]: row for row in ran[0].audits["dfactscore"]}
+    heron, lark = rows["heron"], rows["lark"]
+    assert heron["factscore"] == 1.0 > lark["factscore"]
+    assert heron["dfactscore"] == pytest.approx(0.736, abs=5e-4)
     assert heron["dfactscore"] < lark["dfactscore"]
     assert heron["gap_low"] > 0
+    # ``# bio`` 1.20 had an interval from 0.93 on.
+    every = [*ran[0].rows("dfactscore"), *ran[0].rows("dfactscore_linking")]
+    lows = [(row["n_biographies_low"], row["n_biographies"]) for row in every if row["n_biographies_low"] is not None]
+    assert all(1 <= low <= mean for low, mean in lows)
+    assert any(low > 1 for low, _ in lows)
 
 
-def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
-    results = run_experiment(root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100})
-    rows = {row["system"]: row for row in results.audits["dfactscore"]}
-    assert rows["heron"]["factscore"] == 1.0
-    assert rows["heron"]["dfactscore"] == pytest.approx(0.736, abs=5e-4)
+def test_the_report_of_the_quickstart(ran: tuple[Results, list[dict[str, Any]], Path]) -> None:
+    results, _, folder = ran
     assert results.calls == []
     assert results.about["n_tests"]["merged_facts"] == 2, "the tests of the engine's own audits count, too"
-    assert results.about["n_tests"]["gap"] == 2
-    told = yaml.safe_load((tmp_path / "experiment.yaml").read_text(encoding="utf-8"))
-    assert told["dfactscore"]["groupers"] == ["given", "one-group"]
-    assert told["replicates"] == 100
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    told = yaml.safe_load((folder / "experiment.yaml").read_text(encoding="utf-8"))
+    assert (told["dfactscore"]["grouper"], told["replicates"]) == ("given", 100)
+    report = (folder / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
     assert "1 verifier (unigram@0.9), 164 facts in 1 data set" in report, "two scores by it are no two evaluators"
-    (found,) = [one["statement"] for one in results.finding_rows if one["id"] == "merged_facts"]
-    assert "70.0 % of its responses say about one person what is true of another person with the same name" in found
-    assert results.sections[0]["text"] == [
-        "Verified by unigram@0.9; groups by 'given'; linked by 'argmax'.",
-        "20 responses came with their candidates.",
-    ]
     assert not re.search(r'(?:src|href)="https?:', report)
+    (finding,) = [one for one in results.finding_rows if one["id"] == "merged_facts"]
+    words = "70.0 % of its responses say about one person what is true of another person with the same name"
+    assert words in finding["statement"]
+    # The table of verdicts has the verifier's 392, not the 164 of each score as if somebody had been asked for them.
+    document = build_report_document(results.to_dict(), folder)
+    (table,) = [one for one in document.tables if one.caption == "The evaluators."]
+    assert {row[0]: row[1] for row in table.rows} == {"unigram@0.9": "392", "D-FActScore": "164", "FActScore": "164"}
+    # The claims of a finding are a row per fact and person.
+    browser = ClaimBrowser.read_run_folder(folder)
+    link = make_claim_browser_link(finding, browser.list_filter_choices())
+    assert link is not None
+    (dataset,) = parse_qs(link)["dataset"]
+    assert (browser.table["dataset"] == dataset).sum() == 392
+    page = render_html_report(document, folder / "figures", browser)
+    assert "A row is a fact and one person of the name" in page

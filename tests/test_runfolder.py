@@ -116,7 +116,7 @@ def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None
     (tmp_path / "pages.jsonl").write_text('{"title": "Ada", "text": "Ada sang."}\n')
     build_knowledge_source(tmp_path / "pages.jsonl", tmp_path / "wiki.db")
     scorer = FactScorer(tmp_path / "wiki.db", verifiers=[{"llm": {"model": "gpt-4o-mini"}}])
-    callers: list[tuple[str, Any]] = scorer.counted_clients
+    callers: list[tuple[str, Any]] = scorer.callers
     with count_run_llm_calls(callers, tmp_path / "calls.json", 1.0):
         limits = [caller.budget.max_cost for _, caller in callers]
     assert limits == [1.0]

@@ -98,7 +98,6 @@ def test_variants_ask_what_they_share_once(
                 "retrieval": ["all"],
                 "decomposer": [fine],
                 "demos": [demos.name],
-                "passage_tokens": [64],
                 "parser": ["original"],
                 "gamma": [0],
                 "verifier": ["no-context", "unigram"],
@@ -113,7 +112,7 @@ def test_variants_ask_what_they_share_once(
     assert paid == {1}
     assert again.rows("sensitivity") == results.rows("sensitivity")
     assert set(results.about["variants"]) == {
-        *("k=1", "k=3", "retrieval=all", "decomposer=fine", "demos=ours.json", "passage_tokens=64"),
+        *("k=1", "k=3", "retrieval=all", "decomposer=fine", "demos=ours.json"),
         *("parser=original", "gamma=0", "verifier=no-context", "verifier=unigram"),
     }
     check_figures(results)
@@ -130,7 +129,7 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
         line = ["score", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
-        line += ["--vary", "retriever.k=1,5", "--vary", "verifier=no-context,unigram"]
+        line += ["--vary", "k=1,5", "--vary", "verifier=no-context,unigram"]
         code, screen, _ = call(*line, "--out", tmp_path / "run")
         assert code == 0, screen
         before = sum(server.paid.values())

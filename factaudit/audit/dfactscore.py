@@ -367,13 +367,6 @@ def _pick_options(*names: str) -> dict[str, str]:
     return {name: _DFACTSCORE_OPTIONS[name] for name in names}
 
 
-_CHANGES_DESCRIPTION = "facts that the reply changed, left out, invented or repeated"
-_GIVEN_GROUPS_DESCRIPTION = (
-    "compared with the given groups: responses compared, responses with the same groups, and facts in corresponding"
-    " groups"
-)
-_FIRST_GROUPER_DESCRIPTION = "the same, compared with the first grouper"
-
 AUDITS = (
     Audit(
         name="dfactscore",
@@ -469,36 +462,5 @@ AUDITS = (
         options=_pick_options("link", "group"),
         compute=list_facts_of_other_people,
         applies=has_fact_entities,
-    ),
-    Audit(
-        name="dfactscore_grouping",
-        title="What the groupers did",
-        question="What did the groupers do with the facts, and do they agree?",
-        source="MF App. C",
-        text="Every fact ends in exactly one group, whatever the reply says.",
-        formula=(
-            "Same: share of responses with exactly the same groups. Agreement: share of facts in corresponding "
-            "groups, averaged over responses."
-        ),
-        columns={
-            "grouper": Column("grouper", "text", "how facts were grouped", key=True),
-            "n_responses": Column("responses", "count", "responses with facts, and responses without usable groups"),
-            "n_failed": Column(
-                "ungrouped", "count", "responses with facts, and responses without usable groups", shown="any"
-            ),
-            "n_single": Column("in one group", "count", "responses whose facts are all in one group", shown=False),
-            "n_changed": Column("changed", "count", _CHANGES_DESCRIPTION, shown="any"),
-            "n_dropped": Column("dropped", "count", _CHANGES_DESCRIPTION, shown="any"),
-            "n_invented": Column("invented", "count", _CHANGES_DESCRIPTION, shown="any"),
-            "n_repeated": Column("repeated", "count", _CHANGES_DESCRIPTION, shown="any"),
-            "n_compared_given": Column("compared with given", "count", _GIVEN_GROUPS_DESCRIPTION, shown="any"),
-            "same_as_given": Column("same as given", "percent", _GIVEN_GROUPS_DESCRIPTION),
-            "agreement_given": Column("agreement with given", "percent", _GIVEN_GROUPS_DESCRIPTION),
-            "n_compared_first": Column("compared with the first", "count", _FIRST_GROUPER_DESCRIPTION, shown=False),
-            "same_as_first": Column("same as the first", "percent", _FIRST_GROUPER_DESCRIPTION),
-            "agreement_first": Column("agreement with the first", "percent", _FIRST_GROUPER_DESCRIPTION),
-            **pick_shared_columns("reason"),
-        },
-        compute=None,
     ),
 )

@@ -61,10 +61,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 @click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
 @click.option(
     "--grouper",
-    "groupers",
-    multiple=True,
     help="What groups the facts by person for D-FActScore: llm (a language model, the default), given (the groups in "
-    "your file) or one-group (all facts are about one person). Repeat the option for several.",
+    "your file) or one-group (all facts are about one person).",
 )
 @click.option(
     "--vary",
@@ -120,12 +118,11 @@ def score_command(
     from factaudit.engines.runs import DFactScoreExperiment, FactScoreExperiment
     from factaudit.experiment.run import run
 
+    given["responses"] = responses
     experiment: RunSettings
     if dfactscore:
-        given["biographies"] = responses
         experiment = _parse_scoring_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, given)
     else:
-        given["responses"] = responses
         experiment = _parse_scoring_engine_options(FactScoreExperiment, "factscore", max_cost, settings, given)
     if dry_run:
         display_expected_costs(experiment.estimate_cost())

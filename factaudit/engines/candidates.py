@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from factaudit.engines.passages import Candidate
 from factaudit.engines.responses import Response
@@ -15,14 +14,15 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 
 #: At most so many candidates are put to the verifier, as many calls a fact.
 MAX_CANDIDATES = 10
-_NO_CANDIDATE = "no candidate entity"
 
 
-class CandidateSearch(NamedTuple):
-    """Candidates, where they are from (``given``, ``titles``, ``none``), and how many there were beyond the limit."""
+@dataclass
+class CandidateSearch:
+    """The candidates of a response. names: the title of the page that each name leads to: two may lead to one, by a
+    redirect. n_left_out: how many there were beyond the limit."""
 
-    candidates: tuple[Candidate, ...]
-    source: str
+    candidates: list[Candidate] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
     n_left_out: int = 0
 
 
@@ -41,41 +41,30 @@ def find_candidates(
     if knowledge is not None:
         titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects()) if unknown else {}
         # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
-        lost = [name for name in unknown if not titles[name]]
-        named = [set(one.candidates or ()) - {title for title, _ in one.docs} for one in responses]
-        knowledge.check_topics([*lost, *sorted(set().union(*named))])
+        lost = {name for name in unknown if not titles[name]}
+        for one in responses:
+            lost |= set(one.candidates or ()) - {title for title, _ in one.docs}
+        knowledge.check_topics(sorted(lost))
     found = []
     for one in responses:
-        if one.candidates is not None:
-            found.append(_collect_candidates(one, one.candidates, 0, "given", knowledge))
-        else:
-            own = titles[one.topic]
-            kept = own[:max_candidates]
-            found.append(_collect_candidates(one, kept, len(own) - len(kept), "titles" if kept else "none", knowledge))
+        asked = titles[one.topic] if one.candidates is None else list(one.candidates)
+        limit = max_candidates if one.candidates is None else len(asked)
+        search = CandidateSearch(n_left_out=max(0, len(asked) - limit))
+        brought: dict[str, list[str]] = {}
+        for title, text in one.docs:
+            brought.setdefault(title, []).append(text)
+        for title in dict.fromkeys((*asked[:limit], *brought)):
+            candidate = _find_page(title, brought.get(title, []), knowledge)
+            search.names[title] = candidate.title or title
+            if candidate.title not in {known.title for known in search.candidates}:
+                search.candidates.append(candidate)
+        if not search.candidates:
+            search.candidates.append(Candidate(None, reason=f"no candidate entity: no page has the name {one.topic!r}"))
+        found.append(search)
     return found
 
 
-def _collect_candidates(
-    response: Response, titles: Sequence[str], n_left_out: int, source: str, knowledge: TopicLookup | None
-) -> CandidateSearch:
-    """A candidate for each page that titles, or documents of the response, lead to."""
-    brought: dict[str, list[str]] = {}
-    for title, text in response.docs:
-        if text not in brought.setdefault(title, []):
-            brought[title].append(text)
-    found: dict[str | None, Candidate] = {}
-    for title in dict.fromkeys((*titles, *brought)):
-        one = _find_page(title, brought.get(title), knowledge)
-        # Two titles may lead to one page, by a redirect: it is one entity.
-        others = found[one.title].other_titles if one.title in found else ()
-        found[one.title] = replace(one, other_titles=(*others, title))
-    if not found:
-        reason = _NO_CANDIDATE if source == "given" else f"{_NO_CANDIDATE}: no page has this name"
-        return CandidateSearch((Candidate(None, reason=reason),), source)
-    return CandidateSearch(tuple(found.values()), "given" if source == "none" else source, n_left_out)
-
-
-def _find_page(title: str, brought: Sequence[str] | None, knowledge: TopicLookup | None) -> Candidate:
+def _find_page(title: str, brought: Sequence[str], knowledge: TopicLookup | None) -> Candidate:
     """A candidate with its page: the knowledge source's, else what came with the response."""
     page: KnowledgePage | None = None
     status, reason = "skipped", f"no document {title!r} came with the biography"
@@ -83,5 +72,5 @@ def _find_page(title: str, brought: Sequence[str] | None, knowledge: TopicLookup
         page, status, why = knowledge.find_page(title)
         reason = why or reason
     if page is None and brought:
-        page = KnowledgePage(title, tuple(brought))
+        page = KnowledgePage(title, tuple(dict.fromkeys(brought)))
     return Candidate(title, None, status, reason) if page is None else Candidate(page.title, page)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pandas as pd
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.responses import Response
+from factaudit.errors import UsageError
 from factaudit.evaluators.judging import NamedEvaluator, judge, make_named_evaluator
 from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, validate_claims, validate_verdicts
@@ -34,8 +35,6 @@ _MALFORMED = re.compile(
     r"|\(\s*(?:doc(?:ument)?|source)\s+\d+\s*\)",
     re.IGNORECASE,
 )
-#: Number of the response, number of the sentence, documents.
-_CitationKey = tuple[int, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -68,27 +67,6 @@ def parse_cited_sentences(output: str, n_docs: int, max_citations: int | None = 
     return found
 
 
-@dataclass
-class _CitedResponse:
-    response: Response
-    sentences: list[CitedSentence] = field(default_factory=list)
-
-    def make_claim_row(self, number: int, docs: Sequence[int]) -> Row:
-        """A sentence and some of the documents, as a row of the claims table."""
-        sentence = self.sentences[number]
-        fact = f"{self.response.response_id}.{number}"
-        texts = (self.response.docs[one] for one in docs)
-        return {
-            "claim_id": f"{fact}.{hash_texts(*map(str, docs), length=8)}",
-            **_make_cited_response_columns(self.response),
-            "fact_id": fact,
-            "claim": sentence.text,
-            "doc": "\n".join(f"Title: {title}\n{text}" for title, text in texts) if docs else None,
-            "cited": ",".join(str(one + 1) for one in docs) or None,
-            "malformed": "; ".join(sentence.malformed_citations) or None,
-        }
-
-
 def judge_citations(
     responses: Sequence[Response],
     evaluator: str | Mapping[str, Any] | NamedEvaluator,
@@ -97,7 +75,7 @@ def judge_citations(
     journal: str | Path | None = None,
     progress: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Claims and verdicts for the audit `citations`, of the responses that have documents.
+    """Claims and verdicts for the audit `citations`, of the responses that have documents (one at least).
 
     Claims: a row per sentence and set of documents that was asked about; one (``cited`` null) for each sentence that
     cites nothing, or a document that is not there. A response without a sentence is a row without a claim.
@@ -105,63 +83,88 @@ def judge_citations(
     Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single documents of the
     sets that passed, the sets without a document that does not suffice.
     """
-    cited = [one for one in responses if one.docs]
-    works = [_CitedResponse(one, parse_cited_sentences(one.output, len(one.docs), max_citations)) for one in cited]
-    places = [(n, s, one) for n, work in enumerate(works) for s, one in enumerate(work.sentences)]
-    wholes: list[_CitationKey] = []
-    rows = []
-    for n, s, one in places:
-        if one.doc_numbers and not one.cites_absent_doc:
-            wholes.append((n, s, one.doc_numbers))
-        else:
-            rows.append(works[n].make_claim_row(s, ()))
     named = evaluator if isinstance(evaluator, NamedEvaluator) else make_named_evaluator(evaluator)
+    rows, uncited = [], []
+    wholes: list[_CitedSet] = []
+    for response in (one for one in responses if one.docs):
+        sentences = parse_cited_sentences(response.output, len(response.docs), max_citations)
+        if not sentences:
+            rows.append(_name_response(response) | {"claim_id": f"{response.response_id}.-", "abstained": 1})
+        for number, sentence in enumerate(sentences):
+            one = _CitedSet(response, number, sentence, sentence.doc_numbers)
+            if sentence.doc_numbers and not sentence.cites_absent_doc:
+                wholes.append(one)
+            else:
+                uncited.append(replace(one, docs=()).make_claim())
     # Not a judgement, but the evaluator's all the same: without any there would be nobody to have a recall of 0.
-    verdict = {"evaluator": named.name, "prediction": 0, "raw": "cites no document that there is"}
-    told = [{"claim_id": row["claim_id"], **verdict} for row in rows]
-    rows += [
-        _make_cited_response_columns(work.response) | {"claim_id": f"{work.response.response_id}.-", "abstained": 1}
-        for work in works
-        if not work.sentences
-    ]
-    verdicts = [validate_verdicts(pd.DataFrame(told))] if told else []
-    known: dict[_CitationKey, int | None] = {}
+    told = {"evaluator": named.name, "prediction": 0, "raw": "cites no document that there is"}
+    tables = (
+        [validate_verdicts(pd.DataFrame([{"claim_id": row["claim_id"], **told} for row in uncited]))] if uncited else []
+    )
+    rows += uncited
 
-    def ask(keys: Sequence[_CitationKey]) -> None:
-        if keys:
-            asked = [works[n].make_claim_row(s, docs) for n, s, docs in keys]
-            found = judge(validate_claims(pd.DataFrame(asked)), [named], journal=journal, progress=progress)
-            rows.extend(asked)
-            verdicts.append(found)
-            known.update(zip(keys, (None if pd.isna(one) else int(one) for one in found["prediction"]), strict=True))
+    def ask(sets: Sequence[_CitedSet]) -> list[int | None]:
+        if not sets:
+            return []
+        asked = [one.make_claim() for one in sets]
+        rows.extend(asked)
+        tables.append(judge(validate_claims(pd.DataFrame(asked)), [named], journal=journal, progress=progress))
+        return [None if pd.isna(one) else int(one) for one in tables[-1]["prediction"]]
 
-    ask(wholes)
-    several = [key for key in wholes if known[key] == 1 and len(key[2]) > 1]
-    ask([(n, s, (doc,)) for n, s, docs in several for doc in docs])
-    rests = [
-        (n, s, rest)
-        for n, s, docs in several
-        for doc, rest in ((doc, tuple(other for other in docs if other != doc)) for doc in docs)
-        if known[n, s, (doc,)] != 1 and (n, s, rest) not in known
-    ]
-    ask(rests)
-    no_verdicts = validate_verdicts(_make_placeholder_table("evaluator")).iloc[:0]
+    passed = [one for one, said in zip(wholes, ask(wholes), strict=True) if said == 1 and len(one.docs) > 1]
+    singles = [replace(one, docs=(doc,)) for one in passed for doc in one.docs]
+    sufficient = dict(zip((one.key for one in singles), ask(singles), strict=True))
+    rests = {}
+    for one in passed:
+        for doc in one.docs:
+            rest = replace(one, docs=tuple(other for other in one.docs if other != doc))
+            if sufficient[replace(one, docs=(doc,)).key] != 1 and rest.key not in sufficient:
+                rests[rest.key] = rest
+    ask(list(rests.values()))
     if not rows:
-        return validate_claims(_make_placeholder_table("claim")).iloc[:0], no_verdicts
-    names = ["claim_id", "dataset", "claim", "cited", "malformed"]
-    columns = list(dict.fromkeys([*names, *(key for row in rows for key in row)]))
-    claims = validate_claims(pd.DataFrame(rows, columns=columns))
-    return claims, merge_verdict_tables(verdicts) if verdicts else no_verdicts
+        raise UsageError("no response has documents (docs) by which its citations could be judged")
+    columns = dict.fromkeys(
+        ["claim_id", "dataset", "claim", "cited", "malformed", *(key for row in rows for key in row)]
+    )
+    verdicts = merge_verdict_tables(tables) if tables else validate_verdicts(pd.DataFrame([_NO_VERDICT])).iloc[:0]
+    return validate_claims(pd.DataFrame(rows, columns=list(columns))), verdicts
 
 
-def _make_cited_response_columns(response: Response) -> Row:
+_NO_VERDICT = {"claim_id": "-", "evaluator": "-", "prediction": 0}
+
+
+@dataclass(frozen=True)
+class _CitedSet:
+    """A sentence of a response with some of the documents, as a claim."""
+
+    response: Response
+    number: int
+    sentence: CitedSentence
+    docs: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, int, tuple[int, ...]]:
+        return self.response.response_id, self.number, self.docs
+
+    def make_claim(self) -> Row:
+        """As a row of the claims table."""
+        fact = f"{self.response.response_id}.{self.number}"
+        texts = [self.response.docs[one] for one in self.docs]
+        return {
+            "claim_id": f"{fact}.{hash_texts(*map(str, self.docs), length=8)}",
+            **_name_response(self.response),
+            "fact_id": fact,
+            "claim": self.sentence.text,
+            "doc": "\n".join(f"Title: {title}\n{text}" for title, text in texts) or None,
+            "cited": ",".join(str(one + 1) for one in self.docs) or None,
+            "malformed": "; ".join(self.sentence.malformed_citations) or None,
+        }
+
+
+def _name_response(response: Response) -> Row:
     return {
         "dataset": CITATIONS_DATASET,
         "system": response.system,
         "response_id": response.response_id,
         "topic": response.topic,
     }
-
-
-def _make_placeholder_table(column: str) -> pd.DataFrame:
-    return pd.DataFrame([{"claim_id": "-", "dataset": "-", "claim": "-", column: "-", "prediction": 1}])

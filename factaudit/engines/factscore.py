@@ -1,15 +1,18 @@
 """FActScore: what share of a text's atomic facts does a knowledge source support? (Min et al. 2023)
 
-`FactScorer.score_responses` goes through the four steps of the paper:
+`FactScorer.score` goes through the steps of the paper:
 
-1. *Atomic facts.* A model splits each sentence of a response into short sentences that state one thing each (§3.1; the
-   prompt: `factaudit.engines.decompose`). A response that declines to answer has none (`factaudit.engines.abstention`).
-2. *Passages.* Of the topic's page, the k passages nearest to each fact (§4.1; `factaudit.engines.passages`).
-3. *Verification.* Each fact is put to an evaluator LM (§4.1): with its passages ("Retrieve→LM"), alone ("No-context
-   LM"), or to a nonparametric masked model ("NP"), also combined ("Retrieve→LM+NP"). `FactVerifier` has the prompts and
-   how replies are read. Any other evaluator may verify as well.
-4. *Score.* Of a response: the share of its facts that are supported, times exp(1 - γ/n) where it has fewer than γ = 10
-   facts. FActScore is the mean over the responses that did not abstain (`factaudit.arrays.response_facts`).
+1. *Atomic facts* (§3.1). A model splits each sentence of a response into short sentences that state one thing each
+   (`factaudit.engines.decompose`). A response that declines to answer has none (`factaudit.engines.abstention`; §4.3).
+2. *Passages* (§4.1). Of the topic's page, the k = 5 passages nearest to each fact (`factaudit.engines.passages`).
+   After this step there is an ordinary table of claims: a fact is a claim, and its passages are the document.
+3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"), alone ("No-context
+   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also have the last word on what
+   the LM finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well.
+4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times exp(1 - γ/n) where it has
+   fewer than γ = 10 facts (the paper's code). FActScore is the mean of f(y) over the responses that did not abstain.
+   This is arithmetic on the tables of claims and verdicts: `factaudit.arrays.response_facts.score_response_facts` for
+   a response, and the audit `factscore` (`factaudit.audit.factscore`) over responses, with intervals.
 """
 
 from __future__ import annotations
@@ -17,32 +20,37 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
 
+from factaudit.arrays.response_means import DEFAULT_GAMMA
 from factaudit.audit.core.result_rows import Row
-from factaudit.engines.abstention import does_response_abstain
-from factaudit.engines.conversations import ask_for_topics, read_conversation_turns
+from factaudit.engines.abstention import is_abstaining_response
+from factaudit.engines.conversations import ask_for_topics
 from factaudit.engines.decompose import (
+    MAX_FACTS,
     Decomposition,
     DecompositionPrompt,
-    Sentence,
-    decompose_texts,
+    decompose,
     leave_undecomposed,
-    make_json_reply_params,
     split_for_decomposition,
+    split_response,
 )
-from factaudit.engines.factscore_report import ScoredResponses, report_factscore
-from factaudit.engines.nonparametric import NonparametricModel
-from factaudit.engines.options import FactScoreOptions
-from factaudit.engines.passages import Candidate, FactContext, FactRecord, build_claims_table, retrieve_passages
-from factaudit.engines.responses import Response, make_response
+from factaudit.engines.passages import (
+    PASSAGE_BREAK,
+    Candidate,
+    DecomposedResponse,
+    FactClaims,
+    build_claims,
+    find_topic_pages,
+)
+from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import (
     NamedEvaluator,
     check_unique_evaluator_names,
@@ -58,11 +66,34 @@ from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToke
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.settings.yaml_file import check_yaml_settings
 from factaudit.signature import make_signature
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import merge_verdict_tables, validate_verdicts
+from factaudit.tables import validate_verdicts
 from factaudit.text.stated_verdicts import make_answer_parser, read_stated_verdict
 
-# ------------------------------------------------------------------------------------------------- the prompts
+
+class FactScoreOptions(BaseModel):
+    """The options of FActScore; the command line and an experiment's YAML have the same.
+
+    demos: a file of demonstrations in place of our own. decontextualize: ask, in the decomposing prompt, for facts
+    whose subjects are no pronouns, as MF does. parser: ``strict`` or ``original`` (`read_verification`). logprobs: ask
+    the server for token probabilities, which become scores. abstain:
+    `factaudit.engines.abstention.is_abstaining_response`. gamma: the length penalty's; 0 turns it off. irrelevant:
+    facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0). dataset: the claims'.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    demos: str | Path | None = None
+    decontextualize: bool = False
+    max_facts: int = Field(default=MAX_FACTS, ge=1)
+    abstain: Literal["declines", "original", "perplexity_ai", "none"] = "declines"
+    parser: Literal["strict", "original"] = "strict"
+    logprobs: bool = True
+    gamma: float = Field(default=DEFAULT_GAMMA, ge=0)
+    irrelevant: Literal["exclude", "unsupported"] = "exclude"
+    dataset: str = "factscore"
+
+
+# ------------------------------------------------------------------------------------------------ the verifier's prompt
 
 
 def make_retrieval_prompt(topic: str, title: str, passages: Sequence[str], fact: str) -> str:
@@ -82,17 +113,7 @@ def make_no_context_prompt(fact: str) -> str:
     return f"{fact.strip()} True or False?"
 
 
-def make_verification_request(prompt: str, logprobs: bool = True, in_json: bool = False) -> ChatRequest:
-    """A verification prompt as one user message, with the sampling parameters; in_json: the reply is in JSON."""
-    params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 50}
-    if logprobs:
-        params |= {"logprobs": True, "top_logprobs": 5}
-    if in_json:
-        params |= make_json_reply_params("answer", {"type": "string", "enum": ["True", "False"]})
-    return ChatRequest(({"role": "user", "content": prompt},), params)
-
-
-# ------------------------------------------------------------------------------------------- reading the replies
+# ------------------------------------------------------------------------------------------- reading its replies
 
 _parse_true_or_false = make_answer_parser(["true"], ["false"])
 
@@ -111,7 +132,7 @@ def parse_as_original(reply: str) -> int:
     return int(not any(word in words for word in ("not", "cannot", "unknown", "information")))
 
 
-def parse_verification_reply(reply: ChatReply, parser: str = "strict", claim_id: str = "") -> Verdict:
+def read_verification(reply: ChatReply, parser: str = "strict", claim_id: str = "") -> Verdict:
     """The verdict that a reply states.
 
     ``strict`` takes the answer that it states; where it states none, or contradicts itself, the fact is unscored. Where
@@ -127,25 +148,24 @@ def parse_verification_reply(reply: ChatReply, parser: str = "strict", claim_id:
     prediction = parse_as_original(answer.text) if parser == "original" else stated
     if prediction is None or prediction != stated:
         return Verdict(claim_id, None, prediction, "unparsed", reply.text)
-    return Verdict(claim_id, compute_true_token_probability(answer.tokens, prediction), prediction, "ok", reply.text)
+    return Verdict(claim_id, compute_true_probability(answer.tokens, prediction), prediction, "ok", reply.text)
 
 
-def compute_true_token_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
+def compute_true_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
     """P(True) / (P(True) + P(False)) at the first token that says what was predicted.
 
     None where the server gave none, and where it would say the opposite of the prediction (a token that was drawn
     though it was the less likely): a score never contradicts the prediction that stands beside it.
     """
-    for token in tokens or ():
-        if _parse_token(token.text) != prediction:
-            continue
-        mass = [0.0, 0.0]
-        for text, logprob in ({token.text: token.logprob} | dict(token.alternatives)).items():
-            if (said := _parse_token(text)) is not None:
-                mass[said] += math.exp(logprob)
-        score = min(1.0, mass[1] / sum(mass)) if sum(mass) > 0 else None
-        return score if score is not None and (score > 0.5) == bool(prediction) else None
-    return None
+    token = next((one for one in tokens or () if _parse_token(one.text) == prediction), None)
+    if token is None:
+        return None
+    mass = [0.0, 0.0]
+    for text, logprob in ({token.text: token.logprob} | dict(token.alternatives)).items():
+        if (said := _parse_token(text)) is not None:
+            mass[said] += math.exp(logprob)
+    score = min(1.0, mass[1] / sum(mass)) if sum(mass) > 0 else None
+    return score if score is not None and (score > 0.5) == bool(prediction) else None
 
 
 def _parse_token(token: str) -> int | None:
@@ -154,31 +174,27 @@ def _parse_token(token: str) -> int | None:
 
 # ------------------------------------------------------------------------------------------------- who verifies
 
-#: FActScore's own verifiers, and another name of the first; every other one is an evaluator.
-RETRIEVAL, NO_CONTEXT, NONPARAMETRIC = "retrieval", "no-context", "npm"
-_OWN_VERIFIERS = {RETRIEVAL: RETRIEVAL, "llm": RETRIEVAL, NO_CONTEXT: NO_CONTEXT, NONPARAMETRIC: NONPARAMETRIC}
+#: FActScore's own verifiers; every other one is an evaluator.
+RETRIEVAL, NO_CONTEXT = "retrieval", "no-context"
 
 
 def is_own_verifier(spec: Any) -> bool:
     """Whether a verifier is FActScore's own, and no other evaluator."""
-    return isinstance(spec, str) and spec in _OWN_VERIFIERS
+    return isinstance(spec, str) and spec in (RETRIEVAL, NO_CONTEXT)
 
 
 @dataclass(frozen=True)
 class FactVerifier:
     """The evaluator LM of FActScore, with passages or alone; it judges facts as any evaluator judges claims.
 
-    npm: also put what the LM finds true to the nonparametric model, which has the last word. contexts: what each claim
-    is checked against, by its id.
+    npm: the evaluator that is asked about what the LM finds true, and has the last word.
     """
 
     llm: ChatModelProtocol
     with_passages: bool = True
     parser: str = "strict"
     logprobs: bool = True
-    in_json: bool = False
-    npm: NonparametricModel | None = None
-    contexts: Mapping[str, FactContext] = field(default_factory=dict)
+    npm: Evaluator | None = None
 
     @property
     def verdict_name(self) -> str:
@@ -189,7 +205,6 @@ class FactVerifier:
     @property
     def signature(self) -> str:
         settings: dict[str, Any] = {"llm": self.llm.signature, "parser": self.parser, "logprobs": self.logprobs}
-        settings |= {"json": True} if self.in_json else {}
         settings |= {"npm": self.npm.signature} if self.npm else {}
         return make_signature(RETRIEVAL if self.with_passages else NO_CONTEXT, settings)
 
@@ -199,143 +214,89 @@ class FactVerifier:
         return getattr(self.llm, "cache_server", "")
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        for asked, reply in ask_all(self.llm, self._make_requests(claims)):
-            if self.in_json and "".join(token.text for token in reply.tokens or ()) != reply.text:
-                reply = replace(reply, tokens=None)  # llama.cpp gives those that its grammar did not let pass
-            for claim in asked:
-                yield self._combine_with_npm(claim, parse_verification_reply(reply, self.parser, claim.claim_id))
+        requests = ((claim, self.make_request(claim)) for claim in claims)
+        for claim, reply in ask_all(self.llm, requests):
+            verdict = read_verification(reply, self.parser, claim.claim_id)
+            yield verdict if self.npm is None or verdict.prediction != 1 else self._ask_npm(claim, verdict)
 
-    def _make_requests(self, claims: Iterable[Claim]) -> Iterator[tuple[list[Claim], ChatRequest]]:
+    def make_request(self, claim: Claim) -> ChatRequest:
+        """The prompt as one user message, with the original's sampling parameters."""
+        prompt = make_no_context_prompt(claim.claim)
         if self.with_passages:
-            for claim in claims:
-                page, passages = self.contexts[claim.claim_id]
-                yield (
-                    [claim],
-                    self._make_request(make_retrieval_prompt(claim.topic or "", page.title, passages, claim.claim)),
-                )
-            return
-        # Without context, a fact of several people is one question.
-        same: dict[str, list[Claim]] = {}
-        for claim in claims:
-            same.setdefault(claim.claim, []).append(claim)
-        for fact, members in same.items():
-            yield members, self._make_request(make_no_context_prompt(fact))
+            passages = (claim.doc or "").split(PASSAGE_BREAK)
+            prompt = make_retrieval_prompt(claim.topic or "", claim.doc_id or "", passages, claim.claim)
+        params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 50}
+        if self.logprobs:
+            params |= {"logprobs": True, "top_logprobs": 5}
+        return ChatRequest(({"role": "user", "content": prompt},), params)
 
-    def _make_request(self, prompt: str) -> ChatRequest:
-        return make_verification_request(prompt, self.logprobs, self.in_json)
-
-    def _combine_with_npm(self, claim: Claim, verdict: Verdict) -> Verdict:
+    def _ask_npm(self, claim: Claim, verdict: Verdict) -> Verdict:
         """As in the original, the probability is looked at only where the LM says True."""
-        if self.npm is None or verdict.prediction != 1:
-            return verdict
-        page = self.contexts[claim.claim_id].page
-        probability = self.npm.compute_fact_probability(page, claim.topic or "", claim.claim)
-        if probability is None:  # no word to ask for: the LM's verdict stands
+        assert self.npm is not None
+        (said,) = self.npm.judge([claim])
+        if said.prediction is None:  # no word to ask for: the LM's verdict stands
             return replace(verdict, raw=f"{verdict.raw}\n[npm undefined]")
-        supported = probability > self.npm.threshold
         # P(True) is no score for a fact that was found unsupported in spite of it.
-        score = verdict.score if supported else None
-        return replace(verdict, prediction=int(supported), score=score, raw=f"{verdict.raw}\n[npm {probability:.4f}]")
+        score = verdict.score if said.prediction == 1 else None
+        return replace(verdict, prediction=said.prediction, score=score, raw=f"{verdict.raw}\n[npm {said.score:.4f}]")
 
 
-def make_verifiers(
-    specs: Sequence[Any], llm: ChatModelProtocol | None, options: FactScoreOptions, npm: NonparametricModel | None
-) -> list[NamedEvaluator]:
-    """The verifiers in order, each with its name in the verdicts table. Raises `UsageError` for what cannot work."""
-    if not specs:
-        raise UsageError("an engine needs a verifier")
-    found = []
-    for spec in specs:
-        own = _OWN_VERIFIERS.get(spec) if isinstance(spec, str) else None
-        if own == NONPARAMETRIC:
-            found.append(NamedEvaluator(NONPARAMETRIC, npm or NonparametricModel()))
-        elif own is None:
-            found.append(make_named_evaluator(spec))
-        elif llm is None:
-            raise UsageError(f"the verifier {spec!r} needs an LLM; without one take, say, unigram")
-        else:
-            told = options.parser, options.logprobs, options.prompts == "json"
-            verifier = FactVerifier(llm, own == RETRIEVAL, *told, npm if own == RETRIEVAL else None)
-            found.append(NamedEvaluator(verifier.verdict_name, verifier))
-    check_unique_evaluator_names(found)
-    if npm is not None and not any(
-        isinstance(spec, str) and _OWN_VERIFIERS.get(spec) in (RETRIEVAL, NONPARAMETRIC) for spec in specs
-    ):
-        raise UsageError(f"the nonparametric probability is combined with the verifier {RETRIEVAL!r}; add it")
-    return found
+@dataclass(frozen=True)
+class _AskedWherePossible:
+    """A verifier that is asked about the facts that it can judge; of the others ``unasked`` says why they are not."""
 
+    evaluator: Evaluator
+    unasked: Mapping[str, tuple[str, str | None]]
 
-def reads_pages(verifier: NamedEvaluator) -> bool:
-    """Whether a verifier reads a knowledge source: all do, but the LM alone."""
-    return not isinstance(verifier.evaluator, FactVerifier) or verifier.evaluator.with_passages
+    @property
+    def signature(self) -> str:
+        return self.evaluator.signature
 
+    @property
+    def members(self) -> tuple[Evaluator, ...]:
+        return (self.evaluator,)
 
-def verify_facts(
-    claims: pd.DataFrame,
-    records: Sequence[FactRecord],
-    verifiers: Sequence[NamedEvaluator],
-    journal: str | Path | None = None,
-    progress: bool = False,
-) -> pd.DataFrame:
-    """A verdict per fact and verifier, the verifiers in their order.
-
-    A fact without a page, or whose sentence was not decomposed, is put to nobody: it is unscored, with the reason.
-    """
-    facts = claims[claims["claim"].notna()]
-    contexts: dict[str, FactContext] = {}
-    unasked: dict[str, Row] = {}
-    has_fact: dict[str, bool] = {}
-    for record in records:
-        for claim_id, fact, candidate in record.iterate_claims():
-            has_fact[claim_id] = record.decomposition.facts[fact].failure_status is None
-            if (context := record.contexts[fact][candidate]) is not None:
-                contexts[claim_id] = context
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        asked = []
+        for claim in claims:
+            if claim.claim_id in self.unasked:
+                status, reason = self.unasked[claim.claim_id]
+                yield Verdict(claim.claim_id, status=status, raw=reason)
             else:
-                status, reason = record.explain_missing_verdict(fact, candidate)
-                unasked[claim_id] = {"claim_id": claim_id, "prediction": None, "status": status, "raw": reason}
-    tables = []
-    for verifier in verifiers:
-        askable = facts["claim_id"].map(contexts.__contains__ if reads_pages(verifier) else has_fact.__getitem__)
-        asked, rest = facts[askable.to_numpy(dtype=bool)], facts["claim_id"][~askable.to_numpy(dtype=bool)]
-        if isinstance(verifier.evaluator, FactVerifier | NonparametricModel):
-            verifier = replace(verifier, evaluator=replace(verifier.evaluator, contexts=contexts))
-        parts = [judge(asked, [verifier], journal=journal, progress=progress)] if len(asked) else []
-        if len(rest):
-            rows = [unasked[claim_id] | {"evaluator": verifier.name} for claim_id in rest]
-            parts.append(validate_verdicts(pd.DataFrame(rows), source=verifier.name))
-        if len(parts) > 1:
-            parts = [merge_verdict_tables(parts).set_index("claim_id").loc[facts["claim_id"]].reset_index()]
-        tables += parts
-    nothing = validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
-    return merge_verdict_tables(tables) if tables else nothing
+                asked.append(claim)
+        yield from self.evaluator.judge(asked)
 
 
 # --------------------------------------------------------------------------------------------------- the pipeline
+
+
+class ScoredFacts(NamedTuple):
+    """The facts as claims, what the verifiers say of them, and what was left out, a line each."""
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+    notes: list[str]
 
 
 class FactScorer:
     """FActScore of responses.
 
     >>> scorer = FactScorer("wiki.db", Client("gpt-4o-mini"))  # doctest: +SKIP
-    >>> scorer.score(["Ada Lovelace"], ["Ada Lovelace was a mathematician."])["score"]  # doctest: +SKIP
+    >>> claims, verdicts, notes = scorer.score([make_response("Ada Lovelace", "Ada was a poet.")])  # doctest: +SKIP
+    >>> factaudit.compare(claims, verdicts, audits=["factscore"])  # doctest: +SKIP
 
     Args:
         knowledge: a knowledge source (its path, or with a policy for missing topics); None resolves it as
             `factaudit.knowledge.docdb.find_knowledge_database` says.
         llm: decomposes, and verifies where the verifier is an LLM's; neither: not needed.
-        verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), ``npm`` (the
-            nonparametric probability alone), or any evaluator (``rouge2``, ``{"minicheck": {...}}``, one of your own).
-            The first one's score is *the* score; the others stand beside it.
+        verifiers: ``retrieval`` (the LLM with passages), ``no-context`` (the LLM alone), or any evaluator (``npm``,
+            ``rouge2``, ``{"minicheck": {...}}``, one of your own). The first one's score is *the* score.
         decomposer: another LLM for decomposing.
         retriever: how passages are chosen.
-        npm: combine the LLM's verdict with a nonparametric probability.
-        replicates, seed, confidence: of the bootstrap intervals over responses.
-        options: `factaudit.engines.options.FactScoreOptions`.
+        npm: the evaluator ``npm``, to combine with the LLM's verdict.
+        options: `FactScoreOptions`.
     """
 
-    #: The block of an experiment; of its report.
-    name: ClassVar[str] = "factscore"
-    title: ClassVar[str] = "FActScore"
     OPTIONS: ClassVar[type[FactScoreOptions]] = FactScoreOptions
     #: Whether a knowledge source is looked for where none is given.
     needs_knowledge: ClassVar[bool] = True
@@ -345,41 +306,46 @@ class FactScorer:
         knowledge: TopicLookup | str | Path | None = None,
         llm: ChatModelProtocol | None = None,
         *,
-        verifiers: str | Mapping[str, Any] | Sequence[Any] = (RETRIEVAL,),
+        verifiers: Sequence[Any] = (RETRIEVAL,),
         decomposer: ChatModelProtocol | None = None,
         retriever: PassageRetriever | None = None,
-        npm: NonparametricModel | None = None,
-        replicates: int = 2000,
-        seed: int = 0,
-        confidence: float = 0.95,
+        npm: Evaluator | None = None,
         **options: Any,
     ) -> None:
         self.options: Any = check_yaml_settings(self.OPTIONS, options)
         self.llm, self.decomposer = llm, decomposer
-        specs = [verifiers] if isinstance(verifiers, str | Mapping) else list(verifiers)
-        self.verifiers = make_verifiers(specs, llm, self.options, npm)
+        self.verifiers = [self._make_verifier(spec, npm) for spec in verifiers]
+        check_unique_evaluator_names(self.verifiers)
+        if not self.verifiers:
+            raise UsageError("an engine needs a verifier")
+        if npm is not None and RETRIEVAL not in verifiers:
+            raise UsageError(f"the nonparametric probability is combined with the verifier {RETRIEVAL!r}; add it")
         self.retriever = retriever or PassageRetriever()
-        self.prompt = DecompositionPrompt.load(self.options.demos, self.options.decontextualize, self.options.prompts)
-        self.replicates, self.seed, self.confidence = replicates, seed, confidence
+        self.prompt = DecompositionPrompt.load(self.options.demos, self.options.decontextualize)
         self.knowledge: TopicLookup | None = None
         if isinstance(knowledge, TopicLookup):
             self.knowledge = knowledge
-        elif knowledge is not None or (self.needs_knowledge and any(map(reads_pages, self.verifiers))):
+        elif knowledge is not None or (self.needs_knowledge and any(map(_reads_pages, self.verifiers))):
             self.knowledge = TopicLookup(DocDB(find_knowledge_database(knowledge)))
 
-    @property
-    def names(self) -> list[str]:
-        """The evaluators' names in the verdicts table, in the order of ``verifiers``."""
-        return [one.name for one in self.verifiers]
+    def _make_verifier(self, spec: Any, npm: Evaluator | None) -> NamedEvaluator:
+        if not is_own_verifier(spec):
+            return make_named_evaluator(spec)
+        if self.llm is None:
+            raise UsageError(f"the verifier {spec!r} needs an LLM; without one take, say, unigram")
+        npm = npm if spec == RETRIEVAL else None
+        return make_named_evaluator(
+            FactVerifier(self.llm, spec == RETRIEVAL, self.options.parser, self.options.logprobs, npm)
+        )
 
     @property
     def signatures(self) -> dict[str, str]:
-        """For each name, every setting that can change a verdict, on one line."""
+        """By verifier's name every setting that can change a verdict, on one line."""
         asked = self.decomposer or self.llm
         facts = {
             "decomposer": asked.signature if asked else None,
             "demos": self.prompt.signature,
-            **self.options.model_dump(include={"abstain", "max_facts", "min_characters"}),
+            **self.options.model_dump(include={"abstain", "max_facts"}),
             "retrieval": self.retriever.signature,
             "missing": self.knowledge.missing if self.knowledge else None,
             "knowledge": self.knowledge.db.signature if self.knowledge else None,
@@ -392,52 +358,17 @@ class FactScorer:
         return self.options.model_dump(include={"gamma", "irrelevant"})
 
     @property
-    def intervals(self) -> ClusterBootstrap | None:
-        """How intervals are made; None without replicates."""
-        if not self.replicates:
-            return None
-        return ClusterBootstrap(replicates=self.replicates, seed=self.seed, confidence=self.confidence)
-
-    @property
-    def counted_clients(self) -> list[tuple[str, Any]]:
-        """The clients that count their calls (``usage``), each with the name under which the run lists them."""
-        asking = [one.name for one in self.verifiers if isinstance(one.evaluator, FactVerifier)]
-        found: list[tuple[str, Any]] = [(asking[0] if asking else "decomposer", self.llm)]
-        found.append(("decomposer", self.decomposer))
+    def callers(self) -> list[tuple[str, Any]]:
+        """Those who ask models, each with the name under which the run lists its calls."""
+        own = [one.name for one in self.verifiers if isinstance(one.evaluator, FactVerifier)]
+        found: list[tuple[str, Any]] = [(own[0] if own else "decomposer", self.llm), ("decomposer", self.decomposer)]
         found += [(one.name, part) for one in self.verifiers for part, _ in walk_evaluator_members(one.evaluator)]
-        return [(name, one) for name, one in found if getattr(one, "usage", None) is not None]
+        return [(name, one) for name, one in found if one is not None]
 
-    def score(self, topics: Sequence[str], outputs: Sequence[str], **options: Any) -> Row:
-        """Score texts; topic and text at the same position belong together. ``options``: of `score_responses`.
-
-        Returns a plain dictionary: the summary's figures (score, init_score, respond_ratio, num_facts_per_response,
-        ...) and ``responses``, one per text in order, each with its sentences and facts.
-        """
-        if isinstance(topics, str) or isinstance(outputs, str) or len(topics) != len(outputs):
-            raise UsageError("topics and outputs are two lists of the same length")
-        seen: dict[tuple[str, str], int] = {}
-        responses = []
-        for topic, output in zip(topics, outputs, strict=True):
-            seen[topic, output] = position = seen.get((topic, output), -1) + 1
-            responses.append(make_response(topic, output, position=position))
-        scored = self.score_responses(responses, **options)
-        return {**scored.summary, "responses": scored.responses}
-
-    def score_conversation(self, turns: Sequence[Mapping[str, Any]], topic: str | None = None, **options: Any) -> Row:
-        """Score every turn of the assistant's (or therapist's) in a conversation of ``{role, content, [topic]}`` turns.
-
-        A turn's topic is its own, else ``topic``, else the LLM is asked for the title of the page that it is about.
-        Returns what `score` does, and ``left_out``: the numbers (from 1) of the turns too short to say anything. A turn
-        in which no fact is found has no score (null).
-        """
-        responses, left_out = read_conversation_turns(turns, topic)
-        scored = self.score_responses(responses, **options)
-        return {**scored.summary, "responses": scored.responses, "left_out": left_out}
-
-    def score_responses(
+    def score(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> ScoredResponses:
-        """Score responses, each step for all of them at once.
+    ) -> ScoredFacts:
+        """The facts of responses with the verifiers' verdicts, each step for all responses at once.
 
         Args:
             journal: a folder where verdicts are written down, so that a run that was killed and is started again does
@@ -447,77 +378,86 @@ class FactScorer:
         Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not there, and
         `InputError` for topics without a page under the policy ``error``, both before any call.
         """
-        self.check_responses(responses)
-        if any(one.conversation_so_far for one in responses):
-            responses = ask_for_topics(responses, self.llm)
-        speaking = [one for one in responses if not does_response_abstain(one, self.options.abstain)]
-        if self.knowledge:
-            self.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
-        topics = list(dict.fromkeys(one.topic for one in speaking))
-        with ThreadPoolExecutor(8) as pool:  # Wikipedia's pages take a while each
-            pages = dict(zip(topics, pool.map(self._find_page, topics), strict=True))
-        nowhere = Candidate(None, reason="no knowledge source")
-        # Where nobody could verify a fact, finding the facts would be paid for in vain.
-        in_vain = {topic for topic, page in pages.items() if page.page is None} if self.knowledge else set()
-        in_vain = in_vain if all(map(reads_pages, self.verifiers)) else set()
-        texts = [one.output for one in responses]
-        # 1. Atomic facts.
-        decompositions = self.decompose(responses, texts, progress, {topic: pages[topic] for topic in in_vain})
-        # 2. Passages.
-        records = [
-            retrieve_passages(FactRecord(one, made, (pages.get(one.topic, nowhere),)), self.retriever)
-            for one, made in zip(responses, decompositions, strict=True)
-        ]
-        claims = build_claims_table(records, self.options.dataset, self.options.irrelevant)
-        # 3. Verification.
-        verdicts = verify_facts(claims, records, self.verifiers, journal, progress)
-        # 4. Score.
-        return report_factscore(records, claims, verdicts, self)
-
-    def check_responses(self, responses: Sequence[Response]) -> None:
-        """Raise `UsageError` where there is nothing to score, or nobody to find the facts."""
         if not responses:
             raise UsageError("there is no response to score")
         if self.decomposer is None and self.llm is None and any(one.facts is None for one in responses):
             raise UsageError("facts are to be had from the responses: that needs an LLM (or give the facts)")
+        made = self.make_claims(ask_for_topics(responses, self.llm), progress)
+        return ScoredFacts(made.table, self.verify(made, journal, progress), made.notes)
 
-    def decompose(
+    def make_claims(self, responses: Sequence[Response], progress: bool = False) -> FactClaims:
+        """Steps 1 and 2: the atomic facts with their passages."""
+        if self.knowledge:
+            self.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
+        speaking = [one.topic for one in responses if not self.abstains(one)]
+        pages = find_topic_pages(speaking, self.knowledge)
+        nowhere = Candidate(None, reason="no knowledge source")
+        candidates = [pages.get(one.topic, nowhere) for one in responses]
+        texts = [one.output for one in responses]
+        # 1. Atomic facts.
+        made = self.find_facts(responses, texts, candidates if self.knowledge else (), progress)
+        # 2. Passages.
+        decomposed = [
+            DecomposedResponse(one, facts, [page]) for one, facts, page in zip(responses, made, candidates, strict=True)
+        ]
+        return build_claims(decomposed, self.retriever, self.options.dataset, self.options.irrelevant)
+
+    def abstains(self, response: Response) -> bool:
+        """Whether a response abstains: as its file says, else as the detector finds."""
+        if response.abstained is not None:
+            return response.abstained
+        return is_abstaining_response(response.output, self.options.abstain)
+
+    def find_facts(
         self,
         responses: Sequence[Response],
         texts: Sequence[str],
+        candidates: Sequence[Candidate] = (),
         progress: bool = False,
-        in_vain: Mapping[str, Candidate] | None = None,
-        **options: Any,
+        unique_by_sentence: bool = False,
     ) -> list[Decomposition]:
         """The facts of responses: given ones, or a model's; none where a response abstains.
 
-        in_vain: topics of which no fact could be verified, with the reason: each of their sentences stands for its
-        facts, unscored. options: of `decompose_texts`.
+        candidates: the pages of the topics. Where there is none, and all verifiers would read it, finding facts would
+        be paid for in vain: each sentence stands for its facts, unscored.
         """
+        all_read_pages = all(map(_reads_pages, self.verifiers))
         found: dict[int, Decomposition] = {}
         for at, (one, text) in enumerate(zip(responses, texts, strict=True)):
-            if does_response_abstain(one, self.options.abstain):
-                found[at] = Decomposition(True, tuple(map(Sentence, split_for_decomposition(text))))
+            if self.abstains(one):
+                found[at] = Decomposition(tuple(split_for_decomposition(text)), abstained=True)
             elif one.facts is not None:
                 whole = (text,) if all(fact.sentence is None for fact in one.facts) else None
-                given = one.sentences or whole or split_for_decomposition(text)
+                given = one.sentences or whole or tuple(split_for_decomposition(text))
                 facts = tuple(replace(fact, sentence=0) for fact in one.facts) if len(given) == 1 else one.facts
-                found[at] = Decomposition(False, tuple(map(Sentence, given)), facts)
-            elif in_vain and one.topic in in_vain:
-                found[at] = leave_undecomposed(text, in_vain[one.topic].status, in_vain[one.topic].reason)
+                found[at] = Decomposition(given, facts)
+            elif candidates and candidates[at].page is None and all_read_pages:
+                _, _, status, reason = candidates[at]
+                sentences, _ = split_response(text)
+                facts = tuple(leave_undecomposed(two, n, status, reason) for n, two in enumerate(sentences))
+                found[at] = Decomposition(tuple(sentences), facts)
         asked = [at for at in range(len(responses)) if at not in found]
-        if asked:
-            llm = self.decomposer or self.llm
-            assert llm is not None
-            limits = self.options.model_dump(include={"max_facts", "min_characters"})
-            made = decompose_texts(
-                [texts[at] for at in asked], llm, self.prompt, progress=progress, **limits, **options
-            )
+        if (llm := self.decomposer or self.llm) is not None:
+            options = {"max_facts": self.options.max_facts, "unique_by_sentence": unique_by_sentence}
+            made = decompose([texts[at] for at in asked], llm, self.prompt, progress=progress, **options)
             found.update(zip(asked, made, strict=True))
         return [found[at] for at in range(len(responses))]
 
-    def _find_page(self, topic: str) -> Candidate:
-        if self.knowledge is None:
-            return Candidate(None, reason="no knowledge source")
-        page, status, reason = self.knowledge.find_page(topic)
-        return Candidate(None if page is None else page.title, page, status, reason)
+    def verify(self, made: FactClaims, journal: str | Path | None = None, progress: bool = False) -> pd.DataFrame:
+        """Step 3: a verdict per fact and verifier.
+
+        A fact without a page, or whose sentence was not decomposed, is put to nobody: it is unscored, with the reason.
+        """
+        facts = made.table[made.table["claim"].notna()]
+        if facts.empty:
+            return validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
+        verifiers = []
+        for one in self.verifiers:
+            unasked = made.undecomposed | (made.without_page if _reads_pages(one) else {})
+            verifiers.append(replace(one, evaluator=_AskedWherePossible(one.evaluator, unasked)))
+        return judge(facts, verifiers, journal=journal, progress=progress)
+
+
+def _reads_pages(verifier: NamedEvaluator) -> bool:
+    """Whether a verifier reads a knowledge source: all do, but the LM alone."""
+    return not isinstance(verifier.evaluator, FactVerifier) or verifier.evaluator.with_passages

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 #: Lines of a reply up to this many characters are no facts.
 MIN_FACT_CHARACTERS = 3
@@ -104,47 +103,36 @@ def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True)
     )
 
 
-@dataclass(frozen=True)
-class ReplyFacts:
-    """The facts of a reply. says_no_facts: it has no fact, and says so itself; a reply that has neither could not be
-    read.
-    """
+def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
+    """The facts of a reply, and whether it says that there are none; a reply that does neither could not be read.
 
-    facts: list[str]
-    says_no_facts: bool = False
-
-
-def parse_reply_facts(reply: str, min_characters: int = MIN_FACT_CHARACTERS) -> ReplyFacts:
-    """The facts of a reply: its lines without numbering, bullets and labels, if longer than ``min_characters``.
-
-    What stands around the list ("Here are the facts:", "Note: ..."), headings, tables and statements that there are no
-    facts are no facts. A list in JSON is read as such. Duplicates are kept: they are removed over the whole response.
+    Facts are its lines without numbering, bullets and labels, if longer than `MIN_FACT_CHARACTERS`. What stands around
+    the list ("Here are the facts:", "Note: ..."), headings, tables and statements that there are no facts are no facts.
+    A list in JSON is read as such. Duplicates are kept: they are removed over the whole response.
     """
     lines = _parse_json_reply_facts(reply)
     facts: list[str] = []
-    none = lines == []
+    says_none = lines == []
     for line in map(str.strip, reply.split("\n") if lines is None else [f"- {one}" for one in lines]):
         fact = _BULLET.sub("", line, count=1)
         bulleted = fact != line
         if _NEXT_TASK.match(line):
-            if facts or none:
+            if facts or says_none:
                 break
             continue
         if _NO_FACTS_STATEMENT.match(fact):
-            none = True
+            says_none = True
             continue
         fact = _remove_fact_markup(fact)
-        is_never = _NEVER_A_FACT.match(fact)
-        if is_never and re.match(_NAMES_A_WORK, fact[is_never.end() :]):
-            is_never = None
-        talk = not bulleted and (_is_talk_around_facts(line) or _LINE_WITHOUT_TEXT.match(line))
-        if len(fact) > min_characters and not (talk or is_never or fact.endswith(":")):
+        talk = not bulleted and (_is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line))
+        if len(fact) > MIN_FACT_CHARACTERS and not (talk or _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":")):
             facts.append(fact)
-    return ReplyFacts(facts, none and not facts)
+    return facts, says_none and not facts
 
 
-def _is_talk_around_facts(line: str) -> bool:
-    found = _CHATTER_AROUND_FACTS.match(line)
+def _is_talk(pattern: re.Pattern[str], line: str) -> bool:
+    """Whether a line begins as talk, and not as the name of a work ("Let me know is a song")."""
+    found = pattern.match(line)
     return found is not None and re.match(_NAMES_A_WORK, line[found.end() :]) is None
 
 
@@ -166,9 +154,6 @@ def _parse_json_reply_facts(reply: str) -> list[str] | None:
     if isinstance(data, dict):
         lists = [value for value in data.values() if isinstance(value, list)]
         data = lists[0] if len(lists) == 1 else None
-    if not isinstance(data, list):
+    if not isinstance(data, list) or not all(isinstance(one, str) for one in data):
         return None
-    texts = [next(iter(one.values())) if isinstance(one, dict) and len(one) == 1 else one for one in data]
-    if not all(isinstance(one, str) for one in texts):
-        return None
-    return [str(one).replace("\n", " ") for one in texts]
+    return [one.replace("\n", " ") for one in data]

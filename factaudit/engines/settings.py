@@ -8,23 +8,23 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from factaudit.engines.factscore import FactScorer, is_own_verifier
-from factaudit.engines.nonparametric import NonparametricModel
-from factaudit.engines.options import DFactScoreOptions, FactScoreOptions
+from factaudit.engines.dfactscore import DFactScoreOptions
+from factaudit.engines.factscore import FactScoreOptions, FactScorer, is_own_verifier
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
 from factaudit.engines.variants import list_score_variants
 from factaudit.errors import FactauditError, UsageError
-from factaudit.experiment.folder import RunFolder, RunSettings, check_run_spares_inputs
+from factaudit.evaluators.registry import make_evaluator
+from factaudit.experiment.folder import RunFolder, RunSettings
 from factaudit.experiment.inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
-from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
+from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
-from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
+from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.settings import LLMField, LLMSettings
-from factaudit.publications.fetching import fetch_missing_published_files, is_offline
+from factaudit.publications.fetching import is_offline
 from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
 from factaudit.settings.yaml_paths import YamlPaths
 from factaudit.signature import hash_texts
@@ -33,51 +33,32 @@ EvaluatorSpec = str | dict[str, dict[str, Any] | None]
 Say = Callable[[str], None]
 
 
-class NonparametricSettings(BaseModel):
-    """The nonparametric model; see `NonparametricModel`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: str = "facebook/npm-single"
-    k: int = Field(default=3, ge=1)
-    threshold: float = 0.3
-    stopwords: str | None = None
-    revision: str | None = None
-    device: str | None = None
-
-
 class EngineSettings(FactScoreOptions):
     """What both engines are given besides their options.
 
-    knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built from in the run folder. facts:
-    whose facts to take (`factaudit.engines.responses.read_response_file`). ``verifier`` stands for ``verifiers``.
-    passage_tokens: of the passages that a file of pages is cut into. wikipedia_tokenizer: a RoBERTa tokenizer that cuts
-    the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
+    responses: files of texts (`factaudit.engines.responses.read_responses`). knowledge: a knowledge source, or a file
+    of pages (``.jsonl``) that one is built from in the run folder. facts: whose facts to take. ``verifier`` stands for
+    ``verifiers``. wikipedia_tokenizer: a RoBERTa tokenizer that cuts the pages of Wikipedia
+    (`factaudit.knowledge.wikipedia_api`). npm: the options of the evaluator `npm` where it is combined with the LM's
+    verdict; true for the published ones.
     """
 
-    knowledge: str | None = None
-    missing: Literal["error", "skip", "wikipedia"] = "skip"
-    wikipedia_api: str = WIKIPEDIA_API
-    wikipedia_tokenizer: str | None = None
+    responses: list[str] = Field(min_length=1)
     facts: str | None = None
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
+    knowledge: str | None = None
+    missing: Literal["error", "skip", "wikipedia"] = "skip"
+    wikipedia_tokenizer: str | None = None
     llm: LLMField | None = None
     decomposer: LLMField | None = None
     verifiers: list[EvaluatorSpec] = Field(default=["retrieval"], min_length=1)
-    demos: str | None = None
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     retrieval_model: str | None = None
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
-    passage_tokens: int | None = Field(default=None, ge=1)
-    npm: bool | NonparametricSettings = False
-    #: Keys whose values are paths; the first holds the responses.
-    PATHS: ClassVar[tuple[str, ...]] = ("knowledge", "demos", "facts")
-
-    def list_inputs(self) -> list[str]:
-        """The files that it names."""
-        named = [getattr(self, key) or [] for key in self.PATHS]
-        return [path for value in named for path in ([value] if isinstance(value, str) else value)]
+    npm: bool | dict[str, Any] = False
+    #: Keys whose values are paths.
+    PATHS: ClassVar[tuple[str, ...]] = ("responses", "knowledge", "demos", "facts")
 
     @model_validator(mode="before")
     @classmethod
@@ -86,6 +67,12 @@ class EngineSettings(FactScoreOptions):
             others = {key: value for key, value in raw_settings.items() if key != "verifier"}
             return {"verifiers": [raw_settings["verifier"]], **others}
         return raw_settings
+
+    def list_inputs(self) -> list[str]:
+        """The files that it names."""
+        values = [getattr(self, key) or [] for key in self.PATHS]
+        named = [path for value in values for path in (value if isinstance(value, list) else [value])]
+        return [path for path in named if path not in ANNOTATED_FACT_SOURCES]
 
 
 class FactScoreSettings(EngineSettings):
@@ -96,20 +83,20 @@ class FactScoreSettings(EngineSettings):
     variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], parser: [original]}``).
     """
 
-    responses: list[str] = Field(min_length=1)
     conversation: bool = False
     topic: str | None = Field(default=None, pattern=r"\S")
     variants: dict[str, list[Any]] = Field(default_factory=dict)
-    PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
 
     @model_validator(mode="after")
-    def _check_variants(self) -> FactScoreSettings:
+    def _check(self) -> FactScoreSettings:
+        if self.topic is not None and not self.conversation:
+            raise ValueError("a topic for all goes with conversation: elsewhere each line names its own")
+        if self.variants and self.conversation and self.topic is None:
+            raise ValueError("variants: of conversations, expected a topic for all")
         try:
             list_score_variants(self)
         except UsageError as error:
             raise ValueError(str(error)) from None
-        if self.variants and self.conversation and self.topic is None:
-            raise ValueError("variants: of conversations, expected a topic for all")
         return self
 
 
@@ -120,11 +107,9 @@ class DFactScoreSettings(DFactScoreOptions, EngineSettings):
     citations of biographies with documents. annotations: people's annotations to compare with.
     """
 
-    biographies: list[str] = Field(min_length=1)
-    group_demos: str | None = None
     citation_judge: EvaluatorSpec | None = None
     annotations: str | None = None
-    PATHS: ClassVar[tuple[str, ...]] = ("biographies", "group_demos", "annotations", *EngineSettings.PATHS)
+    PATHS: ClassVar[tuple[str, ...]] = (*EngineSettings.PATHS, "group_demos", "annotations")
 
 
 class PublishedBiographySettings(BaseModel):
@@ -146,7 +131,7 @@ def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile)
     Raises `InputError` naming the line of everything that is wrong.
     """
     own = file.data.get(name) if isinstance(file.data, dict) else None
-    file.wrap_in_lists(own, "responses", "biographies", "groupers", "published", "citations", "verifiers")
+    file.wrap_in_lists(own, "responses", "published", "citations", "verifiers")
     experiment = check_yaml_settings(model, file.data, file)
     paths = YamlPaths(file, experiment.data)
     block = getattr(experiment, name)
@@ -165,14 +150,11 @@ def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile)
         key = "verifier" if isinstance(own, dict) and "verifier" in own else "verifiers"
         changed["verifiers"] = [resolve_verifier(one, name, key, at) for at, one in enumerate(block.verifiers)]
     if isinstance(block, FactScoreSettings):
-        changed["variants"] = {}
-        for key, values in block.variants.items():
-            places = [(name, "variants", key, at) for at in range(len(values))]
-            if key in block.PATHS:
-                values = [paths.resolve_path(one, place) for one, place in zip(values, places, strict=True)]
-            elif key == "verifier":
-                values = [resolve_verifier(one, *place) for one, place in zip(values, places, strict=True)]
-            changed["variants"][key] = values
+        changed["variants"] = dict(block.variants)
+        for key in set(block.variants) & {*block.PATHS, "verifier"}:
+            resolve = resolve_verifier if key == "verifier" else lambda value, *place: paths.resolve_path(value, place)
+            values = enumerate(block.variants[key])
+            changed["variants"][key] = [resolve(value, name, "variants", key, at) for at, value in values]
     if isinstance(block, DFactScoreSettings) and block.citation_judge is not None:
         changed["citation_judge"] = resolve_evaluator_paths(paths, block.citation_judge, name, "citation_judge")
     check_audit_specs(paths, experiment.audits)
@@ -180,41 +162,30 @@ def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile)
     return experiment.model_copy(update={name: block.model_copy(update=changed)})
 
 
-def make_scorer(
-    kind: type[FactScorer],
-    block: EngineSettings,
-    experiment: RunSettings,
-    out: str | Path,
-    say: Say = lambda text: None,
-) -> Any:
+def make_scorer(kind: type[FactScorer], block: EngineSettings, out: str | Path, say: Say = lambda text: None) -> Any:
     """The engine of a block; side files (pages of Wikipedia, a knowledge source) go under ``out``.
 
     say: told of what is fetched, before.
     """
-    inputs = block.list_inputs()
-    fetch_missing_published_files(inputs, say)
-    check_run_spares_inputs(Path(out), inputs)
     retriever = PassageRetriever(block.retrieval, block.k)
     if block.retrieval_model is not None:
         retriever.model = block.retrieval_model
-    npm = NonparametricSettings() if block.npm is True else block.npm
     source = None
     if block.knowledge is not None or (kind.needs_knowledge and block.verifiers != ["no-context"]):
-        told = block.wikipedia_api, block.wikipedia_tokenizer, block.passage_tokens
-        source = open_knowledge_source(block.knowledge, block.missing, out, *told)
+        source = open_knowledge_source(block.knowledge, block.missing, out, block.wikipedia_tokenizer)
         if source.wikipedia is not None and not is_offline():
             say(
                 f"wikipedia pages that the knowledge source lacks are fetched from {source.wikipedia.api}, two requests"
                 f" a topic, text under CC BY-SA, and kept in {source.wikipedia.path}"
             )
+    npm = None if block.npm is False else make_evaluator("npm", {} if block.npm is True else block.npm)
     return kind(
         source,
         _make_client(block.llm),
         decomposer=_make_client(block.decomposer),
         verifiers=block.verifiers,
         retriever=retriever,
-        npm=NonparametricModel(**npm.model_dump()) if npm else None,
-        **experiment.model_dump(include={"replicates", "seed", "confidence"}),
+        npm=npm,
         **block.model_dump(include=set(kind.OPTIONS.model_fields)),
     )
 
@@ -227,14 +198,11 @@ def open_knowledge_source(
     path: str | Path | None = None,
     missing: str = "skip",
     out: str | Path = ".",
-    wikipedia_api: str = WIKIPEDIA_API,
     wikipedia_tokenizer: str | None = None,
-    passage_tokens: int | None = None,
 ) -> TopicLookup:
     """A knowledge source with its policy. Pages in JSONL are built into one under ``out/.work``, once.
 
-    Where none is named or found, and missing pages come from Wikipedia, all of them do. passage_tokens: of the passages
-    of pages in JSONL; a knowledge source that is built keeps its own.
+    Where none is named or found, and missing pages come from Wikipedia, all of them do.
     """
     work = Path(out) / ".work"
     try:
@@ -245,17 +213,13 @@ def open_knowledge_source(
         source = create_empty_knowledge_database(work / "no-pages.db")
     if source.name.endswith((".jsonl", ".jsonl.gz")) and source.is_file():
         stat = source.stat()
-        told = [str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns)]
-        told += [] if passage_tokens is None else [f"{passage_tokens} tokens"]
-        made = work / f"knowledge-{hash_texts(*told)}.db"
+        made = work / f"knowledge-{hash_texts(str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns))}.db"
         if not made.is_file():
             with RunFolder.open(out):
-                build_knowledge_source(source, made, passage_tokens=passage_tokens or PASSAGE_TOKENS)
+                build_knowledge_source(source, made)
         source = made
-    elif passage_tokens is not None:
-        raise UsageError(f"passage_tokens: {source} keeps the passages that it was built with; name a file of pages")
     wikipedia = None
     if missing == "wikipedia":
         side = "wikipedia.db" if wikipedia_tokenizer is None else f"wikipedia-{hash_texts(wikipedia_tokenizer)}.db"
-        wikipedia = WikipediaPageCache(work / side, api=wikipedia_api, tokenizer=wikipedia_tokenizer)
+        wikipedia = WikipediaPageCache(work / side, tokenizer=wikipedia_tokenizer)
     return TopicLookup(DocDB(source, can_be_empty=wikipedia is not None), missing, wikipedia)

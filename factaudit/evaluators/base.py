@@ -29,6 +29,7 @@ class Claim:
     claim: str
     doc: str | None
     topic: str | None = None
+    doc_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ PartCounts = dict[str, int]
 
 def name_part(claim: Claim, position: int, text: str, doc: str | None) -> Claim:
     """A part of a claim as a claim of its own, whose id says which part of which claim it is."""
-    return Claim(f"{claim.claim_id}#{position}", text, doc, claim.topic)
+    return Claim(f"{claim.claim_id}#{position}", text, doc, claim.topic, claim.doc_id)
 
 
 def combine_claim_part_verdicts(

@@ -319,7 +319,7 @@ class _Inputs:
         table = table[table["abstained"].isna()]
         self.ids: list[str] = table["claim_id"].tolist()
         self.known_ids = set(self.ids)
-        self._columns = [_list_texts(table[name]) for name in ("claim", "doc", "topic")]
+        self._columns = [_list_texts(table[name]) for name in ("claim", "doc", "topic", "doc_id")]
         first: dict[str | None, int] = {}
         documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns[1])]
         self.row_order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
@@ -329,15 +329,14 @@ class _Inputs:
         """By claim id; made where a journal needs them."""
         documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
         found = {}
-        for claim_id, claim, doc, topic in zip(self.ids, *self._columns, strict=True):
+        for claim_id, claim, doc, *names in zip(self.ids, *self._columns, strict=True):
             if doc is not None and doc not in documents:
                 documents[doc] = hash_texts(doc, length=64)
-            found[claim_id] = hash_texts(claim, None if doc is None else documents[doc], topic)
+            found[claim_id] = hash_texts(claim, None if doc is None else documents[doc], *names)
         return found
 
     def iterate_claims(self, rows: Iterable[int]) -> Iterator[Claim]:
-        claims, docs, topics = self._columns
-        return (Claim(self.ids[row], claims[row], docs[row], topics[row]) for row in rows)
+        return (Claim(self.ids[row], *(column[row] for column in self._columns)) for row in rows)
 
 
 _VERDICT_FIELDS = tuple(key.name for key in fields(Verdict))

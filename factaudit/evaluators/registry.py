@@ -26,7 +26,10 @@ from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
 #: Ours, in the order of the listing.
-_MODULES = ("lexical_baselines", "stored_verdicts", "llm_judges", "minicheck", "alignscore", "nli", "chunked_evaluator")
+_MODULES = (
+    *("lexical_baselines", "stored_verdicts", "llm_judges", "minicheck", "alignscore", "nli", "nonparametric"),
+    "chunked_evaluator",
+)
 
 
 @cache

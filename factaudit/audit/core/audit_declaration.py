@@ -119,20 +119,9 @@ SHARED_COLUMNS: dict[str, Column] = {
                 "sentences not decomposed",
                 "sentences that could not be decomposed; each counts as a fact without a verdict",
             ),
-            (
-                "n_left_out_sentences",
-                "lines left out",
-                "headings, rules, code and remarks to the user, which are not decomposed",
-            ),
-            ("n_truncated_sentences", "broken off", "decompositions that were cut off at the token limit"),
-            ("n_duplicates", "repeated", "repeated facts that were removed from a response"),
-            ("n_cut", "cut", "facts beyond the limit for one response, which were dropped"),
             ("n_unparsed", "unparsed", "replies that state no verdict"),
         )
     },
-    "category_accuracy": Column(
-        "category as given", "percent", ("share of responses whose given category equals the computed one")
-    ),
     "n_guessed": Column(
         "guessed",
         "count",
