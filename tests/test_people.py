@@ -98,7 +98,6 @@ def test_the_report_of_the_quickstart(ran: tuple[Results, list[dict[str, Any]], 
     assert (told["dfactscore"]["grouper"], told["replicates"]) == ("given", 100)
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
-    assert "1 verifier (unigram@0.9), 164 facts in 1 data set" in report, "two scores by it are no two evaluators"
     assert not re.search(r'(?:src|href)="https?:', report)
     (finding,) = [one for one in results.finding_rows if one["id"] == "merged_facts"]
     words = "70.0 % of its responses say about one person what is true of another person with the same name"
