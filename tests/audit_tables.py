@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import load_all_audits
+from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -39,8 +39,19 @@ def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tupl
     return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts, columns=columns))
 
 
+def join(claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judgements:
+    """Claims and verdicts as audits read them."""
+    return Judgements.join(claims, verdicts)
+
+
 def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judgements:
-    return Judgements.join(*tables(rows, evaluators))
+    """What audits read of such rows."""
+    return join(*tables(rows, evaluators))
+
+
+def compute(audit: str, table: Judgements, **options: Any) -> list[Row]:
+    """The rows of an audit, by its name."""
+    return list(list_computable_audits()[audit].compute(table, **options))
 
 
 def find(rows: Iterable[Row], **values: Any) -> Row:

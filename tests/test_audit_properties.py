@@ -5,26 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
-from audit_tables import collect_findings, judged, tables
+from audit_tables import collect_findings, compute, join, judged, tables
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
-from factaudit.audit.chunking import compute_chunking_flips
-from factaudit.audit.consistency import compute_evaluator_consistency
-from factaudit.audit.covariates import compute_covariates
-from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.headroom import compute_headroom
-from factaudit.audit.quantification import compute_quantification_bias
-from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.audit.surface_bias import compute_surface_bias
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -193,11 +185,11 @@ def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_colum
 def test_any_permutation_of_rows_gives_the_same_results(names, rows, random):
     rows = [{"claim_id": f"c{number}"} | row for number, row in enumerate(rows)]
     claims, verdicts = tables(rows, EVALUATORS)
-    expected = run(Judgements.join(claims, verdicts), names=names)
+    expected = run(join(claims, verdicts), names=names)
     order, other = list(range(len(claims))), list(range(len(verdicts)))
     random.shuffle(order)
     random.shuffle(other)
-    shuffled = Judgements.join(claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True))
+    shuffled = join(claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True))
     found = run(shuffled, names=names)
     assert found.keys() == expected.keys()
     for name in expected:
@@ -208,7 +200,7 @@ def test_any_permutation_of_rows_gives_the_same_results(names, rows, random):
 @settings(QUICK, max_examples=20)
 @given(ROWS)
 def test_bacc_is_the_mean_of_tpr_and_tnr(rows):
-    for row in compute_evaluator_rates(judged(rows, *EVALUATORS)):
+    for row in compute("rates", judged(rows, *EVALUATORS)):
         if row["dataset"] == "__macro__":
             continue
         if row["tpr"] is None or row["tnr"] is None:
@@ -225,7 +217,7 @@ def test_bacc_is_the_mean_of_tpr_and_tnr(rows):
 def test_iou_and_kappa_are_symmetric(rows):
     turned = [row | {"e": row["f"], "f": row["e"]} for row in rows]
     keys = ("iou", "iou_min", "iou_max", "kappa", "n", "n_unscored")
-    rows_of = [compute_evaluator_consistency(judged(each, "e", "f"), by=["dataset"]) for each in (rows, turned)]
+    rows_of = [compute("consistency", judged(each, "e", "f"), by=["dataset"]) for each in (rows, turned)]
     assert [[row[k] for k in keys] for row in rows_of[0]] == [[row[k] for k in keys] for row in rows_of[1]]
     for row in rows_of[0]:
         assert row["iou"] is None or 0 <= row["iou"] <= 1
@@ -242,13 +234,13 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
     extra |= {"system": first["system"], "task": first["task"], "label": extra["label"] if first["label"] else None}
     of_labels = {"n_labelled", "labelled", "labelled_system", "labelled_error_rate", "bias", "detectable_10"}
     for audit in (
-        compute_evaluator_rates,
-        compute_evaluator_consistency,
-        compute_evaluator_differences,
-        compute_headroom,
-        compute_quantification_bias,
+        "rates",
+        "consistency",
+        "differences",
+        "headroom",
+        "quantification",
     ):
-        before, after = audit(judged(rows, *EVALUATORS)), audit(judged([*rows, extra], *EVALUATORS))
+        before, after = (compute(audit, judged(each, *EVALUATORS)) for each in (rows, [*rows, extra]))
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):
             changed = {key for key in new if old[key] != new[key]}
@@ -268,12 +260,12 @@ def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
         table.loc[table.index[at], "status"] = "unparsed"
     none.loc[none.index[at], ["prediction", "score"]] = None
     for audit in (
-        compute_evaluator_rates,
-        compute_quantification_bias,
-        compute_evaluator_consistency,
-        compute_evaluator_differences,
+        "rates",
+        "quantification",
+        "consistency",
+        "differences",
     ):
-        as_is, as_guess, as_nothing = (audit(Judgements.join(claims, each)) for each in (verdicts, read, none))
+        as_is, as_guess, as_nothing = (compute(audit, join(claims, each)) for each in (verdicts, read, none))
         for plain, guess, nothing in zip(as_is, as_guess, as_nothing, strict=True):
             assert {k: v for k, v in guess.items() if k in figures(plain)} == {k: plain[k] for k in figures(plain)}
             if plain["dataset"] == "__macro__":
@@ -305,26 +297,26 @@ FEW = st.lists(
 ).filter(lambda rows: sum(row[name] is None for row in rows for name in ("e", "f")) <= 4)
 
 _BOUNDED = (
-    compute_evaluator_rates,
-    compute_evaluator_consistency,
-    compute_evaluator_differences,
-    compute_quantification_bias,
-    compute_headroom,
+    "rates",
+    "consistency",
+    "differences",
+    "quantification",
+    "headroom",
 )
 
 
-def check_bounds(compute: Callable[..., list[Row]], table: Judgements, **options: Any) -> None:
+def check_bounds(audit: str, table: Judgements, **options: Any) -> None:
     """Bounds are the least and the greatest value over all ways to complete what is missing, and have the figure."""
-    finished = [compute(each, **options) for each in completions(table)]
-    for at, row in enumerate(compute(table, **options)):
+    finished = [compute(audit, each, **options) for each in completions(table)]
+    for at, row in enumerate(compute(audit, table, **options)):
         for key in [key[:-4] for key in row if key.endswith("_min")]:
             values = [others[at][key] for others in finished if others[at][key] is not None]
             if not values:
-                assert row[f"{key}_min"] is row[f"{key}_max"] is None, (compute, key, row)
+                assert row[f"{key}_min"] is row[f"{key}_max"] is None, (audit, key, row)
                 continue
             values += [] if row[key] is None else [row[key]]
-            assert row[f"{key}_min"] == pytest.approx(min(values), abs=1e-12), (compute, key, row)
-            assert row[f"{key}_max"] == pytest.approx(max(values), abs=1e-12), (compute, key, row)
+            assert row[f"{key}_min"] == pytest.approx(min(values), abs=1e-12), (audit, key, row)
+            assert row[f"{key}_max"] == pytest.approx(max(values), abs=1e-12), (audit, key, row)
 
 
 @settings(QUICK, max_examples=25)
@@ -332,7 +324,7 @@ def check_bounds(compute: Callable[..., list[Row]], table: Judgements, **options
 def test_bounds_hold_every_completion_and_are_reached(rows):
     table = judged(rows, "e", "f")
     for audit in _BOUNDED:
-        options = {"levels": ["claim"]} if audit in (compute_quantification_bias, compute_headroom) else {}
+        options = {"levels": ["claim"]} if audit in ("quantification", "headroom") else {}
         check_bounds(audit, table, **options)
 
 
@@ -357,18 +349,18 @@ _OF_CHUNKS = [
 
 
 @pytest.mark.parametrize(
-    ("compute", "rows", "options"),
+    ("audit", "rows", "options"),
     [
-        (compute_surface_bias, _BY_OVERLAP, {"bins": 2}),
-        (compute_covariates, _BY_OVERLAP, {}),
-        (compute_covariates, _BY_KIND, {"columns": ["kind", "number"], "min_labels": 2}),
-        (compute_chunking_flips, _OF_CHUNKS, {"size": 3}),
+        ("surface_bias", _BY_OVERLAP, {"bins": 2}),
+        ("covariates", _BY_OVERLAP, {}),
+        ("covariates", _BY_KIND, {"columns": ["kind", "number"], "min_labels": 2}),
+        ("chunking", _OF_CHUNKS, {"size": 3}),
     ],
 )
-def test_bounds_hold_every_completion_on_tables_that_an_audit_needs(compute, rows, options):
+def test_bounds_hold_every_completion_on_tables_that_an_audit_needs(audit, rows, options):
     table = judged(rows, *(name for name in ("e", "chunked-e") if name in rows[0]))
-    assert any(row[key] is not None for row in compute(table, **options) for key in row if key.endswith("_min"))
-    check_bounds(compute, table, **options)
+    assert any(row[key] is not None for row in compute(audit, table, **options) for key in row if key.endswith("_min"))
+    check_bounds(audit, table, **options)
 
 
 def of(n: int = 12, **columns: Any) -> list[Row]:
@@ -446,7 +438,7 @@ def test_all_unscored_is_undefined_and_never_0():
 
 def test_one_class_only_leaves_the_other_rate_undefined():
     for label, defined, undefined in ((1, "tpr", "tnr"), (0, "tnr", "tpr")):
-        for row in compute_evaluator_rates(judged(of(label=label), *EVALUATORS)):
+        for row in compute("rates", judged(of(label=label), *EVALUATORS)):
             assert row[defined] is not None
             assert row[undefined] is row["bacc"] is row["gap"] is None
 
