@@ -81,7 +81,7 @@ def measure_length() -> list[bool]:
         with run_all_audits(n, *LONG) as (folder, costs[n]):
             floor = spawned("-c", FLOOR, folder / "claims.parquet", folder / "verdicts.parquet")
     work = f"all audits and the report, {n:,} claims × {LONG[-1]} evaluators, continuous scores"
-    report(work, costs[n], peer=("DuckDB reads and counts", floor), growth=costs)
+    report(work, costs[n], peer=("DuckDB reads and counts", floor))
     growth = costs[n].cpu / costs[n // 10].cpu
     return [
         report(f"{work}: peak memory", costs[n].megabytes or 0, "MB", at_most=LONG_MEGABYTES),
@@ -96,11 +96,11 @@ def measure_breadth() -> list[bool]:
         with run_all_audits(n_claims, datasets, systems, evaluators) as (folder, cost):
             costs[systems, evaluators] = n_claims * evaluators, cost
             sizes = {file: (folder / "run" / file).stat().st_size / 1e6 for file in ("results.json", "report.html")}
-    of = f"{systems} systems × {evaluators} evaluators × {datasets} data sets"
-    report(
-        f"all audits and the report, {of}; by verdict, over systems", cost, growth=dict([costs[5, 20], costs[50, 20]])
-    )
-    report("the same, over evaluators", cost, growth=dict([costs[50, 2], costs[50, 20]]))
+    report(f"all audits and the report, {systems} systems × {evaluators} evaluators × {datasets} data sets", cost)
+    for narrow in ((5, 20), (50, 2)):
+        few, many = costs[narrow], costs[50, 20]
+        growth = many[1].cpu / many[0] / (few[1].cpu / few[0])
+        report(f"a verdict of it, beside one of {narrow[0]} systems × {narrow[1]} evaluators", growth, "×")
     limits = {"results.json": RESULTS_MEGABYTES, "report.html": REPORT_MEGABYTES}
     return [
         report("its peak memory", cost.megabytes or 0, "MB", at_most=WIDE_MEGABYTES),

@@ -11,14 +11,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from typing import Any
 LINES = "FACTAUDIT_BENCH_LINES"
 #: Seconds after which a bench is ended: one that waits for a server that has died would wait for ever.
 LONGEST = 3600
-_HEAD = "| work | ours | peer | limit | ratio | growth |\n|---|--:|--:|--:|--:|---|"
+_HEAD = "| work | ours | peer | limit |\n|---|--:|--:|---|"
 
 
 @dataclass(frozen=True)
@@ -78,97 +76,61 @@ def run_in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
 def report(
     work: str,
     ours: Cost | float,
-    unit: str = "s",
+    unit: str = "s CPU",
     *,
     peer: tuple[str, Cost | float] | None = None,
     at_most: float | None = None,
     ratio: float | None = None,
-    growth: Mapping[int, Cost | float] | None = None,
 ) -> bool:
     """Print one line and keep it for the table; whether its limits are met.
 
     Args:
-        ours, unit: what is measured; of a `Cost` the CPU seconds, with those by the clock beside them.
+        ours, unit: what is measured; of a `Cost` the CPU seconds.
         peer: what does the same work, named, and what it took in the same unit.
         at_most: the limit on ``ours``, in its unit. ratio: the least that peer / ours may be.
-        growth: ``ours`` by the number of claims: the line says how the cost of a claim grows from least to most.
     """
-    times = None if peer is None else _number(peer[1]) / _number(ours)
-    met = (at_most is None or _number(ours) <= at_most) and (ratio is None or (times is not None and times >= ratio))
-    limits = [] if at_most is None else [f"≤ {at_most:,g} {unit}".strip()]
+    figure = ours.cpu if isinstance(ours, Cost) else ours
+    told, times, limits = "", 0.0, []
+    if peer is not None:
+        other = peer[1].cpu if isinstance(peer[1], Cost) else peer[1]
+        times = other / figure
+        told = f"{_show(other)} {unit}, {peer[0]} ({_show(times)} ×)"
+    is_met = (at_most is None or figure <= at_most) and (ratio is None or times >= ratio)
+    limits += [] if at_most is None else [f"≤ {at_most:,g} {unit}"]
     limits += [] if ratio is None else [f"≥ {ratio:g} ×"]
-    cells = (
-        work,
-        _shown(ours, unit),
-        "" if peer is None else f"{_shown(peer[1], unit)} {peer[0]}",
-        ", ".join(limits) + (": " + ("met" if met else "MISSED") if limits else ""),
-        "" if times is None else f"{_figure(times)} ×",
-        "" if not growth else _growth(growth, unit),
-    )
-    line = f"| {' | '.join(cells)} |"
+    outcome = "" if not limits else " met" if is_met else " MISSED"
+    line = f"| {work} | {_show(figure)} {unit} | {told} | {', '.join(limits)}{outcome} |"
     print(line, flush=True)
     if path := os.environ.get(LINES):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
-    return met
+    return is_met
 
 
-def _number(value: Cost | float) -> float:
-    return value.cpu if isinstance(value, Cost) else value
-
-
-def _shown(value: Cost | float, unit: str) -> str:
-    if isinstance(value, Cost):
-        return f"{_figure(value.cpu)} {unit} CPU ({_figure(value.wall)} by the clock)"
-    return f"{_figure(value)} {unit}".strip()
-
-
-def _figure(value: float) -> str:
+def _show(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def _growth(growth: Mapping[int, Cost | float], unit: str) -> str:
-    sizes = sorted(growth)
-    small, large = sizes[0], sizes[-1]
-    each = {size: _number(growth[size]) / size for size in (small, large)}
-    steps = " → ".join(f"{_count(size)}: {_figure(_number(growth[size]))} {unit}" for size in sizes)
-    return f"{steps}; {each[large] / each[small]:.2f} × a claim"
-
-
-def _count(size: int) -> str:
-    for power, name in ((1_000_000, " M"), (1000, " k")):
-        if size >= power:
-            return f"{size / power:g}{name}"
-    return str(size)
 
 
 def main() -> int:
     """Run the benches named, or all, one after the other; print the table."""
     folder = Path(__file__).resolve().parent
     named = [folder / f"{name.removesuffix('.py')}.py" for name in sys.argv[1:]]
+    failed = []
     with tempfile.TemporaryDirectory() as name:
         lines = Path(name) / "lines"
         lines.touch()
-        failed = [said for bench in named or sorted(folder.glob("bench_*.py")) if (said := _run(bench, lines))]
+        for bench in named or sorted(folder.glob("bench_*.py")):
+            print(f"== {bench.name}", flush=True)
+            settings = {**os.environ, LINES: str(lines)}
+            try:
+                code = subprocess.run([sys.executable, bench], env=settings, timeout=LONGEST, check=False).returncode
+            except subprocess.TimeoutExpired:
+                code = f"more than {LONGEST} s"
+            failed += [f"{bench.name}: {code}"] if code else []
         table = lines.read_text(encoding="utf-8")
     print(f"\n{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n\n{_HEAD}\n{table}")
     print(*failed, sep="\n")
     return bool(failed)
-
-
-def _run(bench: Path, lines: Path) -> str | None:
-    """Run a bench to its end; what went wrong. Nothing that it started is left."""
-    print(f"== {bench.name}", flush=True)
-    command, settings = [sys.executable, str(bench)], {**os.environ, LINES: str(lines)}
-    with subprocess.Popen(command, env=settings, start_new_session=True) as process:
-        try:
-            code = process.wait(LONGEST)
-            return f"{bench.name}: exit {code}" if code else None
-        except subprocess.TimeoutExpired:
-            return f"{bench.name}: ended after {LONGEST} s"
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
