@@ -214,17 +214,6 @@ def test_the_best_assignment_is_found(one: SupportMatrix) -> None:
 # -------------------------------------------------------------------------------------------------- over responses
 
 
-def test_a_summary_keeps_the_undefined_in_its_bounds_and_tells_of_names_without_candidates() -> None:
-    rows = [respond([[1, 0], [1, 0]], group) for group in ([0, 0], [-1, -1])]
-    rows += [respond(np.zeros((2, 0)), [0, 0]), respond(np.zeros((0, 0)), [])]
-    found = summarise_biography_scores(rows, ClusterBootstrap(replicates=200))
-    expected = {"n_responses": 4, "n_answered": 3, "n_without_candidates": 1, "respond_ratio": 3 / 4}
-    expected |= {"dfactscore": 1, "dfactscore_min": 2 / 3, "dfactscore_max": 1, "n_entities": 1, "n_entities_max": 1}
-    assert {key: found[key] for key in expected} == pytest.approx(expected)
-    assert "2 of 3 responses have no D-FActScore: init_dfactscore, dfactscore" in found["reason"]
-    assert summarise_biography_scores([])["factscore"] is None
-
-
 def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None:
     rows = [respond([[1, 0], cells], [0, 0]) for cells in ([1, 0], [1, 1], [0, 1], [0, -1])]
     assert [row["merged"] for row in rows] == [False, False, True, None]
@@ -235,18 +224,6 @@ def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None
     assert summarise_biography_scores(rows).items() >= expected.items()
     few = summarise_biography_scores(rows + 6 * rows[:1])
     assert (few["share_merged"], few["n_undecided"]) == (pytest.approx(1 / 9), 1)
-
-
-def test_no_gap_is_below_zero_where_both_scores_are_of_the_same_facts() -> None:
-    """One of ten responses has two facts of somebody else: Student's t alone would reach below 0."""
-    one, merged = np.zeros((10, 2)), np.zeros((10, 2))
-    one[:, 0] = merged[:8, 0] = merged[8:, 1] = 1
-    rows = [respond(merged, [0] * 10), *[respond(one, [0] * 10)] * 9]
-    found = summarise_biography_scores(rows, ClusterBootstrap(replicates=100))
-    assert found["gap"] == pytest.approx(0.02)
-    assert 0 <= found["gap_low"] < 0.02
-    rows[0] = respond(merged, [0] * 9 + [-1])  # a fact without a group is in FActScore alone
-    assert summarise_biography_scores(rows, ClusterBootstrap(replicates=100))["gap_low"] < 0
 
 
 # ---------------------------------------------------------------------------------------------- merged beyond noise

@@ -177,15 +177,6 @@ def test_the_human_score_and_its_two_conventions() -> None:
     assert compute_factscore_agreement(none)[0]["human_respond_ratio"] == 1
 
 
-def test_without_counts_people_score_by_labels_and_like_is_compared_with_like() -> None:
-    """Two of three labelled facts are right; the machine says so of the labelled ones, and of no other."""
-    cells = zip((1, 1, 0, None, None, None), (1, 0, 1, 0, 0, 0), strict=True)
-    rows = [{"response_id": "r", "label": label, "e": said} for label, said in cells]
-    shares = {row["figure"]: (row["human"], row["predicted"]) for row in compute_factscore_agreement(judged(rows, "e"))}
-    assert shares["init_score"] == pytest.approx((2 / 3, 1 / 3))
-    assert shares["same_facts"] == pytest.approx((2 / 3, 2 / 3))
-
-
 def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     rng = np.random.default_rng(1)
     human = rng.integers(0, 21, 30) / 20

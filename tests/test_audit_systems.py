@@ -70,15 +70,6 @@ def test_an_unlabelled_system_has_a_predicted_error_rate():
     assert row["reason"] == "no claim is labelled: the rate is of all scored"
 
 
-def test_a_column_that_splits_a_response_is_refused():
-    rows = [{"response_id": "1", "error_type": kind, "label": 0, "e": 0} for kind in ("number", "entity")]
-    with pytest.raises(
-        UsageError, match=r"claims of one response differ in dataset, error_type: use levels: \[claim\]"
-    ):
-        compute_quantification_bias(judged(rows, "e"), by=["dataset", "error_type"])
-    assert len(compute_quantification_bias(judged(rows, "e"), by=["dataset", "error_type"], levels=["claim"])) == 2
-
-
 def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:
     """Per system (n, labelled errors, predicted errors): the first claims are the errors."""
     return [
@@ -232,13 +223,6 @@ def test_bounds_of_ranking_hold_every_completion(how):
             for key in ("error_rate", "major_error_rate"):
                 assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]
-
-
-def test_an_unknown_correction_is_refused():
-    with pytest.raises(UsageError, match="expected correction none or holm, found 'bonferroni'"):
-        compute_ranking_agreement(judged(of_systems(SYSTEMS), "e"), correction="bonferroni")
-    with pytest.raises(UsageError, match="expected test clustered or z, found 'fisher'"):
-        compute_ranking_pairs(judged(of_systems(SYSTEMS), "e"), test="fisher")
 
 
 def test_a_response_is_not_wrong_because_its_facts_are_not_true_of_somebody_else() -> None:

@@ -347,14 +347,6 @@ def test_evaluators_without_scores_count_by_their_predictions() -> None:
     assert found.summary[0]["worth"] > 1
 
 
-def test_one_system_and_none() -> None:
-    claims, verdicts, _ = labelled_at_random(60, World(rates=(-1.0,)))
-    found = estimate_rates(claims, verdicts, levels=["claim"])
-    assert found.ranks == []
-    nameless = estimate_rates(claims.assign(system=None), verdicts, levels=["claim"])
-    assert {row["system"] for row in nameless.rates} == {"__all__"}
-
-
 def test_contradicting_estimates_are_flagged() -> None:
     """More than two of regression-PPI's standard errors apart (here 0.05); at a cut-off end the other side has them."""
     half = 1.96 * 0.05

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from llm_server import FaultServer, Plan
@@ -99,17 +98,6 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     assert (asked["evaluator"], asked["calls"]) == ("retrieval+m", 4 + 8)
     (again,) = score(tmp_path, RESPONSES).calls
     assert again["calls"] == 12
-
-
-def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    score(tmp_path, [{"topic": "Ada Fenn", "output": one} for one in ("I'm sorry.", "")], said)
-    assert "no FActScore: no response states a fact" in said
-    summary = json.loads((tmp_path / "run/summary.json").read_text())
-    assert (summary["score"], summary["n_responses"]) == (None, 2)
-    assert (tmp_path / "run/report.html").is_file()
-    assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 1]
-    assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty
 
 
 def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ import pytest
 from published_server import PublishedFilesServer, send_bytes
 
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.knowledge import docdb
-from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage, find_knowledge_database
+from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -174,41 +173,6 @@ def test_another_schema_and_an_empty_table_are_refused(tmp_path: Path) -> None:
         DocDB(tmp_path / "absent.db")
     with pytest.raises(InputError, match="this is a folder"):
         DocDB(tmp_path)
-
-
-def test_a_large_file_without_an_index_is_refused_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = original(tmp_path / "wiki.db", PAGES, "title, text")
-    with DocDB(path) as opened:
-        assert not opened.has_title_index
-        assert opened.passages("Émile Oru") == ("one",)
-    monkeypatch.setattr(docdb, "MAX_UNINDEXED_BYTES", 100)
-    with pytest.raises(InputError, match="CREATE UNIQUE INDEX"):
-        DocDB(path)
-
-
-def test_the_path_is_the_argument_else_the_environment_else_the_original_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
-    monkeypatch.delenv("FACTSCORE_CACHE_DIR", raising=False)
-    with pytest.raises(FactauditError, match=r"FACTSCORE_DB_PATH is not set.*enwiki-20230401\.db"):
-        find_knowledge_database()
-    default = tmp_path / ".cache/factscore/enwiki-20230401.db"
-    default.parent.mkdir(parents=True)
-    default.touch()
-    assert find_knowledge_database() == Path(".cache/factscore/enwiki-20230401.db")
-    monkeypatch.setenv("FACTSCORE_CACHE_DIR", str(tmp_path / "cache"))
-    with pytest.raises(FactauditError, match=r"there is no .*cache/enwiki-20230401\.db"):
-        find_knowledge_database()
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache/enwiki-20230401.db").touch()
-    assert find_knowledge_database() == tmp_path / "cache/enwiki-20230401.db"
-    monkeypatch.setenv("FACTSCORE_DB_PATH", "/env.db")
-    assert find_knowledge_database() == Path("/env.db")
-    assert find_knowledge_database("/given.db") == Path("/given.db")
 
 
 # ---------------------------------------------------------------------------------------------------- build

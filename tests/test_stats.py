@@ -32,7 +32,7 @@ from factaudit.stats.hypothesis_tests import fisher_exact_p, permutation_p
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean, slope
 from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_weighted_sum
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau_interval
-from factaudit.stats.roc import curve_interval, curve_statistics
+from factaudit.stats.roc import curve_statistics
 
 FILES = sorted(path.stem for path in Path(factaudit.stats.__file__).parent.glob("[!_]*.py"))
 
@@ -121,16 +121,6 @@ def test_curves_are_scikit_learns():
     assert found["auc"].point == pytest.approx(roc_auc_score(label, score), abs=1e-12)
     assert found["average_precision"].point == pytest.approx(average_precision_score(1 - label, -score), abs=1e-12)
     assert np.isnan(curve_statistics(np.ones(4, dtype=int), np.arange(4.0))["auc"].point)
-
-
-def test_a_perfect_score_has_an_interval_and_errors_of_one_document_have_none():
-    label = np.array([0, 1] * 4)
-    low, high = curve_interval(curve_statistics(label, label)["auc"], label, np.arange(8), 0.95)
-    assert high == 1
-    assert 0.2 < low < 0.9
-    label, cluster = np.array([0, 0, 0, *[1] * 9]), np.array([0, 0, 0, *range(9)])
-    auc = curve_statistics(label, np.linspace(0.4, 0.6, 12)[::-1])["auc"]
-    assert np.isnan(curve_interval(auc, label, cluster, 0.95)).all()
 
 
 GRADES = np.random.default_rng(3).integers(1, 6, 30).astype(float)
