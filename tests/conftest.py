@@ -88,34 +88,24 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def figures_drawn_once() -> Iterator[None]:
-    """A figure is drawn once in a process: of a small run's time figures take four fifths.
-
-    Tests of reports get a figure of the same content, which gives the same bytes (`test_report_figures.py`). Others
-    look at no figure, and get the first one of the same name.
-    """
-    from factaudit.files import replace_file_atomically
+    """A figure of a name is drawn once in a process, but for tests of reports: drawing is most of a small run."""
     from factaudit.report import rendering
 
-    drawn: dict[tuple[str, str], bytes] = {}
+    drawn: dict[str, bytes] = {}
     draw = rendering.draw_report_figure_files
 
-    def write_drawn(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> list[Path]:
-        content = picture.stem
-        if "report" in os.environ.get("PYTEST_CURRENT_TEST", ""):
-            content = repr([picture.caption.split(".")[0], *(cell.cell_contents for cell in picture.draw.__closure__)])
-        for kind in kinds:
-            key = (content, kind)
-            path = place / f"{picture.stem}.{kind}"
-            if key not in drawn:
-                draw(picture, place, [kind])
-                drawn[key] = path.read_bytes()
-                continue
-            with replace_file_atomically(path) as temporary:
-                temporary.write_bytes(drawn[key])
-        return [place / f"{picture.stem}.{kind}" for kind in kinds]
+    def draw_once(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> list[Path]:
+        if picture.stem not in drawn or tuple(kinds) != ("svg",) or "report" in os.environ["PYTEST_CURRENT_TEST"]:
+            written = draw(picture, place, kinds)
+            drawn[picture.stem] = written[0].read_bytes()
+            return written
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{picture.stem}.svg"
+        path.write_bytes(drawn[picture.stem])
+        return [path]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rendering, "draw_report_figure_files", write_drawn)
+        patch.setattr(rendering, "draw_report_figure_files", draw_once)
         yield
 
 
