@@ -39,9 +39,9 @@ def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tupl
     return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts, columns=columns))
 
 
-def join(claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judgements:
-    """Claims and verdicts as audits read them."""
-    return Judgements.join(claims, verdicts)
+def join(*given: pd.DataFrame, **options: Any) -> Judgements:
+    """Claims, verdicts and perhaps annotations as audits read them."""
+    return Judgements.join(*given, **options)
 
 
 def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judgements:
