@@ -10,7 +10,9 @@ import pandas as pd
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.findings import run_audit_checks
+from factaudit.datasets import input_tables
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.table_loading import LoadedTables
 
 Row = dict[str, Any]
 
@@ -42,6 +44,11 @@ def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tupl
 def join(*given: pd.DataFrame, **options: Any) -> Judgements:
     """Claims, verdicts and perhaps annotations as audits read them."""
     return Judgements.join(*given, **options)
+
+
+def load_input_tables(*given: Any, **options: Any) -> LoadedTables:
+    """Claims, verdicts and what people said of files or frames, as every verb reads them."""
+    return input_tables.load_input_tables(*given, **options)
 
 
 def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judgements:

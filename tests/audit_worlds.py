@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from factaudit.estimate.rates import estimate_rates
-from factaudit.results import Results, compare
-from factaudit.tables import validate_claims, validate_verdicts
+from factaudit import Results, compare, estimate_rates, validate_claims, validate_verdicts
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 SYSTEMS, EVALUATORS = ("ant", "bee", "cat"), ("quill", "robin", "swift")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.tables import validate_claims, validate_verdicts
+from factaudit import validate_claims, validate_verdicts
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 from estimate_data import World, tables
 
+from factaudit import read_annotations, write_table
 from factaudit.errors import InputError, UsageError
-from factaudit.tables import write_table
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,
     label_claims_by_annotations,
     list_annotator_judgements,
-    read_annotations,
     validate_annotations,
 )
 

@@ -6,14 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from audit_tables import find, judged, tables
+from audit_tables import compute, find, judged, tables
 
-from factaudit.audit.calibration import (
-    MEAN_OVER_CALIBRATIONS,
-    compute_adjusted_bias,
-    compute_adjustment_effect,
-    correct_system_error_rates,
-)
+from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS, correct_system_error_rates
 from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
@@ -76,7 +71,7 @@ def slow(rows: list[dict], calibration: str, method: str) -> tuple[float, float,
 @pytest.mark.parametrize("seed", range(3))
 def test_every_method_agrees_with_the_plain_implementation(seed, ties):
     rows = random_rows(seed, unscored=0.1, ties=ties)
-    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"])
+    found = compute("adjustment", judged(rows, "e"), levels=["claim"])
     assert len(found) == 4 * 5
     for method in CORRECTION_METHODS:
         expected = {system: slow(rows, system, method) for system in "abcd"}
@@ -112,8 +107,8 @@ def test_at_response_level_the_score_is_the_least_of_the_claims():
         {"system": system, "label": min(r["label"] for r in claims), "e": min(r["e"] for r in claims)}
         for (system, _), claims in by_response.items()
     ]
-    found = compute_adjustment_effect(judged(rows, "e"), levels=["response"])
-    expected = compute_adjustment_effect(judged(whole, "e"), levels=["claim"])
+    found = compute("adjustment", judged(rows, "e"), levels=["response"])
+    expected = compute("adjustment", judged(whole, "e"), levels=["claim"])
     figures = ("mean_abs_bias", "worst_abs_bias", "threshold", "calibration_error_rate", "n")
     assert [[row[key] for key in figures] for row in found] == [[row[key] for key in figures] for row in expected]
 
@@ -137,7 +132,7 @@ def test_unidentifiable_calibrations_are_counted_and_named():
         *[{"system": "few", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
         *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
     ]
-    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
+    found = compute("adjustment", judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
     row = find(found, method="adjusted_counts", calibration_system="no errors")
     assert (row["unidentifiable"], row["mean_abs_bias"]) == (1, None)
     assert row["reason"].startswith("no labelled error")
@@ -171,7 +166,7 @@ def test_adjust_corrects_the_other_systems():
             assert row["predicted_error_rate"] == pytest.approx(rate)
         biases = [abs(find(found, system=system, method=method)["bias"]) for system in "bc"]
         table = judged([row for row in rows if row["system"] != "d"], "e")
-        expected = find(compute_adjustment_effect(table, levels=["claim"]), method=method, calibration_system="a")
+        expected = find(compute("adjustment", table, levels=["claim"]), method=method, calibration_system="a")
         assert np.mean(biases) == pytest.approx(expected["mean_abs_bias"], abs=1e-12)
         d = find(found, system="d", method=method)
         assert d["bias"] is d["labelled_error_rate"] is None
@@ -188,7 +183,7 @@ def test_adjust_names_what_it_does_not_know():
     with pytest.raises(UsageError, match="unknown evaluator 'x'"):
         correct_system_error_rates(claims, verdicts, "x", "a")
     with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):
-        compute_adjustment_effect(judged(random_rows(0), "e"), methods=["adjusted_count"])
+        compute("adjustment", judged(random_rows(0), "e"), methods=["adjusted_count"])
 
 
 def test_a_judge_worse_than_chance_corrects_nothing():
@@ -220,8 +215,8 @@ def test_a_correction_has_the_error_of_its_calibration():
 def test_each_systems_bias_after_each_calibration():
     rows = random_rows(5, unscored=0.1)
     table = judged(rows, "e")
-    found = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(100))
-    summary = compute_adjustment_effect(table, levels=["claim"])
+    found = compute("adjusted_bias", table, levels=["claim"], intervals=ClusterBootstrap(100))
+    summary = compute("adjustment", table, levels=["claim"])
     for method in CORRECTION_METHODS:
         for system in "abcd":
             row = find(summary, method=method, calibration_system=system)

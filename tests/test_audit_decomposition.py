@@ -9,13 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find, join
 
+from factaudit import validate_claims, validate_verdicts
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
-from factaudit.audit.decomposition import compute_decomposition_faults
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.text.content_words import WordVocabulary, list_informative_words
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.fact_faults import find_fact_faults, is_uncovered_sentence
@@ -118,12 +117,12 @@ def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any
         if not facts:
             claims.append({"claim_id": f"r{number}", "dataset": "d", "system": "ab"[number % 2], "claim": None})
             claims[-1] |= {"response_id": f"r{number}", "abstained": 1, "response": "I know nothing of it."}
-    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    return join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
 def test_shares_of_faulty_facts_by_hand() -> None:
     facts = [(fact, 1) for fact in (*OWN, *INVENTED, "Ada Fenn was a person.", OWN[0])]
-    rows = compute_decomposition_faults(make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20))
+    rows = compute("decomposition", make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20))
     first = find(rows, system="a")
     assert {name: round(7 * first[name]) for name in FAULTS} == {
         "invented": 2,
@@ -142,12 +141,12 @@ def test_shares_of_faulty_facts_by_hand() -> None:
 
 def test_the_sentences_stand_for_the_text_where_it_is_not_known_and_without_both_nothing_is_said() -> None:
     told = make_judgements([[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT)
-    assert find(compute_decomposition_faults(told), system="a")["invented"] == 0.4
-    assert compute_decomposition_faults(make_judgements([[(OWN[0], 1)]], response=None)) == []
+    assert find(compute("decomposition", told), system="a")["invented"] == 0.4
+    assert compute("decomposition", make_judgements([[(OWN[0], 1)]], response=None)) == []
 
 
 def test_a_system_that_always_abstained_has_no_fact() -> None:
-    row = find(compute_decomposition_faults(make_judgements([[(OWN[0], 1)], []])), system="b")
+    row = find(compute("decomposition", make_judgements([[(OWN[0], 1)], []])), system="b")
     assert row["reason"].startswith("no response has an atomic fact: invented, ")
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factaudit import validate_claims, validate_verdicts
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import (
     BIOGRAPHY_CATEGORIES,
@@ -25,15 +26,8 @@ from factaudit.arrays.biography_scores import (
 )
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.support_matrix import SupportMatrix
-from factaudit.audit.dfactscore import (
-    compute_dfactscore_audit,
-    compute_dfactscore_audit_by_link_rule,
-    compute_dfactscore_gaps,
-    list_facts_of_other_people,
-)
 from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
 ONE_BIO, MERGED, N_BIOS, SAME = BIOGRAPHY_CATEGORIES
@@ -265,7 +259,7 @@ def judged(rows: Sequence[Row], *evaluators: str) -> Judgements:
                 lost = isinstance(row[name], str)
                 verdict = {"prediction": None if lost else row[name], "status": row[name] if lost else "ok"}
                 verdicts.append({"claim_id": str(number), "evaluator": name} | verdict)
-    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    return join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
 def cells(response_id: str, fact_id: str, a: Any, b: Any, **more: Any) -> list[Row]:
@@ -283,7 +277,7 @@ TABLE = [
 
 
 def test_rows_are_of_systems_and_first_of_all_together() -> None:
-    rows = compute_dfactscore_audit(judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
+    rows = compute("dfactscore", judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
     assert [(row["dataset"], row["evaluator"], row["link"], row["system"]) for row in rows] == [
         ("d", "e", "argmax", "__all__"),
         ("d", "e", "argmax", "s"),
@@ -297,24 +291,24 @@ def test_rows_are_of_systems_and_first_of_all_together() -> None:
 
 def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:
     table = [row | {"f": 1 - row["e"], "given_entity": "B"} for row in TABLE[:8]]
-    rows = compute_dfactscore_audit(judged(table, "e", "f"))
+    rows = compute("dfactscore", judged(table, "e", "f"))
     assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [("e", 0.75), ("f", 0.75)]
-    found = compute_dfactscore_audit_by_link_rule(judged(table, "e"))
+    found = compute("dfactscore_linking", judged(table, "e"))
     assert {row["link"]: row["init_dfactscore"] for row in found} == {"argmax": 0.75, "hungarian": 0.75, "given": 0.25}
     assert "init_dfactscore_max" in found[0]
     assert "init_factscore" not in found[0]
     regrouped = [row | {"other": str(row["fact_id"] == "4")} for row in table]
-    (row,) = compute_dfactscore_audit(judged(regrouped, "e"), group="other")
+    (row,) = compute("dfactscore", judged(regrouped, "e"), group="other")
     assert (row["n_biographies"], row["init_dfactscore"]) == (2, 1.0)
     with pytest.raises(UsageError, match="no column 'gruop'"):
-        compute_dfactscore_audit(judged(table, "e"), group="gruop")
+        compute("dfactscore", judged(table, "e"), group="gruop")
 
 
 def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
-    (fact,) = list_facts_of_other_people(judged(TABLE, "e"))
+    (fact,) = compute("dfactscore_elsewhere", judged(TABLE, "e"))
     assert fact.items() >= {"system": "s", "response_id": "r", "linked": "A", "fact": "4", "about": "B"}.items()
     again = [row | {"response_id": f"{row['response_id']}{at}"} for row in TABLE for at in range(5)]
-    rows = compute_dfactscore_gaps(judged(again, "e"), intervals=ClusterBootstrap(replicates=20))
+    rows = compute("dfactscore_gap", judged(again, "e"), intervals=ClusterBootstrap(replicates=20))
     mine = [row for row in rows if row["system"] == "s"]
     assert [row["share"] for row in mine] == [1.0] * 5 + [0.0] * 15
     assert all(0.3 < row["share_low"] < 0.9 for row in mine[:5]), "five of five responses are no certainty"
@@ -330,14 +324,14 @@ def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
 )
 def test_failed_calls(more: list[Row], expected: tuple[float, float, float]) -> None:
     failed = [*cells("r", "1", 1, 0), *(row for fact in "23" for row in cells("r", fact, "error", "refused"))]
-    (row,) = compute_dfactscore_audit(judged([*failed, *more], "e"), gamma=0)
+    (row,) = compute("dfactscore", judged([*failed, *more], "e"), gamma=0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == pytest.approx(expected)
 
 
 def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     table = judged(cells("r", "1", 1, 0), "e")
     table.status[:] = 1  # unparsed, with a prediction all the same
-    (row,) = compute_dfactscore_audit(table, gamma=0)
+    (row,) = compute("dfactscore", table, gamma=0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1, 0, 1)
 
 
@@ -378,6 +372,6 @@ def test_what_measures_the_verifiers_errors(facts: Row, expected: tuple[float, i
             value, label = cell if isinstance(cell, tuple) else (cell, None)
             rows.append({"response_id": "r", "fact_id": fact, "entity": title, "e": value, "label": label})
             rows[-1] |= {"decoy": int(title == "Z"), "given_entity": "A", "other": str(int(fact) > 2)}
-    row = find(compute_dfactscore_audit(judged(rows, "e"), group=other), system="s")
+    row = find(compute("dfactscore", judged(rows, "e"), group=other), system="s")
     assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == expected
     assert row["n_candidates"] == 2

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from report_results import read_report_text
 
 import factaudit.audit
+from factaudit import Results, compare
 from factaudit.audit import load_all_audits
 from factaudit.cli import cli
-from factaudit.results import Results, compare
 
 #: How often the label is 1: a whole audit.
 FRESH = '''

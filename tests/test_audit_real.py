@@ -8,20 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find, join
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
+from factaudit import convert, validate_verdicts
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.consistency import compute_evaluator_consistency
-from factaudit.audit.quantification import compute_quantification_bias
-from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.datasets import convert
-from factaudit.tables import validate_verdicts
 
 
 def say_yes(claims: pd.DataFrame) -> Judgements:
     """An evaluator that finds everything attributable, so that labelled rates are over all labelled claims."""
-    return Judgements.join(
+    return join(
         claims, validate_verdicts(pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "yes", "prediction": 1}))
     )
 
@@ -36,7 +32,7 @@ def labelled(rows: list[dict], level: str, dataset: str) -> dict[str, float]:
 
 
 def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
-    rows = compute_quantification_bias(say_yes(convert("tofueval", [shared / "tofueval"]).claims))
+    rows = compute("quantification", say_yes(convert("tofueval", [shared / "tofueval"]).claims))
     expected = {
         ("TofuEval-MediaSum", "claim"): [19.7, 20.4, 20.0, 18.6, 19.3, 19.2],
         ("TofuEval-MediaSum", "response"): [38.1, 41.9, 39.4, 37.5, 38.5, 49.0],
@@ -52,7 +48,7 @@ def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
 
 
 def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path):
-    rows = compute_quantification_bias(say_yes(convert("lfqa", [shared / "lfqa"]).claims), levels=["claim"])
+    rows = compute("quantification", say_yes(convert("lfqa", [shared / "lfqa"]).claims), levels=["claim"])
     dataset = rows[0]["dataset"]
     assert labelled(rows, "claim", dataset) == {
         "alpaca": 78.6,
@@ -62,9 +58,7 @@ def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path)
         "gpt3_whudoc": 29.0,
         "webgpt": 5.7,
     }
-    rows = compute_quantification_bias(
-        say_yes(convert("wice", [shared / "wice" / "dev.jsonl"]).claims), levels=["claim"]
-    )
+    rows = compute("quantification", say_yes(convert("wice", [shared / "wice" / "dev.jsonl"]).claims), levels=["claim"])
     assert (rows[0]["n"], round(100 * rows[0]["labelled_error_rate"], 1)) == (349, 67.0)
 
 
@@ -72,11 +66,11 @@ def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path)
 def ragtruth(shared: Path) -> Judgements:
     found = convert("ragtruth-scores", [shared / "ragtruth" / "responses_test_scores.jsonl"])
     assert found.verdicts is not None
-    return Judgements.join(found.claims, found.verdicts)
+    return join(found.claims, found.verdicts)
 
 
 def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgements):
-    rows = compute_quantification_bias(ragtruth, levels=["response"])
+    rows = compute("quantification", ragtruth, levels=["response"])
     question = next(name for name in ragtruth.dataset_names if "QA" in name)
     figures = {
         row["system"]: round(100 * row["labelled_error_rate"], 1)
@@ -99,12 +93,12 @@ def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgeme
 def aggrefact(shared: Path) -> Judgements:
     found = convert("aggrefact-scores", [shared / "aggrefact_scores"])
     assert found.verdicts is not None
-    return Judgements.join(found.claims, found.verdicts)
+    return join(found.claims, found.verdicts)
 
 
 def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared: Path, aggrefact: Judgements):
     raw = json.loads((shared / "aggrefact_scores/factcg-base.json").read_text(encoding="utf-8"))
-    rows = compute_evaluator_rates(aggrefact)
+    rows = compute("rates", aggrefact)
     assert len(raw) == 11
     baccs = []
     for dataset, pairs in raw.items():
@@ -127,7 +121,7 @@ def test_aggrefact_consistency_equals_scikit_learns(shared: Path, aggrefact: Jud
         name: json.loads((shared / f"aggrefact_scores/{name}.json").read_text(encoding="utf-8"))
         for name in ("factcg-anli", "factcg-base")
     }
-    rows = compute_evaluator_consistency(aggrefact)
+    rows = compute("consistency", aggrefact)
     for dataset in raw["factcg-base"]:
         a, b = ((np.array([pair[1] for pair in raw[name][dataset]]) > 0.5).astype(int) for name in raw)
         for cls, positive in (("attributable", 1), ("unattributable", 0)):

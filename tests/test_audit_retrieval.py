@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from audit_tables import find, judged
+from audit_tables import compute, find, judged
 from test_audit_properties import check_rows
 
-from factaudit.audit.retrieval import compute_retrieval_recall
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -34,7 +33,7 @@ def test_recall_and_the_split_of_what_is_not_supported_by_hand() -> None:
         # Another decomposer's facts are others: nothing to compare with.
         *[row | {"claim": f"other {row['claim']}"} for row in make_facts("rules", "sn")],
     ]
-    found = compute_retrieval_recall(judged(rows, "e"), intervals=ClusterBootstrap())
+    found = compute("retrieval", judged(rows, "e"), intervals=ClusterBootstrap())
     check_rows({"retrieval": found})
     assert [row["variant"] for row in found] == ["base", "k=1"]
     base = find(found, variant="base")
@@ -49,7 +48,7 @@ def test_recall_and_the_split_of_what_is_not_supported_by_hand() -> None:
 
 
 def test_nothing_is_told_without_the_whole_page_or_without_such_a_fact() -> None:
-    assert compute_retrieval_recall(judged(make_facts("base", "sn"), "e")) == []
-    (row,) = compute_retrieval_recall(judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
+    assert compute("retrieval", judged(make_facts("base", "sn"), "e")) == []
+    (row,) = compute("retrieval", judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
     assert (row["recall"], row["not_in_passages"], row["n_only_passages"]) == (None, None, 2)
     assert row["reason"] == "no such fact: recall, not_in_passages"

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import collect_findings, find, judged
+from audit_tables import collect_findings, compute, find, judged
 from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.sensitivity import compute_score_sensitivity
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -53,7 +52,7 @@ def test_scores_changes_and_orders_by_hand() -> None:
         *make_facts("rules", "a", "x", 1, facts=2),
         *make_facts("rules", "b", "x", 2, facts=2),
     ]
-    found = compute_score_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
+    found = compute("sensitivity", judged(rows, "e"), gamma=0, intervals=INTERVALS)
     assert [(row["variant"], row["system"]) for row in found] == [
         (variant, system) for variant in ("base", "k=1", "rules") for system in ("__all__", "a", "b")
     ]
@@ -69,7 +68,7 @@ def test_scores_changes_and_orders_by_hand() -> None:
 
 def test_the_length_penalty_may_be_another() -> None:
     rows = [*make_facts("base", "a", "x", 4), *make_facts("gamma=0", "a", "x", 4)]
-    found = compute_score_sensitivity(judged(rows, "e"), gammas={"gamma=0": 0.0})
+    found = compute("sensitivity", judged(rows, "e"), gammas={"gamma=0": 0.0})
     assert find(found, variant="base")["score"] == pytest.approx(np.exp(1 - 10 / 4))
     assert find(found, variant="gamma=0")["change"] == pytest.approx(1 - np.exp(1 - 10 / 4))
 
@@ -78,18 +77,18 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
     rows = [*make_facts("base", "a", "x", 2), *make_facts("v", "a", "x", 2)]
     rows[-1]["e"] = None
     table = judged([*rows, *make_facts("base", "a", "y", 2), *make_facts("v", "a", "z", 2)], "e")
-    row = find(compute_score_sensitivity(table, gamma=0), variant="v")
+    row = find(compute("sensitivity", table, gamma=0), variant="v")
     assert (row["change"], row["change_min"], row["change_max"], row["n_unscored"]) == (0, 0, 0.25, 1)
-    (row,) = compute_score_sensitivity(judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
+    (row,) = compute("sensitivity", judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
     assert row["change"] is None
     assert row["reason"] == "no response is scored by both a variant and the base: change"
     without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
-    assert compute_score_sensitivity(judged(without, "e")) == []
+    assert compute("sensitivity", judged(without, "e")) == []
 
 
 def run_checks(table: Judgements) -> set[tuple[str, str]]:
     rows = {
-        "sensitivity": compute_score_sensitivity(table, gamma=0, intervals=INTERVALS),
+        "sensitivity": compute("sensitivity", table, gamma=0, intervals=INTERVALS),
     }
     check_rows(rows)
     return {(each["id"], each["evidence"]["variant"]) for each in collect_findings(rows)}

@@ -7,17 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_tables import find, judged
+from audit_tables import compute, find, judged
 from scipy.stats import kendalltau, pearsonr, t
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
 from factaudit.arrays.system_rankings import PairTest, SystemErrors
-from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
-from factaudit.audit.quantification import compute_quantification_bias
-from factaudit.audit.ranking import compute_ranking_agreement
-from factaudit.audit.ranking_pairs import ORDER_SYMBOLS, compute_ranking_pairs
+from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.hypothesis_tests import two_proportion_p, two_proportion_power
@@ -39,7 +36,7 @@ RESPONSES = [
 
 
 def test_claims_and_responses_by_hand():
-    rows = compute_quantification_bias(judged(RESPONSES, "e"))
+    rows = compute("quantification", judged(RESPONSES, "e"))
     claims = find(rows, level="claim", system="s")
     # labelled and scored: 1/1, 1/1, 1/1 (of response 3) and 1/1 (of 4)
     assert (claims["n"], claims["n_unscored"], claims["n_unlabelled"]) == (4, 2, 2)
@@ -62,9 +59,7 @@ def test_claims_and_responses_by_hand():
 
 
 def test_an_unlabelled_system_has_a_predicted_error_rate():
-    rows = compute_quantification_bias(
-        judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"]
-    )
+    rows = compute("quantification", judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"])
     row = find(rows, system="s")
     assert (row["n"], row["predicted_error_rate"], row["labelled_error_rate"], row["bias"]) == (2, 0.5, None, None)
     assert row["reason"] == "no claim is labelled: the rate is of all scored"
@@ -84,7 +79,7 @@ SYSTEMS = {"a": (100, 10, 30), "b": (80, 24, 20), "c": (120, 12, 12), "d": (50, 
 
 def test_headroom_by_hand():
     table = judged(of_systems(SYSTEMS), "e")
-    rows = compute_headroom(table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
+    rows = compute("headroom", table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
     row = find(rows, group="__all__")
     assert (row["labelled"], row["predicted"], row["bias"]) == (0.1, 0.02, pytest.approx(-0.08))
     assert (row["labelled_system"], row["predicted_system"], row["n_systems"]) == ("a, c", "d", 4)
@@ -93,13 +88,13 @@ def test_headroom_by_hand():
     assert small["bias"] == pytest.approx(0.15)
     assert (small["labelled_system"], small["predicted_system"]) == ("a", "b")
     with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
-        compute_headroom(table, groups={"x": ["ab"]})
+        compute("headroom", table, groups={"x": ["ab"]})
 
 
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_orders_agree_with_statsmodels(correction):
     table = judged(of_systems(SYSTEMS), "e")
-    pairs = compute_ranking_pairs(table, levels=["claim"], test="z", correction=correction)
+    pairs = compute("ranking_pairs", table, levels=["claim"], test="z", correction=correction)
     combinations = list(itertools.combinations("abcd", 2))
     assert [tuple(sorted((row["system_a"], row["system_b"]))) for row in pairs] == combinations
     assert all(row["labelled_error_rate_a"] <= row["labelled_error_rate_b"] for row in pairs)
@@ -115,7 +110,7 @@ def test_orders_agree_with_statsmodels(correction):
             (n_a, *errors_a), (n_b, *errors_b) = SYSTEMS[row["system_a"]], SYSTEMS[row["system_b"]]
             lower = errors_a[at - 1] / n_a < errors_b[at - 1] / n_b
             assert row[f"{kind}_order"] == ("=" if value >= 0.05 else "<" if lower else ">")
-    summary = compute_ranking_agreement(table, levels=["claim"], test="z", correction=correction)[0]
+    summary = compute("ranking", table, levels=["claim"], test="z", correction=correction)[0]
     assert summary["error_rate"] == pytest.approx(np.mean([row["error"] for row in pairs]))
     assert summary["major_error_rate"] == pytest.approx(np.mean([row["major_error"] for row in pairs]))
     assert any(row["major_error"] for row in pairs), "the case is meant to hold a reversed pair"
@@ -127,7 +122,7 @@ def test_orders_agree_with_statsmodels(correction):
 
 def test_correlations_agree_with_scipy():
     table = judged(of_systems(SYSTEMS), "e")
-    row = compute_ranking_agreement(table, levels=["claim"])[0]
+    row = compute("ranking", table, levels=["claim"])[0]
     x, y = ([SYSTEMS[s][at] / SYSTEMS[s][0] for s in "abcd"] for at in (1, 2))
     assert row["kendall_tau"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
     assert row["pearson_r"] == pytest.approx(pearsonr(x, y).statistic, abs=1e-12)
@@ -159,8 +154,8 @@ def test_power_agrees_with_statsmodels():
 
 
 def test_one_system_has_no_order():
-    row = compute_ranking_agreement(
-        judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=ClusterBootstrap(50)
+    row = compute(
+        "ranking", judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=ClusterBootstrap(50)
     )[0]
     assert row["n_pairs"] == 0
     assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is None
@@ -170,10 +165,10 @@ def test_one_system_has_no_order():
 
 def test_an_unscored_system_is_named_and_not_compared():
     rows = [*of_systems(SYSTEMS), {"system": "z", "label": 1, "e": None}]
-    summary = compute_ranking_agreement(judged(rows, "e"), levels=["claim"])[0]
+    summary = compute("ranking", judged(rows, "e"), levels=["claim"])[0]
     assert (summary["n_systems"], summary["n_pairs"], summary["n_unscored"]) == (4, 6, 1)
     assert "without labelled and scored claims" in summary["reason"]
-    pair = find(compute_ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
+    pair = find(compute("ranking_pairs", judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
     assert pair["predicted_order"] is pair["error"] is pair["p_predicted"] is None
     assert pair["labelled_order"] == "=", "one label is not enough, but the labels are there"
     assert pair["reason"] == "of a system no labelled claim is scored"
@@ -188,12 +183,12 @@ def test_orders_by_default_know_clusters_and_the_number_of_pairs():
         for at in range(100)
     ]
     table = judged(rows, "e")
-    printed = compute_ranking_agreement(table, levels=["claim"], test="z", correction="none")[0]
+    printed = compute("ranking", table, levels=["claim"], test="z", correction="none")[0]
     assert printed["orderable"] == pytest.approx(2 / 3), "VC's test takes 100 claims for independent"
     assert (printed["n_ordered"], printed["n_reversed"], printed["n_ordered_alike"]) == (0, 0, 0)
-    found = compute_ranking_agreement(table, levels=["claim"])[0]
+    found = compute("ranking", table, levels=["claim"])[0]
     assert (found["orderable"], found["error_rate"], found["n_ordered"]) == (0, 0, 0)
-    pair = find(compute_ranking_pairs(table, levels=["claim"]), system_a="a", system_b="c")
+    pair = find(compute("ranking_pairs", table, levels=["claim"]), system_a="a", system_b="c")
     pooled = 13 / 40
     p = 2 * t.sf(0.35 / np.sqrt(pooled * (1 - pooled) * 2 / 20), 19)
     assert pair["p_labelled"] == pytest.approx(3 * p, rel=0.2), "Holm: of three pairs the least"
@@ -214,12 +209,12 @@ def test_bounds_of_ranking_hold_every_completion(how):
         for at in lacking:
             rows[at]["e"] = None
         table = judged(rows, "e")
-        row = compute_ranking_agreement(table, **options)[0]
+        row = compute("ranking", table, **options)[0]
         for guess in itertools.product((0, 1), repeat=len(lacking)):
             prediction = table.prediction.copy()
             prediction[0, lacking] = guess
             full = replace(table, prediction=prediction, status=np.zeros_like(table.status))
-            complete = compute_ranking_agreement(full, **options)[0]
+            complete = compute("ranking", full, **options)[0]
             for key in ("error_rate", "major_error_rate"):
                 assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]
@@ -241,7 +236,7 @@ def test_a_response_is_not_wrong_because_its_facts_are_not_true_of_somebody_else
         for person in ("A", "B")
     ]
     rows += [{**of, "response_id": "r3", "fact_id": "3.0", "entity": "A", "e": 1}]
-    found = compute_quantification_bias(judged(rows, "e"))
+    found = compute("quantification", judged(rows, "e"))
     row = find(found, level="response", system="s")
     assert (row["n"], row["predicted_error_rate"]) == (1, 0.0)
     assert "claims in no response" in find(found, level="response", system="__all__")["reason"]

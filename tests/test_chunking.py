@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import compute
 from audit_tables import judged as judge_rows
 from sklearn.metrics import balanced_accuracy_score
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.chunking import compute_chunking_flips, compute_chunking_rates
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -43,7 +43,7 @@ def test_flips_by_hand() -> None:
         + rows_of("word", (1, 0))
         + rows_of(NEAR, (1, 0), doc=None)
     )
-    zero, positive = compute_chunking_flips(data, size=3)
+    zero, positive = compute("chunking", data, size=3)
     assert zero["r2_diff"] == "zero"
     assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (4, 0, 0.25)
     assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 1), "left out: a document that is not cut"
@@ -57,21 +57,21 @@ def test_flips_by_hand() -> None:
 
 def test_pairs_are_found_by_name_or_given() -> None:
     rows = rows_of(FAR, (1, 0))
-    assert compute_chunking_flips(judged(rows, ("e", "sliced"))) == []
-    found = compute_chunking_flips(judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
+    assert compute("chunking", judged(rows, ("e", "sliced"))) == []
+    found = compute("chunking", judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
     assert {(row["evaluator"], row["chunked_evaluator"]) for row in found} == {("e", "sliced")}
     with pytest.raises(UsageError, match=r"no verdicts of 'slice'.*did you mean 'sliced'"):
-        compute_chunking_flips(judged(rows, ("e", "sliced")), pairs={"e": "slice"})
-    assert compute_chunking_rates(judged(rows, ("e", "sliced"))) == []
+        compute("chunking", judged(rows, ("e", "sliced")), pairs={"e": "slice"})
+    assert compute("chunking_rates", judged(rows, ("e", "sliced"))) == []
 
 
 def test_a_chunk_size_that_nobody_knows_is_no_500() -> None:
     long = " ".join(["The cat sat."] * 200) + " A dog ran."
     data = judged(rows_of(FAR, (1, 0), (1, 1), doc=long))
-    for row in [*compute_chunking_flips(data), *compute_chunking_rates(data)]:
+    for row in [*compute("chunking", data), *compute("chunking_rates", data)]:
         assert row["chunk_size"] is None
         assert row["reason"].startswith("chunk size unknown: 500 words assumed")
-    for row in [*compute_chunking_flips(data, size=500), *compute_chunking_rates(data, size=500)]:
+    for row in [*compute("chunking", data, size=500), *compute("chunking_rates", data, size=500)]:
         assert row["chunk_size"] == 500
         assert "unknown" not in (row["reason"] or "")
 
@@ -95,7 +95,7 @@ def random_rows(n: int = 400) -> list[dict[str, Any]]:
 def test_rates_are_over_long_documents_alone() -> None:
     rows = random_rows()
     table = pd.DataFrame(rows)
-    found = compute_chunking_rates(judged(rows), size=3)
+    found = compute("chunking_rates", judged(rows), size=3)
     assert {(row["dataset"], row["evaluator"]) for row in found} == set(
         product(["d0", "d1", "__macro__"], ["e", "chunked-e"])
     )
@@ -105,7 +105,7 @@ def test_rates_are_over_long_documents_alone() -> None:
         assert row["n"] == len(part)
         assert row["bacc"] == pytest.approx(balanced_accuracy_score(part["label"], part[column].astype(int)))
         assert row["ppr"] == pytest.approx(part[column].mean())
-    assert compute_chunking_rates(judged(rows), size=100) == []
+    assert compute("chunking_rates", judged(rows), size=100) == []
 
 
 def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judgements:
@@ -121,7 +121,7 @@ def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judge
 
 def test_what_chunks_change_is_paired() -> None:
     data = judge_chunks_of_documents([(10, 1, 1, 0), (90, 1, 1, 1), (5, 0, 1, 0), (95, 0, 0, 0)])
-    chunked, plain, *_ = compute_chunking_rates(data, size=3, intervals=ClusterBootstrap(replicates=20))
+    chunked, plain, *_ = compute("chunking_rates", data, size=3, intervals=ClusterBootstrap(replicates=20))
     assert plain["bacc_change"] is None
     assert "that of a chunked evaluator" in plain["reason"]
     assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)

@@ -11,8 +11,8 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit import write_table
 from factaudit.estimate.sample import read_sample
-from factaudit.tables import write_table
 
 Run = Callable[..., str]
 

@@ -19,18 +19,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from factaudit import judge, validate_claims
 from factaudit.errors import UsageError
 from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.base import FromFunction
 from factaudit.evaluators.judging import (
     NamedEvaluator,
     iterate_table_claims,
-    judge,
     make_named_evaluator,
     walk_evaluator_members,
 )
 from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.tables import validate_claims
 
 CLAIMS = validate_claims(
     pd.DataFrame(

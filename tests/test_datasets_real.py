@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.datasets import aggrefact_subsets, convert
+from factaudit import convert
+from factaudit.datasets import aggrefact_subsets
 from factaudit.datasets.lfqa import EVIDENCE
 
 SYSTEMS = ("Model-Extra", "Model-A", "Model-B", "Model-C", "Model-D", "Model-E")

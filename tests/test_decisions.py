@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from audit_tables import judged
 
+from factaudit import Results
 from factaudit.audit import load_all_audits
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.errors import UsageError
-from factaudit.results import Results
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import join
 
+from factaudit import estimate_rates, run, validate_claims, validate_verdicts
 from factaudit.arrays import duckdb_tables
-from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.rates import estimate_rates
-from factaudit.experiment.run import Experiment, run
+from factaudit.experiment.run import Experiment
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import STATUSES, validate_claims, validate_verdicts
+from factaudit.tables import STATUSES
 from factaudit.tables.annotations import validate_annotations
 
 duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
@@ -120,7 +120,7 @@ def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, 
         change(claims, verdicts)
     tables = written(tmp_path, claims, verdicts)
     known = validate_claims(claims)
-    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
+    judged = join(known, validate_verdicts(verdicts, claims=known))
     monkeypatch.setattr(duckdb_tables, "ROWS_PER_BLOCK", 2048)
     loaded = duckdb_tables.load_duckdb_judgements(tables, tmp_path)
     for name in ("label", "prediction", "score", "status", "repeat_predictions", "cluster_codes", "grade"):

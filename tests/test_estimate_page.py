@@ -12,15 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from audit_tables import join
 from estimate_data import World, tables, without_labels
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import estimate_rates, read_annotations, validate_claims
 from factaudit.errors import InputError
 from factaudit.estimate.page import render_labelling_page, write_labelling_page, write_labelling_pages
-from factaudit.estimate.rates import estimate_rates
 from factaudit.estimate.sample import draw_sample
-from factaudit.tables import validate_claims
-from factaudit.tables.annotations import read_annotations
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -56,7 +54,7 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
 
 def test_it_is_blind_to_systems_and_verdicts() -> None:
     claims, verdicts = tables(World(size=6))
-    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 12)
+    sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12)
     data = data_of(render_labelling_page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann", "labels"))
     assert set(data) == {"page", "name", "annotator", "docs", "claims"}
     assert all(set(claim) == {"id", "claim", "doc"} for claim in data["claims"])
@@ -76,7 +74,7 @@ def test_texts_stay_data() -> None:
 
 def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
     claims, verdicts = tables(World())
-    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5)
+    sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5)
     paths = write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
     assert [path.name for path in paths] == ["label-1.html", "label-2.html"]
     first, second = ([c["id"] for c in data_of(path.read_text())["claims"]] for path in paths)
@@ -91,7 +89,7 @@ def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
 def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
     claims, verdicts = tables(World(size=60, documents=20))
     claims["response_id"] = claims["doc_id"]
-    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 12, level="response")
+    sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12, level="response")
     (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     ids = pd.Series([c["id"] for c in data_of(path.read_text())["claims"]])
     of = claims.set_index("claim_id").loc[ids]
@@ -210,7 +208,7 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
     claims, verdicts = tables(World())
     claims["claim"] = [f"Claim number {at} costs 1,5{at % 10}0 euros" for at in range(len(claims))]
     claims["doc"] = [f"Introduction.\nThe {at}th costs 1,5{at % 10}0 euros.\nThe end." for at in range(len(claims))]
-    sample = draw_sample(Judgements.join(without_labels(claims), verdicts), ["e0", "e1"], 30)
+    sample = draw_sample(join(without_labels(claims), verdicts), ["e0", "e1"], 30)
     (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     keys = {text: str(label) for text, label in zip(claims["claim"], claims["label"], strict=True)}
     return claims, verdicts, sample, path, keys

@@ -11,11 +11,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from audit_tables import join
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import estimate_rates
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.rates import estimate_rates, join_claims
+from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import (
     SAMPLE_COLUMNS,
     LabelSample,
@@ -33,7 +34,7 @@ def drawn(
     budget: int = 120, seed: int = 0, world: World | None = None, **options: object
 ) -> tuple[pd.DataFrame, pd.DataFrame, LabelSample]:
     claims, verdicts = tables(world or World())
-    judged = Judgements.join(without_labels(claims), verdicts)
+    judged = join(without_labels(claims), verdicts)
     return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
 
 
@@ -76,7 +77,7 @@ def test_a_sample_is_what_it_says() -> None:
 def test_inclusion_probabilities_are_true() -> None:
     """Over 400 seeds each claim is drawn as often as its probability says."""
     claims, verdicts = tables(World(rates=(-1.0, 0.0), size=40))
-    judged = Judgements.join(without_labels(claims), verdicts)
+    judged = join(without_labels(claims), verdicts)
     times, expected = Counter[str](), {}
     for seed in range(400):
         rows = draw_sample(judged, EVALUATORS, 20, seed=seed).rows
@@ -110,13 +111,13 @@ def test_two_phases_and_more() -> None:
 def test_further_phases_need_labels() -> None:
     claims, verdicts, sample = drawn(120)
     with pytest.raises(UsageError, match="no label was found: the second phase"):
-        draw_next_phase(sample, Judgements.join(without_labels(claims), verdicts))
+        draw_next_phase(sample, join(without_labels(claims), verdicts))
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60, seed=5)
     mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
-    again = draw_sample(Judgements.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
+    again = draw_sample(join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
     assert sorted(sample.rows["claim_id"]) == sorted(again.rows["claim_id"])
     other = drawn(60, seed=6)[2]
     assert sorted(sample.rows["claim_id"]) != sorted(other.rows["claim_id"])
@@ -131,7 +132,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
 def test_whole_responses_are_drawn() -> None:
     claims, verdicts = tables(World(size=120, documents=30))
     claims["response_id"] = claims["doc_id"]
-    judged = Judgements.join(without_labels(claims), verdicts)
+    judged = join(without_labels(claims), verdicts)
     sample = draw_sample(judged, EVALUATORS, 24, level="response")
     keys = ["system", "doc_id"]
     picked = claims[claims["claim_id"].isin(sample.rows["claim_id"])]
@@ -146,7 +147,7 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
     """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth less."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))
     claims["response_id"] = claims["doc_id"]
-    judged = Judgements.join(without_labels(claims), verdicts)
+    judged = join(without_labels(claims), verdicts)
     truth = 1 - claims.groupby("system")["label"].mean()
     found = []
     for seed in range(40):
@@ -233,7 +234,7 @@ def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
 
 def test_wrong_usage(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60)
-    judged = Judgements.join(without_labels(claims), verdicts)
+    judged = join(without_labels(claims), verdicts)
     with pytest.raises(UsageError, match="3 labels are too few for 4 systems"):
         draw_sample(judged, EVALUATORS, 3)
     with pytest.raises(UsageError, match="did you mean 'response'"):

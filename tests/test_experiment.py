@@ -12,15 +12,14 @@ import pytest
 import yaml
 
 import factaudit
+from factaudit import Results, judge, run, write_table
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Verdict
-from factaudit.evaluators.judging import judge
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
-from factaudit.experiment.run import Experiment, run
-from factaudit.results import Results
-from factaudit.tables import read_claims, write_table
+from factaudit.experiment.run import Experiment
+from factaudit.tables import read_claims
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from audit_tables import compute, join
 
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.discrimination import compute_score_discrimination
-from factaudit.audit.factscore import compute_factscore_agreement, compute_factscore_audit
 from factaudit.engines.factscore import FactScorer
 from factaudit.engines.responses import read_responses
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
@@ -52,10 +50,10 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     facts = scored.claims[scored.claims["claim"].notna()]
     assert facts["doc"].notna().all()
     assert facts["label"].isna().sum() == 540
-    judged = Judgements.join(scored.claims, scored.verdicts)
-    (whole, *_) = compute_factscore_audit(judged)
+    judged = join(scored.claims, scored.verdicts)
+    (whole, *_) = compute("factscore", judged)
     assert (whole["n_scored"], whole["respond_ratio"]) == (157, 157 / 183)
-    rows = compute_factscore_agreement(judged)
+    rows = compute("factscore_agreement", judged)
     found = {row["evaluator"]: row for row in rows if row["figure"] == "init_score"}
     assert found["unigram"]["human"] == pytest.approx(0.6233, abs=5e-5)
     assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > 0.2
@@ -63,6 +61,6 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     assert found["unigram"]["predicted"] == pytest.approx(0.626, abs=5e-4)
     (same,) = [row for row in rows if row["figure"] == "same_facts" and row["evaluator"] == "unigram"]
     assert (same["predicted"], same["human"]) == (pytest.approx(0.650, abs=5e-4), pytest.approx(0.6233, abs=5e-5))
-    auc = {one["evaluator"]: one["auc"] for one in compute_score_discrimination(judged)}
+    auc = {one["evaluator"]: one["auc"] for one in compute("discrimination", judged)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from factaudit import validate_claims, validate_verdicts, write_table
 from factaudit.cli import main
 from factaudit.errors import FactauditError, UsageError
 from factaudit.files import (
@@ -24,7 +25,6 @@ from factaudit.files import (
     replace_file_atomically,
 )
 from factaudit.llm.store import ReplyStore
-from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
 @pytest.fixture

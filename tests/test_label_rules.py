@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from audit_tables import compute, join
 
 import factaudit as fa
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.annotators import compute_annotator_ceiling
-from factaudit.datasets import convert
+from factaudit import convert, run, write_table
 from factaudit.errors import UsageError
-from factaudit.experiment.run import run
-from factaudit.tables import read_claims, write_table
+from factaudit.tables import read_claims
 from factaudit.tables.annotations import list_annotator_judgements
 
 AUDITS = ("ceiling", "rates")
@@ -67,7 +65,7 @@ def test_the_ceiling_by_hand() -> None:
     claims, verdicts, annotations = by_hand()
     rows = {
         row["evaluator"]: row
-        for row in compute_annotator_ceiling(Judgements.join(claims, verdicts, list_annotator_judgements(annotations)))
+        for row in compute("ceiling", join(claims, verdicts, list_annotator_judgements(annotations)))
     }
     # Left out in turn: 111 and 000 give three agreeing judgements each; 110 one that is wrong (the others are split on
     # the other two: no majority), 100 likewise.

@@ -8,8 +8,8 @@ import pytest
 from audit_worlds import make_world
 
 import factaudit
+from factaudit import Results
 from factaudit.audit.screen import compose_screen
-from factaudit.results import Results
 
 #: Words of a test or an interval that nobody made.
 CONCLUSIONS = (

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from audit_worlds import make_world
 
+from factaudit import Results, compare, write_table
 from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
 from factaudit.errors import UsageError
-from factaudit.results import Results, compare
-from factaudit.tables import write_table
 
 PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
 

@@ -14,8 +14,8 @@ from audit_tables import tables
 from IPython.core.pylabtools import print_figure
 
 import factaudit
+from factaudit import Results, compare
 from factaudit.errors import FactauditError, UsageError
-from factaudit.results import Results, compare
 
 N = 60
 OPTION = r"(?<![\w-])--[a-z]"

@@ -11,10 +11,10 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
+from factaudit import Results, compare
+from factaudit import run as run_experiment
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
-from factaudit.experiment.run import run as run_experiment
-from factaudit.results import Results, compare
 from factaudit.tables import read_claims, read_verdicts
 
 TOPICS = ("Ada Fenn", "Tobin Reyce", "Maren Holt", "Iver Quill", "Nell Adair", "Oskar Venn", "Pia Lund", "Rufus Gale")

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit import compare
+from factaudit import Results, compare, estimate_rates
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
 from factaudit.errors import UsageError
-from factaudit.estimate.rates import estimate_rates
 from factaudit.report.screen_text import SCREEN_WIDTH
-from factaudit.results import Results, compare_counts
+from factaudit.results import compare_counts
 from factaudit.tables.counts_table import validate_counts
 
 SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")

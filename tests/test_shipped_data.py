@@ -11,9 +11,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from factaudit import tables
-from factaudit.datasets import convert
-from factaudit.tables.annotations import read_annotations
+from factaudit import convert, read_annotations, tables
 
 SYSTEMS = {"magpie", "starling", "weaver", "jackdaw", "peacock", "cuckoo"}
 TASKS = {"summarization", "long-form QA", "response verification", "data-to-text"}

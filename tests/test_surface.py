@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audit_tables import compute
 from audit_tables import judged as judge_rows
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.covariates import compute_covariates
-from factaudit.audit.surface_bias import compute_surface_bias
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -39,7 +38,7 @@ def random_rows(n: int = 300) -> list[dict[str, Any]]:
 
 
 def find_slopes(judgements: Judgements, covariate: str = "ROUGE-2 precision") -> list[dict[str, Any]]:
-    rows = compute_covariates(judgements, intervals=ClusterBootstrap(replicates=20))
+    rows = compute("covariates", judgements, intervals=ClusterBootstrap(replicates=20))
     return [row for row in rows if (row["covariate"], row["value"]) == (covariate, "slope")]
 
 
@@ -50,7 +49,7 @@ def test_bins_by_hand() -> None:
         for shared in range(10)
         for label in (0, 1)
     ]
-    found = compute_surface_bias(judged(rows))
+    found = compute("surface_bias", judged(rows))
     assert [row["bin"] for row in found] == [1, 2, 3, 4, 5]
     assert [row["r2_high"] for row in found] == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
     assert [row["r2_low"] for row in found] == pytest.approx([0.0, 0.1, 0.3, 0.5, 0.7])
@@ -68,7 +67,7 @@ def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> Non
     rows = [{"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)]
     rows += [{"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"} for s in range(5)]
     rows += [{"claim": claim_of(s), "label": 1, "e": 1, "task": None, "dataset": "d3"} for s in range(5)]
-    found = compute_surface_bias(judged(rows))
+    found = compute("surface_bias", judged(rows))
     assert [row["task"] for row in found] == ["d3"] * 5 + ["qa"] * 5
     assert [row["n"] for row in found] == [1] * 5 + [2] * 5
     assert [row["r2_high"] for row in found[5:]] == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -79,13 +78,13 @@ def test_claims_without_overlap_are_counted() -> None:
     rows += [{"claim": "word", "label": 0, "e": 1}, {"claim": "two words", "label": 1, "doc": None, "e": 1}]
     rows += [{"claim": "not labelled", "label": None, "e": 1}]
     data = judged(rows)
-    assert {row["n_no_r2"] for row in compute_surface_bias(data)} == {2}
-    assert sum(row["n"] for row in compute_surface_bias(data)) == 5
+    assert {row["n_no_r2"] for row in compute("surface_bias", data)} == {2}
+    assert sum(row["n"] for row in compute("surface_bias", data)) == 5
 
 
 def test_no_text_gives_no_figure_but_a_reason() -> None:
     data = judged([{"claim": "a claim", "label": label, "doc": None, "e": 1} for label in (0, 1)])
-    for row in compute_surface_bias(data, intervals=ClusterBootstrap(replicates=20)):
+    for row in compute("surface_bias", data, intervals=ClusterBootstrap(replicates=20)):
         assert row["n"] == 0
         figures = [value for key, value in row.items() if key.startswith(("tpr", "tnr", "r2"))]
         assert figures == [None] * len(figures)
@@ -95,4 +94,4 @@ def test_no_text_gives_no_figure_but_a_reason() -> None:
 
 def test_a_bin_is_at_least_one() -> None:
     with pytest.raises(UsageError, match="at least 1 bin, found 0"):
-        compute_surface_bias(judged([{"claim": "a b", "label": 1, "e": 1}]), bins=0)
+        compute("surface_bias", judged([{"claim": "a b", "label": 1, "e": 1}]), bins=0)

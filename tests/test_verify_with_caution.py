@@ -17,11 +17,9 @@ import pandas as pd
 import pytest
 from audit_tables import find
 
+from factaudit import compare, convert, judge
 from factaudit.arrays.published_counts import expand_published_counts
 from factaudit.audit import list_computable_audits
-from factaudit.datasets import convert
-from factaudit.evaluators.judging import judge
-from factaudit.results import compare
 from factaudit.tables.counts_table import read_counts, validate_counts
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_tables import load_input_tables
 from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, labelled, make_csv, spell
 
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.tables.table_loading import LoadedTables
 
 LOGS = Path(__file__).parents[1] / "logs"

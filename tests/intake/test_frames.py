@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from audit_tables import load_input_tables
 from table_readings import describe_tables
 from test_shapes import HOSTILE
 from town_tables import (
@@ -26,8 +27,6 @@ from town_tables import (
     scores_by_name,
     spell,
 )
-
-from factaudit.datasets.input_tables import load_input_tables
 
 replies = [{"score": score, "reason": "as it says"} for score in FIRST_SCORES]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from audit_tables import load_input_tables
 from table_readings import describe_tables
 from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv
 
 from factaudit import compare
 from factaudit.datasets import input_tables
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import table_loading
 from factaudit.tables.questions import AmbiguousReadingError

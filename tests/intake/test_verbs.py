@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from audit_tables import load_input_tables
 from table_readings import describe_tables
 
 import factaudit as fa
 import factaudit.datasets.input_tables
 from factaudit.cli import cli
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import UsageError
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import LoadedTables

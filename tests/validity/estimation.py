@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from factaudit import convert
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from estimate_data import World, tables
 from worlds import WORLDS
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.datasets import convert
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation
 from factaudit.estimate.rates import compare_pairs
