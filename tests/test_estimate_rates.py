@@ -147,7 +147,7 @@ def test_a_stratified_mean_by_hand() -> None:
     draw, values = one_phase([(30, [0, 0, 1]), (10, [1, 1])])
     assert stratified_mean(draw, values, np.zeros(5), 40)[0] == pytest.approx((30 / 3 + 10) / 40)
     np.testing.assert_allclose(draw.inclusion_probability, [0.1, 0.1, 0.1, 0.2, 0.2])
-    weights = label_weights(draw, np.zeros(5, dtype=int), np.ones(5, dtype=bool))
+    weights = label_weights(draw, np.ones(5, dtype=bool))
     np.testing.assert_allclose(weights, [10, 10, 10, 5, 5])
     draw, values = one_phase([(30, [0, np.nan, 1]), (10, [np.nan, np.nan])])
     assert stratified_mean(draw, values, np.full(5, 0.25), 40)[0] == 0.5, "as its stratum"
@@ -173,7 +173,7 @@ def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
         mean, variance = stratified_mean(draw, error[rows], np.full(24, 0.21), 60)
         found.append(mean)
         variances.append(variance)
-        weights = label_weights(draw, np.zeros(24, dtype=int), np.ones(24, dtype=bool))
+        weights = label_weights(draw, np.ones(24, dtype=bool))
         assert weights.sum() == pytest.approx(60)
         assert weights @ error[rows] / 60 == pytest.approx(mean)
     assert np.mean(found) == pytest.approx(0.3, abs=4 * np.std(found) / np.sqrt(2000))

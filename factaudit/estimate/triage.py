@@ -29,7 +29,7 @@ from factaudit.stats.risk_control import (
     error_share_upper_limits,
     plan_labels_to_pass,
 )
-from factaudit.stats.sampling import label_weights, simple_random_draw
+from factaudit.stats.sampling import label_weights
 from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
@@ -208,16 +208,16 @@ def _weigh_labels(
                 "the labels were not drawn at random over systems, and some system has none: draw them with "
                 "`factaudit sample`, or give each system its own promise (by system)"
             )
-        draw = simple_random_draw(labelled, system)
-        weight[draw.rows] = label_weights(draw, system[draw.rows], np.ones(len(draw.rows), dtype=bool))
-        return weight[rows]
+        n_labelled = np.bincount(system, labelled)
+        return (np.bincount(system) / np.maximum(n_labelled, 1))[system[rows]]
     for corpus in build_corpora(judgements, "claim", evaluators):
         draw = sample.find_draw(corpus, judgements)
-        found = label_weights(draw, corpus.system[draw.rows], corpus.is_labelled[draw.rows])
         in_corpus = np.flatnonzero(corpus.unit_of_claim >= 0)
         claim_of_unit = np.empty(len(corpus.error), dtype=np.int64)
         claim_of_unit[corpus.unit_of_claim[in_corpus]] = in_corpus
-        weight[claim_of_unit[draw.rows]] = found
+        for system in np.unique(corpus.system[draw.rows]):
+            mine = draw.select(corpus.system[draw.rows] == system)
+            weight[claim_of_unit[mine.rows]] = label_weights(mine, corpus.is_labelled[mine.rows])
     of_labels = weight[rows]
     return np.full(len(rows), of_labels.mean()) if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min() else of_labels
 

@@ -15,6 +15,7 @@ import scipy
 
 from factaudit.errors import UsageError
 from factaudit.stats.clustered_proportions import wilson_interval
+from factaudit.stats.undefined_values import divide_or_undefined
 
 #: Score bins per system where the budget allows `MIN_STRATUM_LABELS` labels in each; else fewer bins.
 N_SCORE_BINS = 3
@@ -234,6 +235,41 @@ def draw_next_phase(
 # --------------------------------------------------------------------------------------------------------- estimating
 
 
+def _weigh_phases(draw: StratifiedDraw, is_labelled: np.ndarray, n_claims: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """How many claims each label stands for in the mean over the phases, and as a label of its own phase: (n,) each.
+
+    A phase counts by its labels. It knows the mean of what was drawn before it, and estimates the rest of ``n_claims``;
+    a stratum without a label counts as the mean of its others (n_claims None: it counts for nothing). A phase without labels, or after others without any, has no say.
+    """
+    weights, own = np.zeros((2, len(draw.rows)))
+    n_used = 0
+    for phase in np.unique(draw.phase):
+        is_before = draw.phase < phase
+        here, before, n_before = (draw.phase == phase) & is_labelled, is_before & is_labelled, is_before.sum()
+        if not here.any() or (n_before and not before.any()):
+            continue
+        _, code, counts = np.unique(draw.stratum[here], return_inverse=True, return_counts=True)
+        claims = draw.frame_size[here] / counts[code]
+        n_here, n_used = here.sum(), n_used + here.sum()
+        rest = claims.sum() if n_claims is None else n_claims - n_before
+        own[here] = n_here * claims * rest / claims.sum()
+        weights[before] += n_here * n_before / max(before.sum(), 1)
+    return (weights + own) / max(n_used, 1), own / max(n_used, 1)
+
+
+def label_weights(draw: StratifiedDraw, is_labelled: np.ndarray) -> np.ndarray:
+    """How many of one system's claims each label stands for: float64 (n,), 0 where a drawn claim got no label.
+
+    draw: of that system alone; is_labelled: bool (n,). Where each stratum has a label, these are the weights of
+    `stratified_mean`, and sum up to the number of claims.
+
+    >>> draw = StratifiedDraw(np.arange(3), np.zeros(3, int), np.array([0, 0, 1]), np.array([30, 30, 10]))
+    >>> label_weights(draw, np.ones(3, bool)).tolist()
+    [15.0, 15.0, 10.0]
+    """
+    return _weigh_phases(draw, is_labelled, None)[0]
+
+
 def stratified_mean(
     draw: StratifiedDraw,
     values: np.ndarray,
@@ -254,59 +290,19 @@ def stratified_mean(
     0.5
     """
     known = ~np.isnan(values)
-    estimates, variances, sizes = [], [], []
-    for phase in np.unique(draw.phase):
-        before, here = draw.phase < phase, draw.phase == phase
-        n_before = int(before.sum())
-        if not (here & known).any() or (n_before and not (before & known).any()):
-            continue
-        # A stratum without any label counts as the mean of the others, as does one of which nothing was drawn.
-        covered = value = variance = 0.0
-        for stratum in np.unique(draw.stratum[here & known]):
-            inside = here & known & (draw.stratum == stratum)
-            n_frame, got = float(draw.frame_size[inside][0]), values[inside]
-            covered += n_frame
-            value += n_frame * got.mean()
-            spread = float(model_variance[inside].mean())
-            if np.isfinite(prior_labels):
-                squares = float(((got - got.mean()) ** 2).sum())
-                spread = (squares + prior_labels * spread) / (prior_labels + len(got) - 1)
-            variance += n_frame**2 * (1 - len(got) / n_frame) * spread / len(got)
-        rest = n_claims - n_before
-        total = n_before * float(values[before & known].mean()) if n_before else 0.0
-        estimates.append((total + value / covered * rest) / n_claims)
-        variances.append(variance * (rest / covered) ** 2 / n_claims**2)
-        sizes.append(int((here & known).sum()))
-    if not sizes:
+    weights, own = _weigh_phases(draw, known, n_claims)
+    if not weights.any():
         return np.nan, np.nan
-    share = np.array(sizes) / sum(sizes)
-    return float(share @ estimates), float(share**2 @ variances)
-
-
-def label_weights(draw: StratifiedDraw, system: np.ndarray, is_labelled: np.ndarray) -> np.ndarray:
-    """How many claims of its system each label stands for: float64 (n,), 0 where a drawn claim got no label.
-
-    system: int (n,), of the drawn claims; is_labelled: bool (n,). These are the weights of `stratified_mean`: where
-    each stratum has a label, the weights of a system sum up to its number of claims.
-
-    >>> draw = StratifiedDraw(np.arange(3), np.zeros(3, int), np.array([0, 0, 1]), np.array([30, 30, 10]))
-    >>> label_weights(draw, np.zeros(3, int), np.ones(3, bool)).tolist()
-    [15.0, 15.0, 10.0]
-    """
-    weights = np.zeros(len(draw.rows))
-    for name in np.unique(system):
-        mine = system == name
-        total = (mine & is_labelled).sum()
-        for phase in np.unique(draw.phase[mine]):
-            here = mine & (draw.phase == phase) & is_labelled
-            before = mine & (draw.phase < phase)
-            share = here.sum() / max(total, 1)
-            if (before & is_labelled).any():
-                weights[before & is_labelled] += share * before.sum() / (before & is_labelled).sum()
-            for stratum in np.unique(draw.stratum[here]):
-                inside = here & (draw.stratum == stratum)
-                weights[inside] += share * draw.frame_size[inside] / inside.sum()
-    return weights
+    _, code = np.unique(draw.stratum, return_inverse=True)
+    labels = np.bincount(code, known)[code]
+    known_values = np.where(known, values, 0.0)
+    means = divide_or_undefined(np.bincount(code, known_values)[code], labels)
+    spread = divide_or_undefined(np.bincount(code, model_variance * known)[code], labels)
+    if np.isfinite(prior_labels):
+        squares = np.bincount(code, np.where(known, (known_values - means) ** 2, 0.0))[code]
+        spread = (squares + prior_labels * spread) / (prior_labels + labels - 1)
+    variances = own**2 * (1 - labels / draw.frame_size) * spread
+    return float(weights @ known_values) / n_claims, float(variances[known].sum()) / n_claims**2
 
 
 def cluster_design_effect(residual: np.ndarray, cluster: np.ndarray) -> float:

@@ -102,7 +102,10 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
     draw = draw_labels(regime, world, random)
     rows = draw.rows
     labels = world.error[rows]
-    weight = label_weights(draw, world.system[rows] * (regime.draw == "sample"), np.ones(len(rows), bool))
+    weight, system = np.zeros(len(rows)), world.system[rows] * (regime.draw == "sample")
+    for at in np.unique(system):
+        mine = draw.select(system == at)
+        weight[system == at] = label_weights(mine, np.ones(len(mine.rows), bool))
     is_population = regime.target == "population"
     risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
     is_clustered = is_population or are_labels_clustered(rows, world.document)
