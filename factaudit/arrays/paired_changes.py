@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     GroupClusterPairs,
-    IntervalEnds,
     estimate_clustered_proportions,
 )
 from factaudit.stats.mover import discordant_difference_interval
@@ -18,9 +15,6 @@ from factaudit.stats.undefined_values import divide_or_undefined
 
 #: float64 (G,) each: before, after, the change, and the ends of its interval; NaN where undefined.
 FigureChange = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-#: The change of a figure is a weighted sum of means: per mean the claims it is over, and each claim's value.
-_Terms = Sequence[tuple[float, np.ndarray, np.ndarray]]
 
 
 def average_repeated_predictions(judgements: Judgements, evaluator: str) -> np.ndarray:
@@ -55,48 +49,47 @@ def compute_paired_changes(
     [1.0, 0.9, -0.1, -0.199, -0.001]
     """
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
-    is_unlabelled = np.bincount(groups, label >= 0, n_groups) == 0
-    runs = [
-        _list_paired_terms(label, run, ~np.isnan(before) & ~np.isnan(after), groups, is_unlabelled)
-        for run in (before, after)
-    ]
+    is_labelled, scored = label >= 0, ~np.isnan(before) & ~np.isnan(after)
+    is_unlabelled = np.bincount(groups, is_labelled, n_groups) == 0
+    correct, errors, labelled = (scored & which for which in (label == 1, label == 0, is_labelled))
+    counted = scored & (is_labelled | is_unlabelled[groups])
+
+    def average(inside: np.ndarray, values: np.ndarray) -> np.ndarray:
+        sums = np.bincount(groups[inside], values[inside], n_groups)
+        return divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
+
+    def measure_bias(prediction: np.ndarray) -> np.ndarray:
+        """What each claim adds to |bias|: its excess of predicted errors, turned where they are too few."""
+        excess = label - prediction
+        return np.where(average(labelled, excess) < 0, -1.0, 1.0)[groups] * excess
+
+    of_correct, of_errors = (correct, before, after), (errors, 1 - before, 1 - after)
+    # Each figure is a weighted sum of means: per mean the claims that it is over, and what each has before and after.
+    figures = {
+        "tpr": [(1.0, *of_correct)],
+        "tnr": [(1.0, *of_errors)],
+        "bacc": [(0.5, *of_correct), (0.5, *of_errors)],
+        "ppr": [(1.0, counted, before, after)],
+        "bias": [(1.0, labelled, label - before, label - after)],
+        "abs_bias": [(1.0, labelled, measure_bias(before), measure_bias(after))],
+        "unscored": [(1.0, np.ones(len(label), dtype=bool), np.isnan(before) * 1.0, np.isnan(after) * 1.0)],
+    }
     changes = {}
-    for key in runs[0]:
-        old, new = (_sum_means(run[key], groups, n_groups) for run in runs)
-        steps = [
-            (weight, inside, values - earlier)
-            for (weight, inside, values), (*_, earlier) in zip(runs[1][key], runs[0][key], strict=True)
-        ]
-        low, high = _estimate_change_interval(steps, pairs, confidence)
+    for key, terms in figures.items():
+        old = np.sum([weight * average(inside, values) for weight, inside, values, _ in terms], axis=0)
+        new = np.sum([weight * average(inside, values) for weight, inside, _, values in terms], axis=0)
+        # The change of a mean is the share of what rose less that of what fell.
+        weights, hits, sizes = [], [], []
+        for weight, inside, earlier, later in terms:
+            for sign in (1.0, -1.0):
+                weights.append(sign * weight)
+                some, of = _sum_by_cluster(pairs, inside, np.maximum(sign * (later - earlier), 0))
+                hits.append(some)
+                sizes.append(of)
+        shares = estimate_clustered_proportions(_make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes))
+        low, high = discordant_difference_interval(shares, np.array(weights), confidence)[1]
         changes[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
     return changes
-
-
-def _list_paired_terms(
-    label: np.ndarray, prediction: np.ndarray, scored: np.ndarray, groups: np.ndarray, is_unlabelled: np.ndarray
-) -> dict[str, _Terms]:
-    """Each figure of one run as a weighted sum of means; scored: by both runs."""
-    correct, errors, labelled = (scored & which for which in (label == 1, label == 0, label >= 0))
-    counted, excess = scored & ((label >= 0) | is_unlabelled[groups]), label - prediction
-    bias = _sum_means([(1.0, labelled, excess)], groups, len(is_unlabelled))
-    sign = np.where(bias < 0, -1.0, 1.0)[groups]
-    return {
-        "tpr": [(1.0, correct, prediction)],
-        "tnr": [(1.0, errors, 1 - prediction)],
-        "bacc": [(0.5, correct, prediction), (0.5, errors, 1 - prediction)],
-        "ppr": [(1.0, counted, prediction)],
-        "bias": [(1.0, labelled, excess)],
-        "abs_bias": [(1.0, labelled, sign * excess)],
-        "unscored": [(1.0, np.ones(len(label), dtype=bool), np.isnan(prediction).astype(float))],
-    }
-
-
-def _sum_means(terms: _Terms, groups: np.ndarray, n_groups: int) -> np.ndarray:
-    found = np.zeros(n_groups)
-    for weight, inside, values in terms:
-        sums = np.bincount(groups[inside], values[inside], n_groups)
-        found += weight * divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
-    return found
 
 
 def compute_paired_flip_shares(
@@ -116,18 +109,6 @@ def compute_paired_flip_shares(
     share = estimate_clustered_proportions(_make_cluster_counts(pairs), *flips)
     low, high = share.wilson_intervals(confidence)
     return share.point[:, 0], low[:, 0], high[:, 0]
-
-
-def _estimate_change_interval(terms: _Terms, pairs: GroupClusterPairs, confidence: float) -> IntervalEnds:
-    """The interval of a weighted sum of means: a mean is the share of what rose less that of what fell."""
-    parts = [
-        (sign * weight, *_sum_by_cluster(pairs, inside, np.maximum(sign * values, 0)))
-        for weight, inside, values in terms
-        for sign in (1.0, -1.0)
-    ]
-    weights, hits, sizes = zip(*parts, strict=True)
-    shares = estimate_clustered_proportions(_make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes))
-    return discordant_difference_interval(shares, np.array(weights), confidence)[1]
 
 
 def _sum_by_cluster(pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

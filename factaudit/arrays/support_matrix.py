@@ -177,34 +177,33 @@ class SupportMatrix:
         anybody = (by_any[0], by_any[1])
         if not (self.group >= 0).any():
             # By argmax one group for all facts supports least and hides most; a group for each fact is FActScore.
-            one_group = _bound_group(sure[self.own], maybe[self.own], self.own[self.own], None)
-            linked, hidden = one_group if rule == "argmax" else ((0, 0), anybody)
-            return anybody, (linked[0], by_any[1]), (0, hidden[1])
+            least, most_hidden = 0, anybody[1]
+            if rule == "argmax":
+                least = int(sure[self.own].sum(axis=0).max(initial=0))
+                most_hidden = _bound_hidden_facts(sure[self.own], maybe[self.own], self.own[self.own], None)[1]
+            return anybody, (least, anybody[1]), (0, most_hidden)
+        # No rule supports fewer facts where a cell more is supported.
+        least, most = (replace(self, prediction=cells.astype(np.int8)).count_linked(rule) for cells in (sure, maybe))
+        own = self.own & (self.group >= 0)
         if not self.unsure.any():
             person = self.person_of_facts(self.link(rule))
-            is_linked = self.supported_by(person) == 1
-            is_hidden = sure.any(axis=1) & ~is_linked & self.own & (self.group >= 0)
-            return anybody, (int(is_linked.sum()),) * 2, (int(is_hidden.sum()),) * 2
+            hidden = int((sure.any(axis=1) & (self.supported_by(person) != 1) & own).sum())
+            return anybody, (least, most), (hidden, hidden)
         if rule == "hungarian":
-            least, most = (self._count_assigned(cells) for cells in (sure, maybe))
-            own = self.own & (self.group >= 0)
             n_sure, n_maybe = (int(cells[own].any(axis=1).sum()) for cells in (sure, maybe))
             n_invented = int((~self.own & maybe.any(axis=1)).sum())
             return anybody, (least, most), (max(0, n_sure - most), min(n_maybe, n_maybe - least + n_invented))
         given = self.link("given").person if rule == "given" else None
-        of_groups = []
+        fewest = most_hidden = 0
         for group in range(self.n_groups):
-            inside = self.group == group
-            named = None if given is None else int(given[group])
-            of_groups.append(_bound_group(sure[inside], maybe[inside], self.own[inside], named))
-        (least, most), (fewest, most_hidden) = np.sum(of_groups, axis=0).tolist()
+            inside, named = self.group == group, None if given is None else int(given[group])
+            low, high = _bound_hidden_facts(sure[inside], maybe[inside], self.own[inside], named)
+            fewest, most_hidden = fewest + low, most_hidden + high
         return anybody, (least, most), (fewest, most_hidden)
 
-    def _count_assigned(self, supported: np.ndarray) -> int:
-        """How many facts `hungarian` gets supported, of cells bool (n, m)."""
-        counts = (self.group == np.arange(self.n_groups)[:, None]).astype(float) @ supported
-        person = _assign_people(counts)
-        return int(counts[person >= 0, person[person >= 0]].sum())
+    def count_linked(self, rule: str) -> int:
+        """How many facts the person of their group supports."""
+        return int((self.supported_by(self.person_of_facts(self.link(rule))) == 1).sum())
 
     def bound_people(self) -> CountRange:
         """The fewest and the most people whom supported facts of the response are about (`attribute_facts`)."""
@@ -233,22 +232,17 @@ def _assign_people(weight: np.ndarray) -> np.ndarray:
     return person
 
 
-def _bound_group(
-    sure: np.ndarray, maybe: np.ndarray, own: np.ndarray, person: int | None
-) -> tuple[CountRange, CountRange]:
-    """Of one group: facts that its person supports, and its own facts that only somebody else supports.
+def _bound_hidden_facts(sure: np.ndarray, maybe: np.ndarray, own: np.ndarray, person: int | None) -> CountRange:
+    """Of one group: its own facts that only somebody else than its person supports, at least and at most.
 
     sure, maybe: bool (k, m), the cells that are surely supported, and those that may be. person: the column of the
     group's person, -1 for nobody; None: the person who supports most, whoever that turns out to be.
     """
     nobody = np.zeros((len(sure), 1), dtype=bool)
     by_sure, by_maybe = np.hstack([sure, nobody]), np.hstack([maybe, nobody])
-    someone_sure = by_sure.any(axis=1, keepdims=True)
-    others_maybe = by_maybe.sum(axis=1, keepdims=True) > by_maybe
     chosen = slice(0, max(1, sure.shape[1])) if person is None else [person]
-    fewest = (someone_sure & ~by_maybe)[own].sum(axis=0)[chosen].min()
+    fewest = (by_sure.any(axis=1, keepdims=True) & ~by_maybe)[own].sum(axis=0)[chosen].min()
+    others_maybe = by_maybe.sum(axis=1, keepdims=True) > by_maybe
     hidden = (others_maybe & ~by_sure)[own].sum(axis=0)[chosen]
     # Of its facts the best person misses no more than any one does; with facts left out of the count, that need not be.
-    most = hidden.min() if own.all() else hidden.max()
-    linked = by_sure.sum(axis=0)[chosen].max(), by_maybe.sum(axis=0)[chosen].max()
-    return (int(linked[0]), int(linked[1])), (int(fewest), int(most))
+    return int(fewest), int(hidden.min() if own.all() else hidden.max())

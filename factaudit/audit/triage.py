@@ -13,7 +13,6 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.risk_control import (
-    can_labels_let_claims_pass,
     control_passing_errors,
     find_errors_by_review,
     plan_labels_to_pass,
@@ -101,8 +100,6 @@ def _build_triage_review_rows(
             most = _MOST_MORE_LABELS * len(claims)
             if needed is not None and needed <= most:
                 why = f"; about {format_count(needed, 'label')} would be enough if errors stay as rare"
-            elif not can_labels_let_claims_pass(curve, max_error):
-                why = ", and more labels are not likely to help"
             else:
                 why = f"; it would take more than {format_count(most, 'label')}, if any number is enough"
             row["reason"] = f"the labels are too few to promise anything at any threshold{why}"

@@ -24,7 +24,6 @@ from factaudit.stats.risk_control import (
     MAX_LABEL_FACTOR,
     RiskCurve,
     are_labels_clustered,
-    can_labels_let_claims_pass,
     control_passing_errors,
     error_share_upper_limits,
     plan_labels_to_pass,
@@ -279,11 +278,9 @@ def _describe_promise(
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             if needed is not None:
                 statement += f" About {needed:,} labels may let some pass."
-            elif can_labels_let_claims_pass(curve, promise.max_error):
+            else:
                 most = format_count(MAX_LABEL_FACTOR * len(error), "label")
                 statement += f" It would take more than {most}, if any number is enough."
-            else:
-                statement += " More labels are not likely to help: these scores find no claims with so few errors."
     return {
         "n": n_claims,
         "n_labels": len(error),

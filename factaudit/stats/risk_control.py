@@ -248,7 +248,7 @@ def plan_labels_to_pass(curve: RiskCurve, n_labels: int, max_error: float, confi
     >>> plan_labels_to_pass(control_passing_errors(risk, rows, error, 0.9, max_error=0.1), 25, 0.1, 0.9)
     100
     """
-    share = _planned_error_shares(curve)
+    share = (curve.n_errors + 0.25) / (curve.n_labels + 0.5)
     for factor in np.unique(np.ceil(2 ** np.arange(0.5, np.log2(MAX_LABEL_FACTOR), 0.5) * n_labels)) / n_labels:
         n = curve.n_labels * factor
         with np.errstate(invalid="ignore"):
@@ -256,25 +256,6 @@ def plan_labels_to_pass(curve: RiskCurve, n_labels: int, max_error: float, confi
         if ((error_share_p_values(n, errors, max_error) <= 1 - confidence) & (share < max_error)).any():
             return int(float(f"{factor * n_labels:.2g}"))
     return None
-
-
-def can_labels_let_claims_pass(curve: RiskCurve, max_error: float) -> bool:
-    """Whether some number of labels would let claims pass: where the share of errors at a threshold is likely to be
-    below ``max_error``, and where no label is an error.
-
-    >>> risk, rows = np.linspace(0, 1, 100), np.arange(100)
-    >>> [
-    ...     can_labels_let_claims_pass(control_passing_errors(risk, rows, error, 0.9, max_error=0.1), 0.1)
-    ...     for error in (rows > 80.0, rows % 5 == 0)
-    ... ]
-    [True, False]
-    """
-    return bool((_planned_error_shares(curve) < max_error).any() or not curve.n_errors.any())
-
-
-def _planned_error_shares(curve: RiskCurve) -> np.ndarray:
-    shares: np.ndarray = (curve.n_errors + 0.25) / (curve.n_labels + 0.5)
-    return shares
 
 
 def find_errors_by_review(risk: np.ndarray, error: np.ndarray, share: float) -> float:

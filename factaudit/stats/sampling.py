@@ -239,7 +239,8 @@ def _weigh_phases(draw: StratifiedDraw, is_labelled: np.ndarray, n_claims: int |
     """How many claims each label stands for in the mean over the phases, and as a label of its own phase: (n,) each.
 
     A phase counts by its labels. It knows the mean of what was drawn before it, and estimates the rest of ``n_claims``;
-    a stratum without a label counts as the mean of its others (n_claims None: it counts for nothing). A phase without labels, or after others without any, has no say.
+    a stratum without a label counts as the mean of its others (n_claims None: it counts for nothing). A phase without
+    labels, or after others without any, has no say.
     """
     weights, own = np.zeros((2, len(draw.rows)))
     n_used = 0
