@@ -18,6 +18,7 @@ from factaudit.tables import read_claims, read_verdicts
 
 LOGS = Path(__file__).parent / "logs"
 LOG_FORMATS = {
+    "braintrust.jsonl": "braintrust",
     "deepeval.json": "deepeval",
     "inspect.eval": "inspect",
     "inspect.json": "inspect",

@@ -12,11 +12,10 @@ import pytest
 from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.dfactscore import compute_dfactscore_audit, list_facts_of_other_people
+from factaudit.audit.dfactscore import compute_dfactscore_audit
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.datasets import Conversion, convert
 from factaudit.datasets.merging_facts import parse_merging_facts_system
-from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -30,7 +29,7 @@ def published(shared: Path) -> Conversion:
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
     judged = Judgements.join(published.claims, published.verdicts)
-    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=50))
+    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=200))
 
 
 @pytest.fixture(scope="module")
@@ -109,73 +108,18 @@ def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]
     }
 
 
-# ------------------------------------------------------------------------------------------------- small files by hand
+def test_systems_by_file_name() -> None:
+    assert parse_merging_facts_system(
+        "bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json"
+    ).endswith(", careful")
+    assert parse_merging_facts_system("anything.json") == "anything"
 
 
-def results_file(folder: Path, name: str = "bioqa-x-gtr-shot2_factscore_output.json", **changes: Any) -> Path:
-    def fact(atom: str, topic: Any) -> dict[str, Any]:
-        return {"atom": atom, "is_supported": bool(topic), "supporting_topic": topic}
-
-    content = {
-        "init_score": 0.75,
-        "init_global_score": 2 / 3,
-        "num_supporting_topics": 2.0,
-        "num_groups": 1.0,
-        "respond_ratio": 0.5,
-        "decisions": [[fact("a", "A"), fact("b", "A"), fact("c", "B"), fact("d", None)], None],
-        "global_decisions": [[fact("b", "A"), fact("c", None), fact("new", "A")], None],
-    } | changes
-    path = folder / name
-    path.write_text(json.dumps(content))
-    return path
-
-
-def test_a_small_file_by_hand(tmp_path: Path) -> None:
-    found = convert("merging-facts", [results_file(tmp_path)])
-    assert len(found.notes) == 1
-    told = found.claims.merge(found.verdicts, on="claim_id")
-    cells = [tuple(row) for row in told[["claim", "entity", "prediction", "group"]].fillna("").itertuples(index=False)]
-    assert cells == [
-        ("a", "A", 1, ""),
-        ("b", "A", 1, "1"),
-        ("c", "B", 1, "1"),
-        ("c", "A", 0, "1"),
-        ("d", "A", 0, ""),
-        ("d", "B", 0, ""),
-        ("new", "A", 1, "1"),
-    ]
-    judged = Judgements.join(found.claims, found.verdicts)
-    (row,) = compute_dfactscore_audit(judged, link="given")
-    assert (row["n_responses"], row["n_answered"], row["respond_ratio"]) == (2, 1, 0.5)
-    assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, pytest.approx(2 / 3))
-    # a and d are lost: of five facts that may count two are supported, and a may be; or neither counts.
-    assert (row["init_dfactscore_min"], row["init_dfactscore_max"]) == (2 / 5, pytest.approx(2 / 3))
-    assert (row["n_facts"], row["n_ungrouped"], row["n_elsewhere"], row["share_merged"]) == (4, 2, 1, 1.0)
-    assert [(one["fact"], one["linked"], one["about"]) for one in list_facts_of_other_people(judged, link="given")] == [
-        ("c", "A", "B")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"decisions": [[{"atom": "a"}]]}, "is_supported"),
-        ({"global_decisions": [[]]}, "2 decisions, 1 global_decisions"),
-        ({"decisions": [None], "global_decisions": [None]}, "no response has a fact"),
-    ],
-)
-def test_a_file_of_another_form_is_refused(tmp_path: Path, changes: Row, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        convert("merging-facts", [results_file(tmp_path, **changes)])
-
-
-def test_two_files_of_one_system_are_told_apart_or_named(tmp_path: Path) -> None:
-    results_file(tmp_path)
-    results_file(tmp_path, name="_bioqa-x-gtr-shot2_factscore_output.json")
+def test_all_files_of_the_folder_can_be_read_together(shared: Path, tmp_path: Path) -> None:
+    """The authors' folder has two earlier files whose names begin with an underscore."""
+    for path in (shared / "dfactscore" / "results").glob("*gpt-3.5*shot2-ndoc5-42_factscore_output.json"):
+        shutil.copy(path, tmp_path)
+        shutil.copy(path, tmp_path / f"_{path.name}")
     claims = convert("merging-facts", [tmp_path]).claims
-    assert set(claims["system"]) == {"x", "x (_bioqa-x-gtr-shot2_factscore_output.json)"}
-    other = tmp_path / "again"
-    other.mkdir()
-    shutil.copy(tmp_path / "bioqa-x-gtr-shot2_factscore_output.json", other)
-    with pytest.raises(InputError, match=r"again.*bioqa-x.*bioqa-x.*would all be the system 'x'"):
-        convert("merging-facts", [tmp_path])
+    assert claims["claim_id"].is_unique
+    assert claims["system"].nunique() == 2

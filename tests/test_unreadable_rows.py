@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 
 from factaudit.cli import main
-from factaudit.datasets import convert
-from factaudit.datasets.alce_citations import convert_alce_citations
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError
 
@@ -34,33 +32,6 @@ def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]])
     return write(path, {"samples": samples})
 
 
-def test_faithbench_with_odd_samples(tmp_path: Path) -> None:
-    odd = {3: {"summary": None}, 7: {"annotations": [{"annotator_name": "ann", "label": []}]}}
-    found = convert("faithbench", [faithbench_batch(tmp_path / "batch_1.json", 12, odd)])
-    assert len(found.claims) == 10
-    assert "faithbench:batch_1:4" in set(found.claims["claim_id"])
-    assert "batch_1.json: 2 of 12 rows left out, which cannot be read" in found.notes
-    assert [(row["row"], row["column"]) for row in found.left_out] == [(4, "summary"), (8, "annotations[0].label")]
-
-
-def test_more_than_a_fifth_is_refused_with_the_reasons(tmp_path: Path) -> None:
-    path = faithbench_batch(tmp_path / "batch_1.json", 10, {at: {"summary": None} for at in (1, 4)})
-    assert len(convert("faithbench", [path]).claims) == 8
-    faithbench_batch(path, 10, {at: {"summary": None} for at in (1, 4, 5)})
-    with pytest.raises(InputError, match="3 problems") as error:
-        convert("faithbench", [path])
-    assert {problem.row for problem in error.value.problems} == {2, 5, 6}
-    with pytest.raises(InputError, match="a list of items under 'samples'"):
-        convert("faithbench", [write(tmp_path / "batch_2.json", {"rows": []})])
-
-
-def test_rows_that_other_files_count_are_never_left_out(tmp_path: Path) -> None:
-    lines = ["y_true,y_score", *["1,0.5"] * 9, "1,high"]
-    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InputError, match=r"row 10, column 'y_score'"):
-        convert("score-csv", [tmp_path / "a.csv"], dataset="mine")
-
-
 def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = faithbench_batch(tmp_path / "batch_1.json", 40, {at: {"summary": None} for at in range(0, 35, 5)})
     out, problems = tmp_path / "claims.csv", tmp_path / "problems.csv"
@@ -73,30 +44,6 @@ def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.
     table = pd.read_csv(problems)
     assert table["row"].tolist() == list(range(1, 36, 5))
     assert table["file"].unique().tolist() == [str(source)]
-
-
-def alce_file(path: Path, n_responses: int, recall: float) -> Path:
-    log = [
-        {"qid": at, "question": "Who?", "output": "She wrote [1].", "claim": "She wrote.", "passage": ["Title: A\nx"]}
-        | {"model_output": at % 2}
-        for at in range(n_responses)
-    ]
-    return write(path, {"citation_rec": recall, "citation_prec": 40.0, "autoais_log": log})
-
-
-def test_a_file_whose_recall_its_judgements_do_not_allow_is_left_out(tmp_path: Path) -> None:
-    good = alce_file(tmp_path / "bioqa-good-gtr-shot2.json.score", 4, 50.0)
-    bad = alce_file(tmp_path / "bioqa-bad-gtr-shot2.json.score", 4, 71.0)
-    found = convert("alce-citations", [tmp_path])
-    assert found.claims["system"].unique().tolist() == ["good"]
-    (note,) = [note for note in found.notes if "left out:" in note]
-    reason = "column 'citation_rec': expected what the judgements give: 50.0000; found 71.0000"
-    assert note == f"{bad.name}: the file is left out: {reason}"
-    assert [row["file"] for row in found.left_out] == [str(bad)]
-    with pytest.raises(InputError, match=r"found 71\.0000"):
-        convert("alce-citations", [bad])
-    with pytest.raises(InputError, match=r"found 71\.0000"):  # who calls it alone is told at once
-        convert_alce_citations([good, bad])
 
 
 #: Twelve labelled and judged claims in other people's columns.

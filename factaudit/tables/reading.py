@@ -27,7 +27,7 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra columns.
     Raises `InputError` naming file, row and column.
     """
-    return combine_claims([read_table(path, document_column="doc") for path in paths], [str(path) for path in paths])
+    return combine_claims([read_table(path) for path in paths], [str(path) for path in paths])
 
 
 def combine_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
