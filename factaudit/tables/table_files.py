@@ -136,13 +136,13 @@ def _check_is_what_its_name_says(path: Path, start: bytes) -> None:
     message = None
     if re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE):
         message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
-    elif _is_text(path) and b"\0" in start and not start.startswith(_UTF_16_MARKS):
-        message = "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file as UTF-8"
     elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and not path.name.lower().endswith((".xlsx", ".xls")):
         message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
         names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else ["[Content_Types].xml"]
         if "[Content_Types].xml" not in names:
             message = f"an archive that holds {', '.join(names[:5])}: unpack it and name the file"
+    elif _is_text(path) and b"\0" in start and not start.startswith(_UTF_16_MARKS):
+        message = "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file as UTF-8"
     if message is not None:
         raise InputError(str(path), [Problem(message)])
 
