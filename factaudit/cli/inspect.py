@@ -137,9 +137,9 @@ def inspect_command(
 
 def _display_score_commands_for_annotated_responses(paths: tuple[Path, ...], held: list[dict[str, Any]]) -> None:
     """FActScore's annotated responses become claims by its engine."""
-    from factaudit.datasets.input_tables import suggest_score_command_for_annotated_responses
+    from factaudit.datasets.format_detection import suggest_score_command
 
-    commands = [suggest_score_command_for_annotated_responses(path) for path in paths]
+    commands = [suggest_score_command(path) for path in paths]
     line = "responses with the facts that people annotated (FActScore): no claims yet"
     print_line(line)
     for command in commands:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -53,20 +54,31 @@ def detect_dataset_format(path: str | Path) -> str | None:
     return found[0] if found else None
 
 
-def detect_json_format_of_table(path: str | Path) -> str | None:
-    """The known format whose keys a CSV or Parquet file has as columns, though files of the format are JSON."""
-    marked = _list_marked_formats(Path(path)) if _is_table(Path(path)) else []
-    return next((name for name in marked if FORMATS[name].is_json), None)
+def check_is_readable(path: Path, has_claims: bool) -> None:
+    """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and, unless the user says
+    which column holds them (``has_claims``), files of tools that are not read, and tables with the keys of a format
+    whose files are JSON."""
+    paths = _list_paths(path)
+    message = None
+    marked = [name for name in _list_marked_formats(path) if FORMATS[name].is_json and _is_table(path)]
+    texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
+    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(paths, marks)]
+    if is_annotated_responses_file(path):
+        message = f"FActScore's annotated responses, not claims yet: run `{suggest_score_command(path)}`"
+    elif unread and not has_claims:
+        expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
+        message = f"a file of {unread[0]}, which is not read: {expected}"
+    elif marked and not has_claims:
+        expected = f"the columns of {marked[0]}, whose files are JSON: give that, or write a row for each claim"
+        message = f"{expected} (claim, label), or say --claim COLUMN"
+    if message is not None:
+        raise InputError(str(path), [Problem(message)])
 
 
-def check_is_readable_format(path: str | Path) -> None:
-    """Raise `InputError` where a file is of a tool or a data set whose files are not read."""
-    unread = yaml.safe_load(files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8"))
-    paths = _list_paths(Path(path))
-    for name, marks in unread.items():
-        if _has_mark(paths, marks):
-            expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
-            raise InputError(str(path), [Problem(f"a file of {name}, which is not read: {expected}")])
+def suggest_score_command(path: str | Path) -> str:
+    """The command that makes claims and verdicts of FActScore's annotated responses."""
+    options = "--facts human --knowledge KNOWLEDGE.db --llm MODEL --out runs/facts"
+    return f"factaudit score {shlex.quote(str(path))} {options}"
 
 
 def is_annotated_responses_file(path: str | Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,14 +11,9 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets import FORMATS, Conversion, convert
-from factaudit.datasets.format_detection import (
-    check_is_readable_format,
-    detect_dataset_format,
-    detect_json_format_of_table,
-    is_annotated_responses_file,
-)
+from factaudit.datasets.format_detection import check_is_readable, detect_dataset_format
 from factaudit.datasets.logs import read_log
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
@@ -100,24 +94,16 @@ def _load_collected_input_tables(
     given = ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
         return load_tables(sources, given, report_line, needs_verdicts)
-    formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
-    for source, name in zip(sources, formats, strict=True):
-        if name is None and isinstance(source, str | Path) and is_annotated_responses_file(source):
-            command = suggest_score_command_for_annotated_responses(source)
-            raise InputError(
-                str(source), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")]
-            )
-    for source in [one for one in sources if isinstance(one, str | Path) and "claim" not in given.columns]:
-        check_is_readable_format(source)
-        if (name := detect_json_format_of_table(source)) is not None:
-            message = f"the columns of {name}, whose files are JSON: give that, or write a row for each claim"
-            raise InputError(str(source), [Problem(f"{message} (claim, label), or say --claim COLUMN")])
-    if not any(formats):
-        return load_tables(sources, mapping, report_line, needs_verdicts)
     by_format: dict[str, list[Any]] = {}
-    for source, name in zip(sources, formats, strict=True):
+    for source in sources:
+        name = None
+        if isinstance(source, str | Path):
+            name = detect_dataset_format(source)
+            check_is_readable(Path(source), "claim" in given.columns)
         by_format.setdefault(name or "", []).append(source)
     tables = by_format.pop("", [])
+    if not by_format:
+        return load_tables(sources, mapping, report_line, needs_verdicts)
     published = [name for name in by_format if not FORMATS[name].is_log]
     if published and given.model_dump(exclude_defaults=True).keys() - {"ignore", "evaluator"}:
         report_line(f"format    {', '.join(published)} by its keys, but read as a table: the mapping says how")
@@ -230,13 +216,6 @@ def load_input_annotations(
             f"{names}: no columns of several people in it: say --people COLUMN for each, or --columns annotator=COLUMN"
         )
     return loaded.claims, loaded.annotations
-
-
-def suggest_score_command_for_annotated_responses(path: str | Path) -> str:
-    """The command that makes claims and verdicts of FActScore's annotated responses."""
-    return (
-        f"factaudit score {shlex.quote(str(path))} --facts human --knowledge KNOWLEDGE.db --llm MODEL --out runs/facts"
-    )
 
 
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
