@@ -12,13 +12,12 @@ import pandas as pd
 import pytest
 from audit_tables import load_input_tables
 from table_readings import describe_tables
-from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv
+from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, L, N, make_csv
 
 from factaudit import compare
 from factaudit.datasets import input_tables
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import table_loading
-from factaudit.tables.questions import AmbiguousReadingError
 
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
@@ -50,13 +49,6 @@ def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
     assert said["ann_eve"].astype(str).str.cat() == L
 
 
-def test_ids_that_are_no_claims_are_refused(tmp_path: Path) -> None:
-    ids = [*IDS[:-2], "x1", "x2"]
-    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "judge.csv": {"id": ids, "gpt4_score": FIRST_SCORES}})
-    with pytest.raises(InputError, match="no claim has it, found 'x1'"):
-        load_input_tables(paths)
-
-
 def test_the_column_that_tells_two_runs_apart_is_named_and_can_be_mapped(tmp_path: Path, call) -> None:
     """With --columns repeat=run, audits had no judgements at all: they read repeat 0, and people count from 1."""
     runs = {"id": IDS * 2, "judge": ["gpt4"] * 2 * N, "score": FIRST_SCORES + SECOND_SCORES, "run": [1] * N + [2] * N}
@@ -75,31 +67,6 @@ def test_verdicts_without_a_first_repeat_are_refused() -> None:
         compare(claims, pd.DataFrame(rows))
 
 
-def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
-    table = {"context": DOCS, "gpt4_answer": CLAIMS, "gpt4_correct": [int(digit) for digit in L]}
-    paths = write_files(tmp_path, {"answers.csv": table})
-    with pytest.raises(AmbiguousReadingError) as asked:
-        load_input_tables(paths)
-    readings = [describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings]
-    by_people, by_judge, _ = readings
-    assert (by_people["labels"], by_people["evaluators"]) == (L, {})
-    assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
-
-
-def test_what_verdicts_alone_say_of_claims_is_the_claims(tmp_path: Path) -> None:
-    """The systems and data sets of a table of scores were lost, without a word."""
-    scores = {
-        "id": IDS[::-1],
-        "gpt4_score": FIRST_SCORES[::-1],
-        "system": ["a", "b"] * 5,
-        "dataset": ["d"] * 4 + ["e"] * 6,
-    }
-    loaded = load_input_tables(write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores}))
-    assert loaded.claims is not None
-    assert [*loaded.claims["system"]] == ["b", "a"] * 5
-    assert [*loaded.claims["dataset"]] == ["e"] * 6 + ["d"] * 4
-
-
 def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path: Path) -> None:
     scores = {"id": IDS, "gpt4_score": FIRST_SCORES, "gold": [1 - int(L[0]), *map(int, L[1:])]}
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores})
@@ -109,17 +76,6 @@ def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path:
         loaded = load_input_tables(paths, mapping={"ignore": [unread]})
         assert loaded.claims is not None
         assert loaded.claims["label"].iloc[0] == label
-
-
-def test_rows_that_say_two_things_of_a_claim_are_refused(tmp_path: Path) -> None:
-    scores = {
-        "id": IDS * 2,
-        "judge": ["gpt4"] * N + ["claude"] * N,
-        "score": FIRST_SCORES * 2,
-        "human_label": [*map(int, L)] + [0] * N,
-    }
-    with pytest.raises(InputError, match="expected one label for a claim in all of its rows, found several"):
-        load_input_tables(write_files(tmp_path, {"claims.csv": TEXTS, "scores.csv": scores}))
 
 
 def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
@@ -153,37 +109,6 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
     assert reads.count("l.csv") == 1
 
 
-def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
-    claims = {**CLAIMS_TABLE, "doc_id": ["d0", "d1"] * (N // 2), "gpt4_score": FIRST_SCORES}
-    del claims["context"]
-    paths = write_files(tmp_path, {"claims.csv": claims, "docs.csv": {"doc_id": ["d0"], "text": DOCS[:1]}})
-    with pytest.raises(
-        InputError, match=r"claims\.csv: row 2, column 'doc_id': no document of .*docs\.csv has the id 'd1'"
-    ):
-        load_input_tables(paths)
-
-
-def test_what_tables_say_of_a_logs_claims_is_joined_or_refused(tmp_path: Path) -> None:
-    """Labels beside a log of ragas were further claims, and verdicts by the log's ids were of no claim."""
-    log = {"user_input": CLAIMS, "retrieved_contexts": [[one] for one in DOCS], "response": CLAIMS}
-    people = [*map(int, L)]
-    rows = [str(at) for at in range(N)]
-    files = {
-        "ragas.csv": {**log, "faithfulness": FIRST_SCORES},
-        "texts.csv": {"response": CLAIMS, "human": people},
-        "ids.csv": {"id": rows, "human_label": people, "gpt4": [*map(int, B)]},
-        "strange.csv": {"id": [*rows[:-1], "x1"], "human_label": people},
-    }
-    ragas, texts, ids, strange = write_files(tmp_path, files)
-    for beside, further in ((texts, {}), (ids, {"gpt4": B})):
-        found = describe_tables(load_input_tables([ragas, beside]))
-        assert found["claims"] == N
-        assert found["labels"] == L
-        assert found["evaluators"] == {"faithfulness": A, **further}
-    with pytest.raises(InputError, match=r"column .claim_id.: expected the id of a claim, .* found 'x1'"):
-        load_input_tables([ragas, strange])
-
-
 @pytest.mark.parametrize("columns", [{"claim": CLAIMS, "context": DOCS}, {}])
 def test_claims_of_differently_named_files_have_the_same_ids(columns: dict[str, Any], tmp_path: Path) -> None:
     for name, scores in (("monday.csv", FIRST_SCORES), ("tuesday.csv", SECOND_SCORES)):
@@ -193,16 +118,6 @@ def test_claims_of_differently_named_files_have_the_same_ids(columns: dict[str, 
     assert tuesday is not None
     assert monday["claim_id"].tolist() == tuesday["claim_id"].tolist()
     assert monday["claim_id"].is_unique
-
-
-def test_equal_claims_of_two_files_are_two_claims(tmp_path: Path) -> None:
-    for name in ("bart.csv", "pegasus.csv"):
-        scores = FIRST_SCORES if name == "bart.csv" else SECOND_SCORES
-        columns = {"claim": CLAIMS, "context": DOCS, "system": [name] * N, "human": [int(x) for x in L]}
-        (tmp_path / name).write_bytes(make_csv({**columns, "gpt4_score": scores}))
-    claims = load_input_tables([tmp_path / "bart.csv", tmp_path / "pegasus.csv"]).claims
-    assert claims is not None
-    assert (len(claims), claims["claim_id"].is_unique) == (2 * N, True)
 
 
 def test_a_json_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
