@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+import yaml
 
 import factaudit as fa
 from factaudit.datasets.input_tables import load_input_tables
@@ -27,70 +28,8 @@ def repeat_values(*values: Any) -> list[Any]:
 
 #: Columns that people's tables have beside ours, with the values that they have there.
 EVERYDAY_COLUMNS: dict[str, list[Any]] = {
-    "batch": repeat_values(0, 1),
-    "turn": repeat_values(1, 2, 3),
-    "seed": repeat_values(0, 1, 2),
-    "rank": repeat_values(1, 2, 3, 4, 5),
-    "is_question": repeat_values(0, 1, 1),
-    "retrieved": repeat_values(True, False),
-    "relevant": repeat_values("yes", "no"),
-    "index": list(range(N)),
-    "id": list(range(N)),
-    "key": [f"k{i}" for i in range(N)],
-    "uid": [f"u{i}" for i in range(N)],
-    "order": list(range(N)),
-    "position": repeat_values(0, 1, 2, 3),
-    "step": repeat_values(1, 2, 3),
-    "epoch": repeat_values(0, 1),
-    "fold": repeat_values(0, 1, 2, 3, 4),
-    "temperature": repeat_values(0.0, 0.7),
-    "top_p": repeat_values(0.9, 1.0),
-    "cost": [0.001 * i for i in range(N)],
-    "latency": [0.1 + 0.01 * i for i in range(N)],
-    "latency_ms": [100 + i for i in range(N)],
-    "tokens": [50 + i for i in range(N)],
-    "length": [10 + i % 7 for i in range(N)],
-    "n_words": [10 + i % 7 for i in range(N)],
-    "timestamp": [1700000000 + i for i in range(N)],
-    "created_at": [f"2026-01-{1 + i % 28:02}" for i in range(N)],
-    "date": [f"2026-02-{1 + i % 28:02}" for i in range(N)],
-    "duration": [i / N for i in range(N)],
-    "language": repeat_values("en", "de"),
-    "lang": ["en"] * N,
-    "url": [f"https://example.org/{i}" for i in range(N)],
-    "source": repeat_values("web", "news"),
-    "author": repeat_values("Ann", "Ben"),
-    "title": [f"Title {i // 4}" for i in range(N)],
-    "question": ["Which river runs past the old town?"] * N,
-    "prompt": ["Answer the question in one sentence."] * N,
-    "category": repeat_values("a", "b", "c"),
-    "domain": repeat_values("law", "health"),
-    "difficulty": repeat_values("easy", "hard"),
-    "grade": repeat_values(1, 2, 3, 4, 5),
-    "rating": repeat_values(1, 2, 3, 4, 5),
-    "score": [i / N for i in range(N)],
-    "confidence": [1 - i / N for i in range(N)],
-    "prediction": repeat_values(0, 1),
-    "evaluator": repeat_values("x", "y"),
-    "metric": repeat_values("bleu", "rouge"),
-    "annotator": repeat_values("ann", "ben"),
-    "rater": repeat_values("ann", "ben"),
-    "annotator_1": repeat_values(0, 1),
-    "annotator_2": repeat_values(1, 0),
-    "judge_score": [i / N for i in range(N)],
-    "correct": repeat_values(0, 1),
-    "gold": repeat_values("yes", "no"),
-    "target": repeat_values("A", "B"),
-    "expected": repeat_values(1, 0),
-    "hallucination": repeat_values(0, 1),
-    "status": repeat_values("ok", "done"),
-    "raw": ["some reply"] * N,
-    "repeat": repeat_values(0, 1),
-    "comment": ["fine"] * N,
-    "note": [None] * N,
-    "model": repeat_values("m1", "m2"),
-    "context": ["Another context, a long one, of this claim."] * N,
-    "flag": repeat_values("s", "y"),
+    name: repeat_values(*values)
+    for name, values in yaml.safe_load((Path(__file__).parent / "everyday_columns.yaml").read_text("utf-8")).items()
 }
 
 CLAIMS: dict[str, list[Any]] = {
