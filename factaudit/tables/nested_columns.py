@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _AS_TEXT = ("raw", "chunk_scores")
 _CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 #: Several words in a cell; a comma alone may be a decimal one.
 _VOTES = re.compile(r"[^;|,]{1,30}(?:\s*[;|]\s*[^;|,]{1,30}|, [^;|,]{1,30}|,[^\W\d][^;|,]{0,29})+|[01](?:,[01]){2,}")
+#: Fewer keys of an object may be names of fields that few rows have.
+_MIN_IDS = 4
 #: How deep objects are taken apart.
 _MAX_DEPTH = 6
 
@@ -49,6 +52,10 @@ def _flatten_column(name: str, values: pd.Series, found: dict[str, Any], depth: 
             parsed = unwrapped
         objects = [cell for cell in parsed if isinstance(cell, dict)]
         is_nested = bool(objects) and all(isinstance(cell, dict) or is_missing_value(cell) for cell in parsed)
+        if is_nested and _are_by_id(objects):  # SciFact's evidence by document
+            listed = [[one for value in (cell or {}).values() for one in _list_of(value)] for cell in parsed]
+            _flatten_column(name, pd.Series(listed, index=values.index, dtype="object"), found, depth - 1)
+            return
         if is_nested:
             for key in dict.fromkeys(str(key) for cell in objects for key in cell):
                 own = [cell.get(key) if isinstance(cell, dict) else None for cell in parsed]
@@ -122,3 +129,15 @@ def _unwrap_single_items(cells: list[Any]) -> list[Any]:
 
 def _names_evaluator(value: dict[str, Any]) -> bool:
     return bool({"name", "key"} & {*value}) and bool({"value", "score"} & {*value})
+
+
+def _are_by_id(objects: Sequence[dict[Any, Any]]) -> bool:
+    """Whether objects have objects under keys that are ids, others in each row."""
+    keys = Counter(key for cell in objects for key in cell)
+    values = [one for cell in objects for value in cell.values() for one in _list_of(value)]
+    is_varied = len(keys) > _MIN_IDS and max(keys.values()) * 2 <= len(objects)
+    return is_varied and all(isinstance(one, dict) for one in values)
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
