@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import find, judged
+from audit_tables import compute, find, judged
 from test_decisions import INTERVALS, Row
 
+from factaudit import Results
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.audit.screen import compose_screen
-from factaudit.audit.triage import compute_review_shares
 from factaudit.errors import UsageError
-from factaudit.results import Results
 
 
 def may_find_errors(of: Row, evaluator: str = "e") -> Row:
@@ -36,8 +34,8 @@ def scored_rows(n: int = 900, skill: float = 2.0, rate: float = 0.25, seed: int 
 
 
 def audited(table: Judgements, **options: Any) -> Row:
-    rows = compute_review_shares(table, **options)
-    found = {"rates": compute_evaluator_rates(table, intervals=INTERVALS), "triage": rows}
+    rows = compute("triage", table, **options)
+    found = {"rates": compute("rates", table, intervals=INTERVALS), "triage": rows}
     named = [{"name": name} for name in table.evaluators]
     about = {
         "evaluators": named,
@@ -52,7 +50,7 @@ def instead(of: Row) -> list[str]:
 
 def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
     table = judged(scored_rows(skill=4.0), "e", "useless")
-    rows = compute_review_shares(table)
+    rows = compute("triage", table)
     good, useless = (find(rows, evaluator=name) for name in ("e", "useless"))
     assert 0.2 < good["review_share"] < 0.3
     passes = table.score[0] >= good["threshold"]
@@ -64,9 +62,9 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
         "any number "
         "is enough"
     )
-    worse = compute_review_shares(judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
+    worse = compute("triage", judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
     assert "it would take more than" in worse[0]["reason"]
-    right = compute_review_shares(judged([row for row in scored_rows() if row["label"]][:4], "e"))
+    right = compute("triage", judged([row for row in scored_rows() if row["label"]][:4], "e"))
     assert "it would take more than 40 labels" in right[0]["reason"], "no error was seen"
 
 
@@ -87,7 +85,7 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
 
 
 def test_few_labels_promise_nothing_and_say_how_many_would_do():
-    rows = compute_review_shares(judged(scored_rows(n=36, skill=6.0), "e"))
+    rows = compute("triage", judged(scored_rows(n=36, skill=6.0), "e"))
     (row,) = rows
     assert row["review_share"] == 1
     assert "labels would be enough" in row["reason"]
@@ -95,24 +93,24 @@ def test_few_labels_promise_nothing_and_say_how_many_would_do():
 
 def test_what_is_unscored_or_guessed_is_reviewed():
     rows = scored_rows(skill=4.0)
-    whole = find(compute_review_shares(judged(rows, "e")), evaluator="e")
+    whole = find(compute("triage", judged(rows, "e")), evaluator="e")
     lacking = judged([row | ({"e": None} if at % 3 == 0 else {}) for at, row in enumerate(rows)], "e")
-    (row,) = compute_review_shares(lacking)
+    (row,) = compute("triage", lacking)
     assert (row["n"], row["n_unscored"]) == (600, 300)
     assert row["review_share"] > 1 / 3 + whole["review_share"] / 2
     guessed = judged(rows, "e")
     status = guessed.status.copy()
     status[:, ::3] = 1  # unparsed, with a score all the same
-    assert compute_review_shares(replace(guessed, status=status)) == [row]
+    assert compute("triage", replace(guessed, status=status)) == [row]
 
 
 def test_several_evaluators_share_the_level_and_several_datasets_do_not():
     rows = scored_rows(skill=2.5)
-    alone = find(compute_review_shares(judged(rows, "e")), evaluator="e")
-    beside = find(compute_review_shares(judged(rows, "e", "useless")), evaluator="e")
+    alone = find(compute("triage", judged(rows, "e")), evaluator="e")
+    beside = find(compute("triage", judged(rows, "e", "useless")), evaluator="e")
     assert beside["review_share"] > alone["review_share"]
     other = [row | {"dataset": "x", "claim_id": f"x{at}"} for at, row in enumerate(scored_rows(seed=1, skill=2.5))]
-    both = compute_review_shares(judged([*rows, *other], "e"))
+    both = compute("triage", judged([*rows, *other], "e"))
     assert [row["dataset"] for row in both] == ["d", "x", "__all__"]
     assert both[0] == alone
 
@@ -120,11 +118,11 @@ def test_several_evaluators_share_the_level_and_several_datasets_do_not():
 def test_documents_that_are_alike_need_more_review():
     rows = scored_rows(skill=2.5)
     by_document = [row | {"doc_id": f"d{row['label']}{at % 40}"} for at, row in enumerate(rows)]
-    apart, alike = (compute_review_shares(judged(one, "e"))[0]["review_share"] for one in (rows, by_document))
+    apart, alike = (compute("triage", judged(one, "e"))[0]["review_share"] for one in (rows, by_document))
     assert alike > apart
 
 
 @pytest.mark.parametrize("options", [{"max_error": 0}, {"confidence": 0.2}])
 def test_what_cannot_be_promised_is_refused(options):
     with pytest.raises(UsageError, match="expected max_error from 0 to 1"):
-        compute_review_shares(judged(scored_rows(n=30), "e"), **options)
+        compute("triage", judged(scored_rows(n=30), "e"), **options)

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from factaudit.datasets import FORMATS, convert
+from factaudit import convert
+from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.errors import FactauditError
 from factaudit.tables import list_plain_rows

@@ -8,15 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.evaluators.judging import judge, make_named_evaluator
-from factaudit.results import compare
-from factaudit.tables import (
-    documents,
-    make_claim_ids_from_content,
-    read_claims,
-    read_verdicts,
-    write_table,
-)
+from factaudit import compare, judge, write_table
+from factaudit.evaluators.judging import make_named_evaluator
+from factaudit.tables import documents, make_claim_ids_from_content, read_claims, read_verdicts
 from factaudit.tables.column_parsing import is_dictionary_encoded
 from factaudit.tables.digest import compute_table_digest
 

@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import join
 from estimate_data import World, annotated, tables, without_labels
 from scipy.special import expit
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import estimate_rates
 from factaudit.audit.screen import compose_screen
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation, RateEstimate, estimate_by_method
-from factaudit.estimate.rates import EstimationResults, compare_pairs, estimate_rates, find_contradictions
+from factaudit.estimate.rates import EstimationResults, compare_pairs, find_contradictions
 from factaudit.stats.regression import APART_SCALE, EFFECT_SCALES, HierarchicalRegression, make_covariates
 from factaudit.stats.sampling import (
     StratifiedDraw,
@@ -38,7 +39,7 @@ WORLDS = {
 
 def corpus_of(world: World, seed: int = 0) -> Corpus:
     claims, verdicts = tables(world, seed)
-    (corpus,) = build_corpora(Judgements.join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique()))
+    (corpus,) = build_corpora(join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique()))
     return corpus
 
 
@@ -399,7 +400,7 @@ def test_wrong_usage() -> None:
 def test_undecided_claims_widen_the_bounds() -> None:
     """A claim that people could not decide counts as unlabelled; the bounds are the rates if none, and if all, were
     errors."""
-    (corpus,) = build_corpora(Judgements.join(*tables(World())), "claim", ["e0", "e1"])
+    (corpus,) = build_corpora(join(*tables(World())), "claim", ["e0", "e1"])
     error, undecided = corpus.error.copy(), np.zeros(len(corpus.error), dtype=bool)
     error[np.arange(len(error)) % 5 > 0] = np.nan
     unsure = replace(corpus, error=error, undecided=undecided)

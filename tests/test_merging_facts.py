@@ -9,12 +9,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find, join
 
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.dfactscore import compute_dfactscore_audit
-from factaudit.audit.factscore import compute_factscore_audit
-from factaudit.datasets import Conversion, convert
+from factaudit import convert
+from factaudit.datasets import Conversion
 from factaudit.datasets.merging_facts import parse_merging_facts_system
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -28,8 +26,8 @@ def published(shared: Path) -> Conversion:
 
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
-    judged = Judgements.join(published.claims, published.verdicts)
-    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=200))
+    judged = join(published.claims, published.verdicts)
+    return compute("dfactscore", judged, link="given", intervals=ClusterBootstrap(replicates=200))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +72,7 @@ def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
 
 
 def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
-    plain = compute_factscore_audit(Judgements.join(published.claims, published.verdicts), gamma=0)
+    plain = compute("factscore", join(published.claims, published.verdicts), gamma=0)
     for row in rows:
         assert find(plain, system=row["system"])["score"] == pytest.approx(row["init_factscore"], abs=1e-12)
 

@@ -18,8 +18,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factaudit import judge, validate_claims, validate_verdicts, write_table
 from factaudit.errors import InputError
-from factaudit.evaluators.judging import judge
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
@@ -27,9 +27,6 @@ from factaudit.tables import (
     make_claim_ids_from_content,
     read_claims,
     read_verdicts,
-    validate_claims,
-    validate_verdicts,
-    write_table,
 )
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell, unescape_spreadsheet_cell
 

@@ -11,13 +11,14 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit import write_table
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import draw_sample, read_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
 from factaudit.stats.risk_control import control_passing_errors
 from factaudit.stats.score_combination import cross_fit_combined_risk
-from factaudit.tables import read_claims, write_table
+from factaudit.tables import read_claims
 
 GOOD = World(rates=(-2.0, -1.5), size=300, skill=(5.0, 3.0))
 USELESS = World(rates=(-1.0, -1.0), size=300, skill=(0.0,))

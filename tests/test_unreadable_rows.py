@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from audit_tables import load_input_tables
 
 from factaudit.cli import main
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError
 
 
