@@ -45,7 +45,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("groups.jsonl",),
     ),
     ("knowledge pages.jsonl --out out.db", ("pages.jsonl",)),
-    ("inspect wiki.db --show Rain", ("wiki.db",)),
+    ("inspect wiki.db", ("wiki.db",)),
     ("export runs/a --to report", ("runs/a/results.json", "runs/a/.work/*.json")),
     ("export runs/a --to jsonl --out out.jsonl", ("runs/a/results.json", "runs/a/claims.parquet")),
     ("export runs/a --to leaderboard --out out", ("runs/a/results.json",)),

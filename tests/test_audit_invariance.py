@@ -203,7 +203,7 @@ def test_the_claim_browser_shows_each_claim_with_its_variants():
     rows[-1]["doc"] = "another document"
     claims, verdicts = tables(rows, ["e"])
     browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
-    shown = {row["id"]: row for row in map(browser.make_claim_row, range(len(browser.judged.label)))}
+    shown = {row["id"]: row for row in browser.make_page_content(10)["claims"]}
     (missed,) = shown["changed-number_changed-0"]["variants"]
     assert (missed["kind"], missed["expected"], missed["said"]) == (
         *("number_changed", "changed"),
@@ -211,4 +211,4 @@ def test_the_claim_browser_shows_each_claim_with_its_variants():
     )
     assert "doc" not in missed
     assert shown["same-aside_added-0"]["variants"][0]["doc"] == "another document"
-    assert browser.pack_telling_claims()
+    assert browser.pack_claims(10)

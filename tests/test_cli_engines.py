@@ -39,14 +39,6 @@ def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path
     assert code == 0
     assert "n_pages: 14" in out
     assert "passage_tokens: 100" in out
-    code, out, _ = call("inspect", file, "--show", "elena_varga (botanist)")
-    assert code == 0
-    assert out.startswith("Elena Varga (botanist): 2 passages\n\n[1] Elena Varga")
-    code, _, err = call("inspect", file, "--show", "Nobody")
-    assert (code, err) == (
-        1,
-        f"factaudit: {file}: there is no page 'Nobody'; `factaudit inspect {file}` shows how many pages there are\n",
-    )
 
 
 def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses: Path, tmp_path: Path) -> None:

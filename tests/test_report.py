@@ -15,7 +15,6 @@ from report_results import make_results
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
-from factaudit.diff.render import escape_markdown
 from factaudit.report import document as report_document
 from factaudit.report.document import MAX_REPORT_FIGURES, MAX_SECTION_FINDINGS, build_report_document
 from factaudit.report.rendering import render_report
@@ -195,14 +194,6 @@ def test_no_text_of_the_input_can_act(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "script-src 'sha256-" in policy
     for svg in (folder / "figures").glob("*.svg"):
         assert "<script" not in svg.read_text(encoding="utf-8")
-
-
-def test_markdown_shows_text_as_it_is() -> None:
-    assert escape_markdown("a|b") == "a\\|b"
-    assert escape_markdown("<b> & *c* _d_ [e](f)\n# g") == "&lt;b&gt; &amp; \\*c\\* \\_d\\_ \\[e\\](f) # g"
-    assert escape_markdown("# heading") == "\\# heading"
-    assert escape_markdown("1. item") == "1\\. item"
-    assert escape_markdown("73.9") == "73.9"
 
 
 def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
-"""Looking at claims: what the report and the local server hold, and both in a real browser."""
+"""Looking at claims: what the report and the page of `factaudit view` hold, and both in a real browser."""
 
 from __future__ import annotations
 
 import base64
 import gzip
-import http.client
 import json
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,11 @@ from urllib.parse import parse_qs
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import run_command
 from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.report import claim_browser as module
 from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
-from factaudit.report.claim_server import make_claim_server
 from factaudit.results import compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 from factaudit.tables.annotations import validate_annotations
@@ -78,25 +75,21 @@ def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
     assert 'id="claims"' not in text
 
 
-def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
+def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
     claims, verdicts = tables()
-    whole = unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())
+    browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
+    whole = unpacked(browser.pack_claims(2_000, 450_000))
     assert len(whole["claims"]) == whole["total"] == 120
     assert [row["claim"] for row in whole["claims"] if row["id"] in ("c0", "c3")] != []
     assert {row["doc"] for row in whole["claims"]} == set(range(-1, len(whole["docs"])))
-    monkeypatch.setattr(module, "MAX_REPORT_CLAIMS", 30)
-    few = unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())
+    few = unpacked(browser.pack_claims(30, 450_000))
     assert len(few["claims"]) == 30
     assert few["total"] == 120
     wrong = [any(one["p"] is not None and one["p"] != row["label"] for one in row["said"]) for row in few["claims"]]
     assert all(wrong)  # 120 claims have more than 30 errors
     assert {row["dataset"] for row in few["claims"]} == {"a", "b"}
-    monkeypatch.setattr(module, "MAX_REPORT_CLAIM_BYTES", 2_000)
-    assert (
-        len(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims()) <= 2_000
-        or len(unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())["claims"])
-        == 20
-    )
+    fewer = unpacked(browser.pack_claims(2_000, 2_000))
+    assert 0 < len(fewer["claims"]) < 20
 
 
 def test_a_finding_links_to_its_claims() -> None:
@@ -110,43 +103,26 @@ def test_a_finding_links_to_its_claims() -> None:
     )
 
 
-def test_a_folder_without_claims_is_named(tmp_path) -> None:
-    from factaudit.errors import InputError
-
-    with pytest.raises(InputError, match=r"no claims\.parquet"):
-        make_claim_server(tmp_path)
-
-
-# ------------------------------------------------------------------------------------------------------- the server
+def test_a_folder_without_claims_is_named(tmp_path, capsys) -> None:
+    assert run_command("view", tmp_path, "--no-open") == 1
+    assert "no claims.parquet" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
-def served(run_dir: Path) -> Iterator[int]:
-    server = make_claim_server(run_dir)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+def page(run_dir: Path) -> Path:
+    """The page of `factaudit view`."""
+    assert run_command("view", run_dir, "--no-open") == 0
+    return run_dir / "claims.html"
 
 
-def get(port: int, path: str, host: str | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.putrequest("GET", path, skip_host=True)
-    connection.putheader("Host", host or f"127.0.0.1:{port}")
-    connection.endheaders()
-    reply = connection.getresponse()
-    return reply.status, reply.read()
-
-
-def test_the_server_answers_loopback_and_nobody_else(served) -> None:
-    status, body = get(served, "/claims.json")
-    held = json.loads(gzip.decompress(body))
-    assert status == 200
+def test_the_page_of_a_run_has_all_its_claims_and_runs_no_other_script(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    (packed,) = re.findall(r'id="claims-data">([^<]*)<', text)
+    held = unpacked(packed)
     assert len(held["claims"]) == held["total"] == 120
     assert all("mill" in text for text in held["docs"])
-    assert get(served, "/", host=f"evil.example:{served}")[0] == 403
-    assert get(served, "/../claims.parquet")[0] == 404
+    assert "default-src 'none'" in text
+    assert text.count("<script") == 2
 
 
 def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -> None:
@@ -158,15 +134,13 @@ def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -
         {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
     ]
     write_table(validate_annotations(pd.DataFrame(said)), folder / "annotations.parquet")
-    row = ClaimBrowser.read_run_folder(folder).make_claim_row(0)
-    assert row["people"] == [
+    rows = {one["id"]: one for one in ClaimBrowser.read_run_folder(folder).make_page_content(200)["claims"]}
+    assert rows[first]["people"] == [
         {"annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
         {"annotator": "bob", "grade": "benign"},
     ]
-    assert "people" not in ClaimBrowser.read_run_folder(folder).make_claim_row(1)
-    assert "people" not in ClaimBrowser.read_run_folder(run_dir).make_claim_row(0)
-    held = json.loads(gzip.decompress(base64.b64decode(ClaimBrowser.read_run_folder(folder).pack_telling_claims())))
-    assert [one["people"] for one in held["claims"] if one["id"] == first] == [row["people"]]
+    assert sum("people" in one for one in rows.values()) == 1
+    assert all("people" not in one for one in ClaimBrowser.read_run_folder(run_dir).make_page_content(200)["claims"])
 
 
 # ------------------------------------------------------------------------------------------------------ the browser
@@ -200,13 +174,13 @@ COUNT = "document.querySelector('#claims [data-part=count]').textContent"
 
 @browser_test
 @pytest.mark.slow
-def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, driver) -> None:
+def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, driver) -> None:
     claims, verdicts = tables()
     merged = verdicts.merge(claims[["claim_id", "claim", "dataset", "label"]], on="claim_id")
     of_x = merged[merged["evaluator"] == "x"]
     passed = of_x[(of_x["dataset"] == "a") & (of_x["label"] == 0) & (of_x["prediction"] == 1)]
     texts = "Array.from(document.querySelectorAll('.claim .text'), (node) => node.textContent)"
-    for address in ((run_dir / "report.html").as_uri(), f"http://127.0.0.1:{served}/"):
+    for address in ((run_dir / "report.html").as_uri(), page.as_uri()):
         driver.get("about:blank")
         driver.get(f"{address}#claims?evaluator=x&dataset=a&kind=passed")
         wait(driver, READY)

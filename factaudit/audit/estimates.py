@@ -195,7 +195,6 @@ AUDITS = (
             keys=("rank",),
             groups=("dataset", "system"),
             series="level",
-            has_zero=False,
         ),
     ),
     Audit(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +86,7 @@ def diff_command(
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
         answer = {**asdict(found), "verdict": asdict(verdict)}
         if out is not None and out.suffix == ".md":
-            write_text(out, render_run_diff_markdown(found, verdict, _find_workflow_address_for_diff_command()))
+            write_text(out, render_run_diff_markdown(found, verdict))
         elif out is not None:
             write_json(out, answer)
         first, *others = verdict.sentences or [""]
@@ -117,14 +116,6 @@ def _diff_runs_or_files_for_command(
             for path, side in ((before, "before"), (after, "after"))
         ]
         return replace(diff_runs(*runs, pairs=pairs), before=str(before), after=str(after))
-
-
-def _find_workflow_address_for_diff_command() -> str | None:
-    """The page of the GitHub workflow's run that this is part of."""
-    server, repository, run = (
-        os.environ.get(name) for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
-    )
-    return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else None
 
 
 def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMapping) -> Path:

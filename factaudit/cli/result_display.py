@@ -12,25 +12,7 @@ from factaudit.errors import FactauditError
 from factaudit.text.display_text import format_cached_reply_dates, format_count
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from factaudit.results import Results
-
-
-def count_claims_and_verdicts_for_display(claims: pd.DataFrame | None, verdicts: pd.DataFrame | None) -> dict[str, Any]:
-    """How many there are, and of what, as JSON has it; null where there is no such table."""
-    found: dict[str, Any] = {"n_claims": None, "n_labelled": None, "n_verdicts": None, "evaluators": []}
-    if claims is not None:
-        found |= {"n_claims": len(claims), "n_labelled": int(claims["label"].notna().sum())}
-        found |= {f"{name}s": claims[name].dropna().unique().tolist() for name in ("dataset", "system")}
-    if verdicts is not None:
-        parts = verdicts.groupby("evaluator", sort=False)["prediction"]
-        found["n_verdicts"] = len(verdicts)
-        found["evaluators"] = [
-            {"evaluator": name, "n_verdicts": len(part), "n_predictions": int(part.notna().sum())}
-            for name, part in parts
-        ]
-    return found
 
 
 def display_run_results(results: Results, out: Path) -> None:

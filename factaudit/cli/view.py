@@ -18,37 +18,26 @@ from factaudit.cli.terminal import print_line
     example="factaudit view runs/quickstart",
 )
 @click.argument("run_dir", type=PATH_TYPE)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="The port to serve on; 0 takes a free one.",
-    show_default=True,
-)
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
-def view_command(run_dir: Path, port: int, open_it: bool) -> None:
-    """Look at the claims of a run in your browser.
+def view_command(run_dir: Path, open_it: bool) -> None:
+    """Write a page with all claims of a run, claims.html in its folder, and open it in your browser.
 
-    Filter them, and read their documents, their scores and what judges replied.
-
-    Only this machine can open the page.
+    Filter and search the claims, and read their documents, their scores and what judges replied. The page needs no
+    network.
     """
     import webbrowser
 
-    from factaudit.report.claim_server import make_claim_server
+    from factaudit.experiment.folder import CLAIM_PAGE
+    from factaudit.files import resolve_path, write_text
+    from factaudit.report.claim_browser import ClaimBrowser
+    from factaudit.report.html import render_claim_page
 
-    server = make_claim_server(run_dir, port)
-    address = f"http://127.0.0.1:{server.server_port}/"
-    print_line(f"{address}   (Ctrl-C ends it)")
-    print_json_output({"address": address})
+    page = run_dir / CLAIM_PAGE
+    write_text(page, render_claim_page(ClaimBrowser.read_run_folder(run_dir), resolve_path(run_dir).name))
+    print_line(str(page))
+    print_json_output({"page": page})
     if open_it:
-        webbrowser.open(address)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        print_line("")
-    finally:
-        server.server_close()
+        webbrowser.open(resolve_path(page).as_uri())
 
 
 COMMANDS = (view_command,)

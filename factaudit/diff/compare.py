@@ -30,8 +30,6 @@ from factaudit.tables.schema import is_text_placeholder
 #: The figures of which a row has the change with its interval.
 _FIGURES = ("bacc", "tpr", "tnr", "ppr", "bias", "abs_bias")
 _ENDS = ("_before", "_after", "", "_low", "_high")
-#: So many claims that changed are shown of an evaluator.
-_N_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,8 @@ class RunDiff:
     right, and wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and
     ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. All but unscored are of the claims judged in
     both runs. Rates are means over repeats, counts are of the first one.
-    findings: those that are new, gone, or changed (in severity or data set), of evaluators and audits of both runs.
-    costs: US dollars of the calls, where known. examples: some claims whose prediction changed, those that became wrong
-    first.
+    findings: those that are new, gone, or of another severity, of evaluators and audits of both runs. costs: US dollars
+    of the calls, where known.
     """
 
     before: str
@@ -68,7 +65,6 @@ class RunDiff:
     changes: list[Row]
     findings: list[Row]
     costs: Row
-    examples: list[Row]
 
     def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> GateVerdict:
         """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
@@ -121,7 +117,6 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
             side: sum_run_call_costs(run.calls) if run.calls else None
             for side, run in zip(("before", "after"), runs, strict=True)
         },
-        examples=[row for name in names for row in _list_changed_claims(judged, name)],
     )
 
 
@@ -129,17 +124,15 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
 
 
 def parse_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[str, str]:
-    """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` where no such two evaluators are."""
+    """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` for a text without one."""
     found: dict[str, str] = {}
     for text in texts:
         parts = text.split("=")
         splits = [("=".join(parts[:at]), "=".join(parts[at:])) for at in range(1, len(parts))]
+        known = [pair for pair in splits if pair[0] in first.evaluators and pair[1] in second.evaluators]
         if not splits:
             raise UsageError(f"--pair: expected OLD=NEW, found {text!r}")
-        known = [pair for pair in splits if pair[0] in first.evaluators and pair[1] in second.evaluators]
-        old, new = next(iter(known or splits))
-        if old in found or new in found.values():
-            raise UsageError(f"--pair: expected each evaluator once, found {text!r}")
+        old, new = (known or splits)[0]
         found[old] = new
     return found
 
@@ -269,59 +262,35 @@ def _average_over_datasets(rows: Sequence[Row]) -> Row:
     return mean
 
 
-def _list_changed_claims(judgements: Sequence[Judgements], name: str) -> list[Row]:
-    """Claims whose prediction changed: what became wrong before what became right, then what has no label."""
-    first, found = judgements[0], []
-    before, after = (one.prediction[one.evaluators.index(name)] for one in judgements)
-    changed = np.flatnonzero((before != after) & (before >= 0) & (after >= 0))
-    kinds = np.where(first.label[changed] < 0, 2, after[changed] == first.label[changed])
-    for at in changed[np.argsort(kinds, kind="stable")][:_N_EXAMPLES]:
-        about = {key: first.claims[key].iloc[at] for key in ("claim_id", "dataset", "claim")}
-        row: Row = {"evaluator": name}
-        row |= {key: None if pd.isna(value) else str(value) for key, value in about.items()}
-        values = {"label": first.label[at], "before": before[at], "after": after[at]}
-        found.append(row | {key: None if value < 0 else int(value) for key, value in values.items()})
-    return found
-
-
 def _compare_findings(
     first: Results, second: Results, new_names: Mapping[str, str], new_datasets: Mapping[str, str]
 ) -> list[Row]:
-    """The findings that are new, gone or changed (in severity, or in the data set that they are about).
-
-    A finding is that of the same check and evaluators, and of the same data set where both runs have one of it.
+    """The findings that are new, gone or of another severity: of the same check, evaluators and data set.
 
     One that is gone is not reported now, which does not show that it was mended. Findings of an audit or an evaluator
     that only one run has are left out.
     """
-    audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
-    known: list[dict[tuple[str, str, str], Row]] = []
-    for run, other, names in (
-        (first, second, dict(new_names)),
-        (second, first, {name: name for name in new_names.values()}),
-    ):
-        kept = {}
-        for finding in run.finding_rows:
-            parts = (finding["evaluator"] or "").split(" / ") if finding["evaluator"] else []
-            if audit_of.get(finding["id"]) in {*other.audits, None} and all(part in names for part in parts):
-                named = " / ".join(sorted(names[part] for part in parts))
-                dataset = str(finding["dataset"])
-                kept[finding["id"], named, new_datasets.get(dataset, dataset) if run is first else dataset] = finding
-        known.append(kept)
-    left, after = known
-    rows, fresh = [], []
+    after = _key_findings(second, first, {name: name for name in new_names.values()}, {})
+    left = _key_findings(first, second, new_names, new_datasets)
+    rows = []
     for key, finding in after.items():
-        if key not in left:
-            fresh.append((key, finding))
-        elif (old := left.pop(key))["severity"] != finding["severity"]:
-            rows.append(_describe_change(old, finding))
-    for (check, evaluator, _), finding in fresh:
-        # What was said of another data set is no new fault, and the old one is not gone.
-        place = next((key for key in left if key[:2] == (check, evaluator)), None)
-        rows.append({"change": "new", **finding} if place is None else _describe_change(left.pop(place), finding))
+        before = left.pop(key, None)
+        if before is None:
+            rows.append({"change": "new", **finding})
+        elif before["severity"] != finding["severity"]:
+            rows.append({"change": "changed", **finding, "severity_before": before["severity"]})
     return rows + [{"change": "gone", **finding} for finding in left.values()]
 
 
-def _describe_change(before: Row, after: Row) -> Row:
-    told = {f"{key}_before": before[key] for key in ("severity", "dataset", "statement")}
-    return {"change": "changed", **after, **told}
+def _key_findings(
+    run: Results, other: Results, names: Mapping[str, str], datasets: Mapping[str, str]
+) -> dict[tuple[str, str, str], Row]:
+    """A run's findings by check, evaluators and data set, as they are called after."""
+    audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
+    found = {}
+    for finding in run.finding_rows:
+        parts = (finding["evaluator"] or "").split(" / ") if finding["evaluator"] else []
+        if audit_of.get(finding["id"]) in {*other.audits, None} and all(part in names for part in parts):
+            named, dataset = " / ".join(sorted(names[part] for part in parts)), str(finding["dataset"])
+            found[finding["id"], named, datasets.get(dataset, dataset)] = finding
+    return found

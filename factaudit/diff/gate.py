@@ -25,8 +25,6 @@ GATE_FIGURES = {
     "unscored": ("unscored", "the share of unscored claims"),
     "flips": ("flips", "the share of changed predictions"),
 }
-#: Without conditions BAcc and the others are tested, each with its part of the 5 % false alarms.
-_TESTED = ((("bacc",), 0.8), (("tpr", "tnr", "bias", "unscored"), 0.2))
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
 
@@ -71,7 +69,7 @@ class GateVerdict:
     what it warns of; others: what else it tells.
 
     ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions ``worse``, ``better``,
-    ``changed`` (another figure did, significantly, BAcc not), ``no significant change`` or ``cannot tell``.
+    ``no significant change`` or ``cannot tell``.
     """
 
     word: str
@@ -126,40 +124,19 @@ def judge_changes(
 
 
 def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
-    """worse or better by BAcc, changed by another figure: significant after Holm's correction over all evaluators."""
-    moved, besides = (
-        _select_significant_changes(rows, figures, share * (1 - DEFAULT_CONFIDENCE)) for figures, share in _TESTED
-    )
+    """worse or better by BAcc: significant after Holm's correction over the evaluators whose predictions changed."""
+    tested = [row for row in rows if row["bacc_low"] is not None and (row["n_flips"] or row["bacc"])]
+    p_values = np.array([_compute_p_value(row, "bacc") for row in tested])
+    adjusted = holm_adjusted_p(p_values) if tested else p_values
+    moved = [row for row, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
     if moved:
-        word = "worse" if any(row["bacc"] < 0 for row, _ in moved) else "better"
-    elif besides:
-        word = "changed"
+        word = "worse" if any(row["bacc"] < 0 for row in moved) else "better"
     else:
         word = "no significant change" if any(row["bacc_low"] is not None for row in rows) else "cannot tell"
-    if word == "worse":
-        moved.sort(key=lambda change: change[0]["bacc"] > 0)
-    told = [format_change(row, figure) for row, figure in [*moved, *besides]]
-    still = [row for row in rows if not any(row is one for one, _ in moved)]
-    return GateVerdict(word, others=told + [_format_insignificant_change(row) for row in still])
-
-
-def _select_significant_changes(rows: Sequence[Row], figures: Sequence[str], alpha: float) -> list[tuple[Row, str]]:
-    """The evaluators and figures that changed, by their intervals: Holm over all of both.
-
-    An evaluator of which no prediction changed, or that lost and got no verdict, could never be significant, and is no
-    test (Tarone 1990).
-    """
-    tested = [
-        (row, figure)
-        for row in rows
-        for figure in figures
-        if row.get(f"{GATE_FIGURES[figure][0]}_low") is not None
-        # Of one that was asked several times the mean may change where the first reply did not.
-        and (row[figure] != 0 if figure == "unscored" else row["n_flips"] or row["bacc"])
-    ]
-    p_values = [_compute_p_value(row, GATE_FIGURES[figure][0]) for row, figure in tested]
-    adjusted: list[float] = holm_adjusted_p(np.array(p_values)).tolist() if tested else []
-    return [one for one, p in zip(tested, adjusted, strict=True) if p < alpha]
+    moved.sort(key=lambda row: row["bacc"])
+    still = [row for row in rows if not any(row is one for one in moved)]
+    told = [format_change(row, "bacc") for row in moved] + [_format_insignificant_change(row) for row in still]
+    return GateVerdict(word, others=told)
 
 
 def _compute_p_value(row: Row, key: str) -> float:

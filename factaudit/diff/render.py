@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.diff.compare import RunDiff
 from factaudit.diff.gate import GateVerdict, format_points
-from factaudit.tables.schema import is_text_placeholder
 from factaudit.text.display_text import format_count
 
-_SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
+_SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️"}
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",
@@ -19,9 +17,8 @@ _CHANGE_KINDS = {
     "lost": "lost their verdict",
     "gained": "were not judged before",
 }
-_LONGEST_CLAIM = 160
-#: A summary on a pull request has at most so many lines of each kind, and so many claims.
-_MAX_LINES, _MAX_CLAIMS = 40, 3
+#: A summary on a pull request has at most so many lines.
+_MAX_LINES = 60
 
 
 def describe_run_diff(diff: RunDiff) -> Iterator[str]:
@@ -69,41 +66,9 @@ def _list_change_phrases(row: Row) -> list[str]:
     return told
 
 
-def render_run_diff_markdown(diff: RunDiff, verdict: GateVerdict, link: str | None = None) -> str:
-    """GitHub's Markdown, all text escaped. link: where the report is."""
-    parts = [f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}"]
-    for lines in (verdict.sentences, [" ".join(line.split()) for line in describe_run_diff(diff)]):
-        shown = [f"- {_escape_mentions(line)}" for line in lines[:_MAX_LINES]]
-        more = [f"- and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
-        parts.append("\n".join([*shown, *more]))
-    # Claims of the evaluators that the verdict names, else of any.
-    named = [row for row in diff.examples if any(one.startswith(f"{row['evaluator']}: ") for one in verdict.failing)]
-    if claims := (named or diff.examples)[:_MAX_CLAIMS]:
-        lines = ["| evaluator | claim | label | before | after |", "|---|---|---:|---:|---:|"]
-        lines += [_render_claim_row(row) for row in claims]
-        parts += ["Some claims that changed (label 1: attributable, 0: an error):", "\n".join(lines)]
-    if link:
-        parts.append(f"[The whole report](<{link}>)")
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _render_claim_row(row: Row) -> str:
-    has_text = row["claim"] and not is_text_placeholder(row["claim"])
-    text = row["claim"] if has_text else row["claim_id"]
-    short = text if len(text) <= _LONGEST_CLAIM else f"{text[:_LONGEST_CLAIM].rstrip()} …"
-    values = ["–" if row[key] is None else str(row[key]) for key in ("label", "before", "after")]
-    return f"| {' | '.join([_escape_mentions(row['evaluator']), _escape_mentions(short), *values])} |"
-
-
-def _escape_mentions(text: str) -> str:
-    """Escaped text that notifies nobody and closes no issue: ``@name`` and ``#12`` are no links."""
-    return escape_markdown(text).replace("#", "&#35;").replace("@", "&#64;").replace("://", "&#58;//")
-
-
-def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no HTML, no table cell ends, one line."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
-    # At the start of a line these would be a heading, a list or a rule.
-    text = re.sub(r"^([#+=-])", r"\\\1", text)
-    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
+def render_run_diff_markdown(diff: RunDiff, verdict: GateVerdict) -> str:
+    """A comment for a pull request; what it quotes stands in a block of code, where nothing is a link or a mention."""
+    lines = [" ".join(line.split()) for line in (*verdict.sentences, *describe_run_diff(diff))]
+    more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
+    quoted = "\n".join([*lines[:_MAX_LINES], *more]).replace("`", "'")
+    return f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}\n\n```text\n{quoted}\n```\n"

@@ -87,11 +87,13 @@ class RunSettings(BaseModel):
 
 #: The experiment of a run folder: it can be run again.
 EXPERIMENT_FILE = "experiment.yaml"
+#: The page of `factaudit view`.
+CLAIM_PAGE = "claims.html"
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
 _RUN_FILES = (
     *("claims.parquet", "verdicts.parquet", "annotations.parquet", "counts.parquet", "matrix.parquet"),
     *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
-    *("results.json", "report.html", EXPERIMENT_FILE),
+    *("results.json", "report.html", EXPERIMENT_FILE, CLAIM_PAGE),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
 
@@ -199,6 +201,7 @@ class RunFolder:
 
         Tables and figures of the run before that this one has not are removed.
         """
+        (self.path / CLAIM_PAGE).unlink(missing_ok=True)  # it shows the claims of the run before
         paths = render_report(self.path, png=png, claim_browser=claim_browser)
         names = {path.relative_to(self.path).as_posix() for path in paths}
         names |= {name for name in _RUN_FILES if (self.path / name).is_file()}

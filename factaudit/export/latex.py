@@ -1,4 +1,4 @@
-r"""Tables for papers (booktabs), and a methods paragraph. Bold only where the best is clear against every other."""
+r"""Tables for papers (booktabs), and a methods paragraph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_audit_figure
 from factaudit.audit.core.result_rows import MACRO_MEAN, is_total_key
-from factaudit.audit.input_description import FLOOR_EVALUATORS
 from factaudit.files import write_text
 from factaudit.results import Results
 from factaudit.tables import STATUSES
@@ -47,40 +46,19 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX_ESCAPES.get(letter, letter) for letter in text)
 
 
-def find_best_evaluator_for_latex(results: Results, dataset: str) -> str | None:
-    """The evaluator whose BAcc is higher than every other's beyond chance (audit ``differences``); None without one.
-
-    Floors count as others, never as the best.
-    """
-    names = [row["evaluator"] for row in results.rows("rates", dataset=dataset) if row["bacc"] is not None]
-    better: dict[str, set[str]] = {name: set() for name in names}
-    for row in results.audits.get("differences", []):
-        if row["dataset"] == dataset and row.get("key") == "bacc" and row.get("difference_low") is not None:
-            a, b = row["evaluator_a"], row["evaluator_b"]
-            if row["difference_low"] > 0:
-                better.setdefault(a, set()).add(b)
-            elif row["difference_high"] < 0:
-                better.setdefault(b, set()).add(a)
-    floors = {each["name"] for each in results.about.get("evaluators", []) if each.get("floor")}
-    found = [name for name in names if len(names) > 1 and better[name] >= set(names) - {name} and name not in floors]
-    return next((name for name in found if not name.startswith(FLOOR_EVALUATORS)), None)
-
-
 def _render_rates_table(results: Results) -> str:
     rows = results.audits.get("rates") or []
     has_unscored = any(row["n_unscored"] for row in rows)
     blocks: dict[str, list[list[str]]] = {}
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        best = find_best_evaluator_for_latex(results, dataset)
         for row in results.rows("rates", dataset=dataset):
-            figures = [_render_figure(row, key, key == "bacc" and row["evaluator"] == best) for key in _RATE_HEADINGS]
+            figures = [_render_figure(row, key) for key in _RATE_HEADINGS]
             unscored = [f"{row['n_unscored']:,}"] if has_unscored else []
             blocks.setdefault(dataset, []).append([escape_latex(str(row["evaluator"])), *figures, *unscored])
     heads = ["Evaluator", *(f"{name} (\\%)" for name in _RATE_HEADINGS.values()), *["unscored"] * has_unscored]
     note = "Rates of the evaluators"
     if any(row.get("bacc_low") is not None for row in rows):
         note += rf", with {100 * results.about.get('confidence', 0.95):.4g}\,\% intervals"
-        note += ". Bold: higher than every other beyond chance"
     return _render_table(heads, blocks, f"{note}.", "rates")
 
 
@@ -125,12 +103,11 @@ def _render_table(heads: Sequence[str], blocks: Mapping[str, Sequence[Sequence[s
 """
 
 
-def _render_figure(row: Mapping[str, object], key: str, bold: bool = False) -> str:
+def _render_figure(row: Mapping[str, object], key: str) -> str:
     value, low, high = (row.get(f"{key}{end}") for end in ("", "_low", "_high"))
     if value is None:
         return "--"
     text = format_audit_figure(PERCENT_COLUMN, value)
-    text = rf"\textbf{{{text}}}" if bold else text
     if low is None or high is None:
         return text
     ends = "--".join(format_audit_figure(PERCENT_COLUMN, end) for end in (low, high))

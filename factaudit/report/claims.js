@@ -1,6 +1,6 @@
 "use strict";
-// The browser of claims: filters, a list, and one claim in full. What it shows is in the report itself (compressed), or,
-// under `factaudit view`, in the file claims.json beside the page. Texts are data: they are only ever set as text.
+// The browser of claims: filters, a list, and one claim in full. What it shows is in the page itself, compressed.
+// Texts are data: they are only ever set as text.
 (() => {
   const root = document.getElementById("claims");
   if (!root) return;
@@ -249,9 +249,9 @@
   async function start() {
     const data = document.getElementById("claims-data");
     try {
-      about = data ? await unpack(data.textContent) : await (await fetch("claims.json")).json();
+      about = await unpack(data.textContent);
     } catch (error) {
-      part("count").textContent = "This browser cannot unpack the claims: they are in claims.parquet, or `factaudit view`.";
+      part("count").textContent = "This browser cannot unpack the claims: they are in claims.parquet.";
       return;
     }
     for (const name of ["dataset", "system", "evaluator"]) {

@@ -6,6 +6,7 @@ where it is of an engine; the files of all others are named at the end. Formulas
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,7 +155,7 @@ def _build_audit_section(
 
 
 def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str]) -> list[Row]:
-    """The gravest first; of those alike, first one of each check, then what is of the best evaluators."""
+    """The gravest first; of those alike, what is of the best evaluators. Each check has its turn before its second."""
     checks = {check.id: check for check in audit.checks}
 
     def order(finding: Row) -> tuple[int, float, int]:
@@ -164,15 +165,13 @@ def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str])
         place = ranked.index(evaluator) if evaluator in ranked else len(ranked)
         return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES), -size, place
 
-    by_gravity = sorted(findings, key=order)
-    depth: dict[tuple[Any, Any], int] = {}
-    places = []
-    for finding in by_gravity:
+    turns: Counter[tuple[Any, Any]] = Counter()
+    placed = []
+    for finding in sorted(findings, key=order):
         key = finding["id"], finding.get("severity")
-        places.append(depth.get(key, 0))
-        depth[key] = places[-1] + 1
-    turns = sorted(zip(places, by_gravity, strict=True), key=lambda one: (order(one[1])[0], one[0]))
-    return [finding for _, finding in turns]
+        placed.append((order(finding)[0], turns[key], finding))
+        turns[key] += 1
+    return [finding for *_, finding in sorted(placed, key=lambda one: one[:2])]
 
 
 def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -> ReportSection:

@@ -14,11 +14,18 @@ import jinja2
 from markupsafe import Markup
 
 from factaudit.audit.screen import Screen
-from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
+from factaudit.report.claim_browser import (
+    MAX_REPORT_CHARACTERS,
+    MAX_REPORT_CLAIMS,
+    ClaimBrowser,
+    make_claim_browser_link,
+)
 from factaudit.report.document import ReportDocument
 
 #: Bytes of figures that the file may hold.
 MAX_EMBEDDED_FIGURE_BYTES = 1_000_000
+#: The page of `factaudit view` has so many claims: a browser takes some gigabytes for a million.
+MAX_PAGE_CLAIMS = 200_000
 
 
 def render_html_report(document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None) -> str:
@@ -33,7 +40,7 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     if claim_browser is not None:
         about = claim_browser.list_filter_choices()
         command = f"factaudit view {shlex.quote(str(figure_folder.parent))}"
-        held = {"packed": claim_browser.pack_telling_claims(), "command": command}
+        held = {"packed": claim_browser.pack_claims(MAX_REPORT_CLAIMS, MAX_REPORT_CHARACTERS), "command": command}
         held["explanation"] = claim_browser.row_explanation
     made = make_html_template_environment()
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
@@ -47,6 +54,24 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
         script=script,
         # Only this script may run, whatever a name or a statement holds.
         script_hash=hash_page_script(script),
+    )
+
+
+def render_claim_page(claims: ClaimBrowser, name: str) -> str:
+    """A page of all claims of a run, or of the most telling ones of very many."""
+    script = read_page_script()
+    held = {"packed": claims.pack_claims(MAX_PAGE_CLAIMS), "command": None, "explanation": claims.row_explanation}
+    return (
+        make_html_template_environment()
+        .get_template("view.html.j2")
+        .render(
+            claims=held,
+            name=name,
+            total=len(claims.table),
+            script=script,
+            script_hash=hash_page_script(script),
+            style=read_style_sheet(),
+        )
     )
 
 

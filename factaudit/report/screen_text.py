@@ -33,11 +33,10 @@ def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
     counts = Counter(finding["severity"] for finding in results["findings"])
     told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
     why = f", which explains {' and '.join(told)}" if told else ""
-    return [
-        *("", *format_terminal_screen(results), ""),
-        f"next      open {folder / 'report.html'}{why}",
-        f"          look at single claims: factaudit view {folder}",
-    ]
+    lines = ["", *format_terminal_screen(results), "", f"next      open {folder / 'report.html'}{why}"]
+    if (folder / "claims.parquet").is_file():
+        lines.append(f"          look at single claims: factaudit view {folder}")
+    return lines
 
 
 def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:

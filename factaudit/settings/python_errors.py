@@ -16,30 +16,6 @@ Returned = TypeVar("Returned")
 
 #: In a click context's ``meta``: the command line is ours.
 COMMAND_LINE_KEY = "factaudit.command_line"
-#: Options of the command line in messages, and what a Python user says in their place.
-_PYTHON_WORDS = (
-    (r"--(label|claim|doc|system|dataset) ([\w.\[\]]+)", r'\1="\2"'),
-    (r"--evaluator COLUMN", 'evaluators=["COLUMN"]'),
-    (
-        r"--(people|ignore|high-is-error) ([\w.]+)",
-        lambda found: f'mapping={{"{found[1].replace("-", "_")}": ["{found[2]}"]}}',
-    ),
-    (r"--columns (\w+)=(\w+)", r'mapping={"columns": {"\1": "\2"}}'),
-    (r"--labels WORD=1,WORD=0", 'mapping={"labels": {"WORD": 1, "WORD": 0}}'),
-    (r"--scale ([^=,;]+)=LOW:HIGH", r'mapping={"scale": {"\1": [LOW, HIGH]}}'),
-    (r"--scale ([^=,;]+)=1:0", r'mapping={"scale": {"\1": [1, 0]}}'),
-    (r"--label-rule (\w+)", r'label_rules=["\1"]'),
-    (r"--option (\w+)=([^\s)]+)", r'\1="\2"'),
-    (r"--level (\w+)", r'level="\1"'),
-    (r"--pair OLD=NEW", 'pairs={"OLD": "NEW"}'),
-    (r"--replicates 0", "replicates=0"),
-    (r"--(sheet|threshold) ", r"mapping \1 "),
-    (r"--set data=FOLDER", 'settings={"data": "FOLDER"}'),
-    (r"--set ([\w.]+)", r'settings["\1"]'),
-    (r"--fail-on\b", "fail_on"),
-    (r"--warn-on\b", "warn_on"),
-    (r"(?<![\w-])--([a-z]+)-?([a-z]*)\b", lambda found: "_".join(filter(None, found.groups()))),
-)
 
 
 def translate_error_text_to_python(text: str) -> str:
@@ -48,13 +24,24 @@ def translate_error_text_to_python(text: str) -> str:
     >>> translate_error_text_to_python("no claims in it: say --claim COLUMN, or name the file that has them")
     'no claims in it: say claim="COLUMN", or name the file that has them'
     """
-    if _is_within_our_command():
+    click = sys.modules.get("click")
+    context = None if click is None else click.get_current_context(silent=True)
+    if context is not None and context.find_root().meta.get(COMMAND_LINE_KEY):
         return text
     parts = re.split(r"(`factaudit [^`]*`)", text)  # a whole command stays one
     for at in range(0, len(parts), 2):
-        for pattern, words in _PYTHON_WORDS:
-            parts[at] = re.sub(pattern, words, parts[at])
+        part = re.sub(r"--evaluator COLUMN", 'evaluators=["COLUMN"]', parts[at])
+        part = re.sub(r"--(people|ignore|high-is-error) ([\w.]+)", r"mapping={'\1': ['\2']}", part)
+        part = re.sub(r"--(columns|labels|scale) (\S+=[^\s,;)]+)", r"mapping \1 \2", part)
+        part = re.sub(r"--([a-z-]+) ([\w.\[\]]+)", _format_argument, part)
+        parts[at] = re.sub(r"(?<![\w-])--([a-z-]+)", lambda found: found[1].replace("-", "_"), part)
     return "".join(parts)
+
+
+def _format_argument(option: re.Match[str]) -> str:
+    """``--claim COLUMN`` as ``claim="COLUMN"``."""
+    value = option[2] if option[2].isdecimal() else f'"{option[2]}"'
+    return f"{option[1].replace('-', '_')}={value}"
 
 
 def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
@@ -74,9 +61,3 @@ def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arg
             raise
 
     return with_python_errors
-
-
-def _is_within_our_command() -> bool:
-    click = sys.modules.get("click")
-    context = None if click is None else click.get_current_context(silent=True)
-    return context is not None and bool(context.find_root().meta.get(COMMAND_LINE_KEY))

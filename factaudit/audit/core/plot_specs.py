@@ -32,13 +32,11 @@ class PlotSpec:
     series: str = "evaluator"
     #: Panel titles other than the columns' headings.
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: A dashed line in a key's panel, and its limits; panels of one unit share their limits otherwise.
+    #: A dashed line in a key's panel, and its limits, where they are not those of what is drawn.
     guides: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: A key that is the same for all series, drawn as a black line across the group (in the first key's panel).
     reference: str | None = None
-    #: Whether the figures may be 0, so that their axes may begin there (a rank begins at 1).
-    has_zero: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

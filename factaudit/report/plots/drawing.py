@@ -28,7 +28,6 @@ from factaudit.report.plots.style import (
     PAGE_WIDTH,
     SeriesStyle,
     choose_series_styles,
-    compute_axis_limits,
     wrap_label,
 )
 
@@ -187,7 +186,9 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec) -> None:
     panels = chart.make_panels(1, len(plot.keys), (PAGE_WIDTH, height + 0.9), sharey=True)[0]
     for key, ax in zip(plot.keys, panels, strict=True):
         _set_group_axis(ax, names, len(totals), is_own=chart.ax is None)
-        ax.set_xlim(_compute_panel_limits(chart, plot, key))
+        if key in plot.limits:
+            low, high = (chart.scale(key) * end for end in plot.limits[key])
+            ax.set_xlim(low - 0.025 * (high - low), high + 0.025 * (high - low))
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         title = plot.labels.get(key, format_heading_with_unit(chart.columns[key]))
         ax.set_title(wrap_label(title, 84 // (len(plot.keys) + 1)), x=0, ha="left")
@@ -236,25 +237,6 @@ def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, is_own: bo
         ax.axhspan(even - 0.5, even + 0.5, color=grey, alpha=0.08, lw=0, zorder=0.5)
 
 
-def _compute_panel_limits(chart: _Chart, plot: PlotSpec, key: str) -> tuple[float, float]:
-    """The range of a panel: its own where it is declared, else one for all panels of a unit, so that they compare."""
-    scale = chart.scale(key)
-    if key in plot.limits:
-        low, high = plot.limits[key]
-        air = 0.025 * (high - low)
-        return (low - air) * scale, (high + air) * scale
-    unit = chart.columns[key].unit
-    alike = [one for one in plot.keys if one not in plot.limits and chart.columns[one].unit == unit]
-    values = []
-    for one in alike:
-        values += [row[f"{one}{end}"] for row in chart.rows for end in ("", "_low", "_high") if f"{one}{end}" in row]
-        bounded = [row for row in chart.rows if _has_bounds(row, one, chart.columns[one])]
-        values += [row[f"{one}{end}"] for row in bounded for end in ("_min", "_max")]
-    if plot.reference and plot.keys[0] in alike:
-        values += [row.get(plot.reference) for row in chart.rows]
-    return compute_axis_limits([float(one) * scale for one in values if one is not None], scale, plot.has_zero)
-
-
 def _has_bounds(row: Row, key: str, column: Column) -> bool:
     """Whether a point has a bar: not one that is undefined, nor one that nothing could change."""
     low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
@@ -288,36 +270,33 @@ def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
                 errors = {"xerr": chart.errors(mine, plot.x), "yerr": chart.errors(mine, plot.y)}
                 ax.errorbar(x, y, fmt="none", ecolor=look.colour, elinewidth=0.8, alpha=0.55, zorder=2, **errors)
             chart.mark(ax, mine, x, y, plot.y, look, **more)
-    limits = [_find_share_limits(chart, plot, ax, key) for key in (plot.x, plot.y)]
-    if plot.lines == "diagonal":  # both axes are alike, so that the diagonal is one
-        limits = [(min(limits[0][0], limits[1][0]), max(limits[0][1], limits[1][1]))] * 2
+    low, high = _find_share_limits(chart, plot)
+    if plot.lines == "diagonal":
         ax.axline((0, 0), slope=1, color=rcParams["axes.edgecolor"], lw=0.8, ls=(0, (4, 2)), zorder=1)
     else:
-        _draw_equal_bacc_lines(ax, limits)
-    ax.set_xlim(*limits[0])
-    ax.set_ylim(*limits[1])
+        _draw_equal_bacc_lines(ax, low, high)
+    ax.set_xlim(low, high)
+    ax.set_ylim(low, high)
     ax.set_aspect("equal")
     ax.set_xlabel(format_heading_with_unit(chart.columns[plot.x]))
     ax.set_ylabel(format_heading_with_unit(chart.columns[plot.y]))
     chart.add_legend()
 
 
-def _find_share_limits(chart: _Chart, plot: ScatterPlot, ax: Axes, key: str) -> tuple[float, float]:
-    """A range of percentages that holds all points and intervals."""
-    values = np.concatenate([chart.read(chart.rows, f"{key}{end}", key) for end in ("", "_low", "_high")])
+def _find_share_limits(chart: _Chart, plot: ScatterPlot) -> tuple[float, float]:
+    """One range of percentages for both axes, which holds all points and intervals."""
+    ends = [f"{key}{end}" for key in plot.keys for end in ("", "_low", "_high")]
+    values = np.concatenate([chart.read(chart.rows, end, plot.x) for end in ends])
     known = values[~np.isnan(values)]
-    if not known.size:
-        return 0.0, 100.0
-    return max(-2.0, float(known.min()) - 4), min(102.0, float(known.max()) + 4)
+    return (max(-3.0, known.min() - 4), min(103.0, known.max() + 4)) if known.size else (0.0, 100.0)
 
 
-def _draw_equal_bacc_lines(ax: Axes, limits: Sequence[tuple[float, float]]) -> None:
+def _draw_equal_bacc_lines(ax: Axes, low: float, high: float) -> None:
     """Lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %, each named at its upper end."""
-    (left, right), (bottom, top) = limits
     grey = rcParams["axes.edgecolor"]
     text = {"fontsize": rcParams["xtick.labelsize"], "color": grey, "rotation": -45, "rotation_mode": "anchor"}
     for bacc in range(50, 100, 10):
-        start, end = max(left, 2 * bacc - top), min(right, 2 * bacc - bottom)
+        start, end = max(low, 2 * bacc - high), min(high, 2 * bacc - low)
         if end - start > 10:
             ax.plot([start, end], [2 * bacc - start, 2 * bacc - end], color=grey, alpha=0.4, lw=0.6, zorder=1)
             ax.text(start, 2 * bacc - start, f"   BAcc {bacc} %", ha="left", va="bottom", zorder=1, **text)

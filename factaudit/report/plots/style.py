@@ -1,4 +1,4 @@
-"""What do all figures have in common? The style sheet, a look for each series, limits, and names that fit.
+"""What do all figures have in common? The style sheet, a look for each series, and names that fit.
 
 A marker always goes with a colour, so that a figure survives colour blindness and a grey printer.
 """
@@ -97,22 +97,6 @@ def choose_series_styles(
         SeriesStyle(name, f"{labels[name]} (a floor)", grey, "", _FLOOR_DASHES[at % len(_FLOOR_DASHES)])
         for at, name in enumerate(lines)
     ]
-
-
-def compute_axis_limits(values: Sequence[float], scale: float = 100, has_zero: bool = True) -> tuple[float, float]:
-    """A range that holds all values with a little air, from 0 where that is not far.
-
-    scale: what a share of 1 is in the unit of the values. has_zero: whether a value may be 0.
-    """
-    if not values:
-        return -0.02 * scale, 1.02 * scale
-    low, high = min(values), max(values)
-    least = 0.05 * max(scale, *map(abs, values))
-    high = least if low == high == 0 else high
-    span = max(high - low, least)
-    low = 0.0 if has_zero and 0 <= low <= 0.6 * high else low
-    air = 0.04 * max(high - low, span)
-    return low - air, high + air
 
 
 def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
