@@ -78,7 +78,7 @@ def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, mo
     path = write("claims: claims.jsonl\nevaluators:\n  - random: {seed: 0}\n  - rouge2\n")
     assert read_experiment(path, {"evaluators.0.random.seed": 5}).evaluators == [{"random": {"seed": 5}}, "rouge2"]
     assert read_experiment(path, {"evaluators.1": "unigram"}).evaluators[1] == "unigram"
-    assert problem(path, settings={"seed": "many"}).startswith("--set seed: seed: expected a valid integer")
+    assert problem(path, settings={"seed": "many"}).startswith("--set seed: expected a valid integer")
     for key in ("evaluators.2", "evaluators.x", "evaluators.1.seed"):
         with pytest.raises(UsageError, match=f"--set {key}"):
             read_experiment(path, {key: 1})

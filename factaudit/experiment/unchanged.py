@@ -98,11 +98,10 @@ def _list_named_paths(value: object) -> Iterator[Path]:
 
 def _list_own_modules() -> Iterator[Path]:
     """The files of modules that are neither Python's nor installed: evaluators and audits of the user's."""
-    installed = {str(resolve_path(sysconfig.get_path(name))) + os.sep for name in ("stdlib", "purelib", "platlib")}
-    own = str(Path(__file__).parents[1]) + os.sep
+    known = (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]) + os.sep)
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file and Path(file).is_file() and not str(resolve_path(file)).startswith((own, *installed)):
+        if file and not file.startswith(known) and os.path.isfile(file):
             yield resolve_path(file)
 
 

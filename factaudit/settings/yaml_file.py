@@ -78,27 +78,17 @@ class YamlFile:
             )
 
     def _override_key(self, key: str, value: Any) -> None:
-        place: YamlPlace = ()
+        place = tuple(int(part) if part.isdecimal() else part for part in key.split("."))
         inner = self.data
-        *way, last = key.split(".")
-        for part in way:
-            step = self._find_step(inner, part, key)
-            place = (*place, step)
-            if isinstance(inner, dict) and not isinstance(inner.get(step), dict | list):
-                inner[step] = {}
-            inner = inner[step]
-        step = self._find_step(inner, last, key)
-        inner[step] = value
-        self._overridden.append((*place, step))
-
-    def _find_step(self, inner: Any, part: str, key: str) -> str | int:
-        if isinstance(inner, list):
-            if not part.isdecimal() or int(part) >= len(inner):
-                raise UsageError(f"--set {key}: expected the number of an item, 0 to {len(inner) - 1}, found {part!r}")
-            return int(part)
-        if not isinstance(inner, dict):
-            raise UsageError(f"--set {key}: there is nothing to set {part!r} in")
-        return part
+        try:
+            for part in place[:-1]:
+                if isinstance(inner, dict) and not isinstance(inner.get(part), dict | list):
+                    inner[part] = {}
+                inner = inner[part]
+            inner[place[-1]] = value
+        except (IndexError, TypeError):
+            raise UsageError(f"--set {key}: the file has no such place") from None
+        self._overridden.append(place)
 
     @staticmethod
     def wrap_in_lists(block: Any, *keys: str) -> None:
@@ -111,7 +101,8 @@ class YamlFile:
         """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
         for given in self._overridden:
             if place[: len(given)] == given:
-                return Problem(f"--set {'.'.join(map(str, given))}: {message}")
+                name = f"{'.'.join(map(str, given))}: "
+                return Problem(f"--set {name}{message.removeprefix(name)}")
         while place and place not in self.lines:
             place = place[:-1]
         return Problem(message, self.lines.get(place), unit="line")

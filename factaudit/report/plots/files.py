@@ -29,6 +29,9 @@ def write_figure_files(drawn: DrawnFigure, stem: Path, title: str, kinds: Sequen
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     with use_report_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", _MISSING_GLYPH_WARNING)
+        if (layout := drawn.figure.get_layout_engine()) is not None:  # once, as saving would draw twice for it
+            layout.execute(drawn.figure)
+            drawn.figure.set_layout_engine("none")
         for kind, path in zip(kinds, paths, strict=True):
             if kind == "svg":
                 write_text(path, _add_titles(_compact_svg(_save_as_svg(drawn, title)), drawn.titles))
