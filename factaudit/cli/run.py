@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,15 +32,11 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
     If nothing has changed since the last run into this folder, it is not repeated. Published data that the YAML names
     (`published:NAME`) is fetched once and kept in your cache folder.
     """
-    from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
     from factaudit.settings.yaml_file import parse_yaml_set_options
 
     out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
-    before = None if dry_run or is_json_wanted() else find_unchanged_run(out, make_yaml_run_key(experiment, changed))
-    if before is not None:  # told without what a run imports
-        for line in (*before["lines"], *before["screen"]):
-            print_line(line)
+    if not dry_run and display_unchanged_run(experiment, out, changed):
         return
     from factaudit.experiment.run import read_experiment
     from factaudit.experiment.run import run as run_experiment
@@ -49,6 +46,19 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
         return
     results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
     display_run_results(results, out)
+
+
+def display_unchanged_run(experiment: Path, out: Path, settings: Mapping[str, Any]) -> bool:
+    """Show the run of a folder again where nothing has changed since; whether that is so.
+
+    It is told without what a run imports.
+    """
+    from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
+
+    before = None if is_json_wanted() else find_unchanged_run(out, make_yaml_run_key(experiment, settings))
+    for line in (*before["lines"], *before["screen"]) if before is not None else ():
+        print_line(line)
+    return before is not None
 
 
 COMMANDS = (run_command,)

@@ -9,6 +9,7 @@ import click
 from factaudit.cli.json_output import JsonOutputCommand
 from factaudit.cli.options import PATH_TYPE
 from factaudit.cli.result_display import display_run_results
+from factaudit.cli.run import display_unchanged_run
 from factaudit.cli.terminal import print_line
 
 
@@ -27,10 +28,12 @@ def demo_command(out: Path) -> None:
     """
     from importlib.resources import as_file, files
 
-    from factaudit.experiment.run import run
-
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
-        display_run_results(run(folder / "ragtruth.yaml", out, progress=True, say=print_line), out)
+        experiment = folder / "ragtruth.yaml"
+        if not display_unchanged_run(experiment, out, {}):
+            from factaudit.experiment.run import run
+
+            display_run_results(run(experiment, out, progress=True, say=print_line), out)
     print_line("          audit your own file: factaudit audit FILE --label COLUMN --evaluator COLUMN --out runs/mine")
 
 
