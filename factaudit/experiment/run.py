@@ -170,7 +170,7 @@ def run(
     A run in which nothing has changed since the one in the folder is not repeated; the results of another experiment
     there are replaced only with ``overwrite``. ``say`` gets one line per stage.
     """
-    folder, has_patterns = Path(out), False
+    folder = Path(out)
     if isinstance(experiment, RunSettings):
         key = make_run_key(experiment.model_dump_json())
     else:
@@ -180,24 +180,22 @@ def run(
         for line in before["lines"]:
             say(line)
         return Results.load(folder)
-    if not isinstance(experiment, RunSettings):
-        has_patterns = "*" in Path(experiment).read_text(encoding="utf-8", errors="replace")
-        experiment = read_experiment(experiment, settings)
+    asked = experiment if isinstance(experiment, RunSettings) else read_experiment(experiment, settings)
     said: list[str] = []
 
     def keep_and_say(line: str) -> None:
         said.append(line)
         say(line)
 
-    results = experiment.run_into(folder, progress=progress, overwrite=overwrite, say=keep_and_say)
-    if not _has_failures(results) and HUB_DATASET not in str(experiment):
-        read = {str(row["path"]) for row in results.about["inputs"]}
-        if has_patterns:  # another file beside those that a pattern matched would be read, too
-            read |= {str(Path(path).parent) for path in read}
-        told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
-        remember_run(
-            folder, key, experiment.model_dump(mode="json"), read, told, describe_run(results.to_dict(), folder)
-        )
+    results = asked.run_into(folder, progress=progress, overwrite=overwrite, say=keep_and_say)
+    if _has_failures(results) or HUB_DATASET in str(asked):
+        return results
+    read = {str(row["path"]) for row in results.about["inputs"]}
+    if asked is not experiment and "*" in Path(str(experiment)).read_text(encoding="utf-8"):
+        read |= {str(Path(path).parent) for path in read}  # a pattern would match a new file there, too
+    told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
+    named = asked.model_dump(mode="json", exclude={"data"})  # of the folder of data only what is named
+    remember_run(folder, key, named, read, told, describe_run(results.to_dict(), folder))
     return results
 
 
