@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, StrictBool, TypeAdapter, Validation
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
+from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 from factaudit.text.stated_verdicts import (
@@ -86,7 +87,7 @@ class JudgePromptTemplate:
                 )
             path = folder.joinpath(f"{name}.yaml")
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+            data = parse_plain_yaml(path.read_text(encoding="utf-8"))
             template = TypeAdapter(cls).validate_python(data)
         except ValidationError as error:
             first = error.errors()[0]

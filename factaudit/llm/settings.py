@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.llm.local_server import LOCAL_BASE_URL, LocalModelServer
 from factaudit.settings.spec_string import SPEC_FORM, parse_spec_string
+from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 
@@ -200,7 +201,7 @@ def nest_dotted_llm_request_params(options: Mapping[str, Any]) -> dict[str, Any]
 
 def _parse_llm_param_value(key: str, value: Any) -> Any:
     try:
-        return yaml.safe_load(value) if isinstance(value, str) else value
+        return parse_plain_yaml(value) if isinstance(value, str) else value
     except (yaml.YAMLError, ValueError, RecursionError):
         raise UsageError(f"params.{key}: the value is not YAML") from None
 

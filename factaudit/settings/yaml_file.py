@@ -14,7 +14,22 @@ from factaudit.errors import InputError, Problem, UsageError, format_error_first
 from factaudit.files import check_no_pipe, resolve_path
 
 YamlPlace = tuple[str | int, ...]
+#: More than any experiment needs; of more, few lines could stand for millions of values.
+_MAX_ALIASES = 20
 ModelType = TypeVar("ModelType", bound=BaseModel)
+
+
+class _Loader(yaml.SafeLoader):
+    """`yaml.SafeLoader` that refuses text whose aliases could stand for very much."""
+
+    n_aliases = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            self.n_aliases += 1
+            if self.n_aliases > _MAX_ALIASES:
+                raise yaml.YAMLError(f"expected at most {_MAX_ALIASES} aliases")
+        return super().compose_node(parent, index)
 
 
 class YamlFile:
@@ -26,7 +41,7 @@ class YamlFile:
         self._overridden: list[YamlPlace] = []
         try:
             check_no_pipe(self.path)
-            loader = yaml.SafeLoader(self.path.read_text(encoding="utf-8"))
+            loader = _Loader(self.path.read_text(encoding="utf-8"))
             node = loader.get_single_node()
             if node is None:
                 raise self.error("the file is empty")
@@ -120,6 +135,11 @@ def _resolve_yaml_value_from_folder(value: Any) -> Any:
     return str(resolve_path(Path(value).expanduser()))
 
 
+def parse_plain_yaml(text: str) -> Any:
+    """`yaml.safe_load` that refuses text with many aliases: `yaml.YAMLError` says so."""
+    return yaml.load(text, _Loader)
+
+
 def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError` that names the option."""
     found = {}
@@ -128,7 +148,7 @@ def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[
         if not equals or not key:
             raise UsageError(f"{option} {pair}: expected KEY=VALUE")
         try:
-            found[key] = yaml.safe_load(value) if value else ""
+            found[key] = parse_plain_yaml(value) if value else ""
         except (yaml.YAMLError, ValueError, RecursionError):
             raise UsageError(f"{option} {pair}: the value is not YAML") from None
     return found

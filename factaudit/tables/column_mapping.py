@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
+from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import COLUMN_NAMES
 
@@ -139,7 +140,7 @@ class ColumnMapping(BaseModel):
             place = str(source)
             check_no_pipe(source)
             try:
-                source = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+                source = parse_plain_yaml(Path(source).read_text(encoding="utf-8"))
             except OSError as error:
                 raise UsageError(f"{place}: cannot be read ({error.strerror})") from None
             except (yaml.YAMLError, ValueError, RecursionError) as error:
