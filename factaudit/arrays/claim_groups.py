@@ -59,26 +59,22 @@ def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -
     Each key has ``dataset`` first: ``__all__`` where it isn't among ``column_names``. Raises `UsageError` for an
     unknown column.
     """
-    columns = list(dict.fromkeys(column_names))
-    codes = np.zeros(len(claims), dtype=np.int64)
-    keys: list[tuple[Any, ...]] = [()]
-    for column in columns:
-        values, names = encode_claim_group_column(claims, column)
-        pairs, codes = encode_distinct_integer_pairs(codes, values, len(names))
-        keys = [(*keys[pair // len(names)], names[pair % len(names)]) for pair in pairs.tolist()]
-    named = [dict(zip(columns, key, strict=True)) for key in keys] if len(claims) else []
-    return ClaimGroups(codes, [{"dataset": key.get("dataset", ALL_TOGETHER), **key} for key in named])
+    groups = ClaimGroups(np.zeros(len(claims), dtype=np.int64), [{"dataset": ALL_TOGETHER}] if len(claims) else [])
+    for column in dict.fromkeys(column_names):
+        groups = split_claim_groups_by_column(groups, claims, column, keep_missing=True)
+    return groups
 
 
-def split_claim_groups_by_column(groups: ClaimGroups, claims: pd.DataFrame, column: str) -> ClaimGroups:
-    """Each group split by one more column; rows without a value get code -1."""
+def split_claim_groups_by_column(
+    groups: ClaimGroups, claims: pd.DataFrame, column: str, *, keep_missing: bool = False
+) -> ClaimGroups:
+    """Each group split by one more column; rows without a value get code -1, or are a group that is sorted last."""
     values, names = encode_claim_group_column(claims, column)
-    size = len(names) + 1
-    inside = claims[column].notna().to_numpy()
-    pairs, codes = encode_distinct_integer_pairs(groups.codes[inside], values[inside], size)
+    inside = claims[column].notna().to_numpy() | keep_missing
+    pairs, codes = encode_distinct_integer_pairs(groups.codes[inside], values[inside], len(names))
     found = np.full(len(claims), -1, dtype=np.int64)
     found[inside] = codes
-    keys = [{**groups.keys[pair // size], column: names[pair % size]} for pair in pairs.tolist()]
+    keys = [{**groups.keys[pair // len(names)], column: names[pair % len(names)]} for pair in pairs.tolist()]
     return replace(groups, codes=found, keys=keys, claims_without_response=())
 
 

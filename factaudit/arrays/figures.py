@@ -12,7 +12,7 @@ count guessed predictions (`Judgements.stated_prediction`) as missing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from factaudit.stats.clustered_proportions import (
     count_codes_by_cluster,
     estimate_clustered_proportions,
 )
-from factaudit.stats.mover import error_balance_interval, mover_weighted_sum
+from factaudit.stats.mover import error_balance_interval, mover_proportion_sum
 from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
 from factaudit.stats.undefined_values import divide_or_undefined
 
@@ -136,22 +136,15 @@ class Shares:
     of: np.ndarray
     bounds: IntervalEnds
     confidence: float | None
-    estimate: ClusteredProportions = field(init=False)
-    ends: IntervalEnds = field(init=False)
 
-    def __post_init__(self) -> None:
-        estimate = estimate_clustered_proportions(self.clusters, self.hits, self.of)
-        object.__setattr__(self, "estimate", estimate)
-        object.__setattr__(self, "ends", estimate.wilson_intervals(self.confidence or 0.95))
+    @cached_property
+    def estimate(self) -> ClusteredProportions:
+        return estimate_clustered_proportions(self.clusters, self.hits, self.of)
 
     def sum(self, weights: Mapping[int, float], plus: float = 0.0) -> Figure:
         """A weighted sum of columns: its interval is MOVER's, which of one share is Wilson's."""
         at, weight = list(weights), np.array(list(weights.values()))
-        correlation = self.estimate.correlation[:, at][:, :, at]
-        narrows = weight[:, None] * weight * correlation < 0
-        correlation = np.where(narrows & self.estimate.rests_on_one[:, at][:, :, at], 0.0, correlation)
-        ends = self.ends[0][:, at], self.ends[1][:, at]
-        point, (low, high) = mover_weighted_sum(self.estimate.point[:, at], ends, weight, correlation)
+        point, (low, high) = mover_proportion_sum(self.estimate.select(at), weight, self.confidence or 0.95)
         least, most = (each[:, at] for each in self.bounds)
         bounds = (
             (weight * np.where(weight > 0, least, most)).sum(1) + plus,

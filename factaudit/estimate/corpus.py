@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
+from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column, group_claims_by_columns
 from factaudit.arrays.judgements import Judgements, check_evaluators
 
 
@@ -74,7 +74,8 @@ def build_corpora(
     check_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
     chosen = [judgements.evaluators.index(name) for name in evaluators]
-    label, stratum = units.label, _number_strata(judgements, strata)
+    label = units.label
+    stratum = group_claims_by_columns(judgements.claims, strata).codes if strata else None
     is_undecided = np.zeros(len(judgements.label), dtype=bool) if undecided is None else undecided
     is_partial = np.zeros(len(label), dtype=bool)
     if level == "response":
@@ -129,14 +130,3 @@ def _number_responses(response: np.ndarray, system: np.ndarray) -> np.ndarray:
     lone = response < 0
     numbers = np.where(lone, response.max(initial=-1) + np.cumsum(lone), response)
     return pd.factorize(system * (numbers.max(initial=0) + 1) + numbers)[0]
-
-
-def _number_strata(judgements: Judgements, columns: Sequence[str]) -> np.ndarray | None:
-    """int (n,): one code per claim of its values of all the columns."""
-    if not columns:
-        return None
-    codes = np.zeros(len(judgements.claims), dtype=np.int64)
-    for column in columns:
-        values, names = encode_claim_group_column(judgements.claims, column)
-        codes = pd.factorize(codes * len(names) + values, sort=True)[0]
-    return codes

@@ -212,6 +212,13 @@ class ClusteredProportions:
         correlation = np.eye(len(groups))[None]
         return ClusteredProportions(**picked, correlation=correlation, rests_on_one=np.zeros_like(correlation, bool))
 
+    def select(self, columns: Sequence[int]) -> ClusteredProportions:
+        """Some of the J proportions."""
+        at = list(columns)
+        picked = {key: value[:, at] for key, value in vars(self).items()}
+        pairs = {key: picked[key][:, :, at] for key in ("correlation", "rests_on_one")}
+        return ClusteredProportions(**picked | pairs)
+
     def wilson_intervals(self, confidence: float) -> IntervalEnds:
         """(G, J) each: Wilson's interval on the effective number of units, with Student's t."""
         return wilson_interval(self.point, self.effective_n, self.degrees_of_freedom, confidence)

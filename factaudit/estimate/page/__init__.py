@@ -54,12 +54,8 @@ def write_labelling_page(
         raise InputError(
             str(path), [Problem("the claims have no text to show on a page; name its column with --claim COLUMN")]
         )
-    write_text(
-        path,
-        render_labelling_page(
-            _shuffle_labelling_page_claims(claims, annotator, seed, by_response), annotator, path.stem
-        ),
-    )
+    shuffled = _shuffle_claims(claims, annotator, seed, by_response)
+    write_text(path, render_labelling_page(shuffled, annotator, path.stem))
     return path
 
 
@@ -102,7 +98,7 @@ def _check_html_suffix(path: Path) -> None:
         raise InputError(str(path), [Problem("expected a name that ends in .html")])
 
 
-def _shuffle_labelling_page_claims(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
+def _shuffle_claims(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
     random = np.random.default_rng([seed, int(hash_texts(annotator), 16)])
     claims = claims.sort_values("claim_id")
     if not by_response:
