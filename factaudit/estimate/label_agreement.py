@@ -64,10 +64,7 @@ def _compute_figures(labels: np.ndarray, clusters: np.ndarray) -> Row:
     for key, (statistic, scale) in coefficients.items():
         ends = interval(statistic, clusters, scale)
         row |= {key: none_if_undefined(statistic.point)} | name_ends(key, ends)
-        if not len(n) or (key == "kappa" and labels.shape[1] > 2):
-            continue
-        if row[key] is None:
-            lacking.append(f"no {key}: all labels are the same")
-        elif row[f"{key}_low"] is None:
+        is_asked = len(n) > 0 and (key != "kappa" or labels.shape[1] == 2)
+        if is_asked and row[f"{key}_low"] is None:
             lacking.append(f"no interval for {key}: nothing varies")
     return row | {"reason": join_reasons(lacking)}

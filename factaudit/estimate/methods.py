@@ -157,42 +157,22 @@ def estimate_by_regression_ppi(estimation: Estimation) -> list[RateEstimate]:
     means = np.bincount(corpus.system, everywhere, minlength=len(corpus.systems)) / np.maximum(corpus.system_sizes, 1)
     return _estimate_by_design(
         estimation,
-        lambda at, draw: difference_estimate(
-            draw,
-            corpus.error[draw.rows],
-            guess[draw.rows],
-            float(means[at]),
-            int(corpus.system_sizes[at]),
-            corpus.response[draw.rows],
-            estimation.confidence,
-            float(estimation.population_variance[at]),
+        lambda at, draw, *design: difference_estimate(
+            draw, *design, guess=guess[draw.rows], mean_guess=float(means[at])
         ),
     )
 
 
 def estimate_by_labels_alone(estimation: Estimation) -> list[RateEstimate]:
     """The labels alone."""
-    corpus = estimation.corpus
-    return _estimate_by_design(
-        estimation,
-        lambda at, draw: stratified_wilson_interval(
-            draw,
-            corpus.error[draw.rows],
-            int(corpus.system_sizes[at]),
-            corpus.response[draw.rows],
-            estimation.confidence,
-            float(estimation.population_variance[at]),
-        ),
-    )
+    return _estimate_by_design(estimation, lambda at, draw, *design: stratified_wilson_interval(draw, *design))
 
 
 def estimate_by_raw_predictions(estimation: Estimation) -> list[RateEstimate]:
     """What the main evaluator predicts; bounds: were none of the unscored claims an error, and were all."""
     corpus = estimation.corpus
-    sizes, scored, errors = (
-        corpus.count_by_system(which)
-        for which in (corpus.prediction[0] >= -1, corpus.prediction[0] >= 0, corpus.prediction[0] == 0)
-    )
+    sizes, scored = corpus.system_sizes, corpus.count_by_system(corpus.prediction[0] >= 0)
+    errors = corpus.count_by_system(corpus.prediction[0] == 0)
     rates = divide_or_undefined(errors, scored)
     found = []
     for rate, size, n in zip(rates.tolist(), sizes.tolist(), scored.tolist(), strict=True):
@@ -236,15 +216,26 @@ def _refuse_all(estimation: Estimation) -> list[RateEstimate]:
 
 
 def _estimate_by_design(
-    estimation: Estimation, estimate: Callable[[int, StratifiedDraw], tuple[float, float, float]]
+    estimation: Estimation, estimate: Callable[..., tuple[float, float, float]]
 ) -> list[RateEstimate]:
-    """Rate, low and high of each system with labels, by the design that its labels were drawn by."""
-    found = _refuse_all(estimation)
+    """Rate, low and high of each system with labels, by the design that its labels were drawn by.
+
+    estimate: of a system's place and draw, its labels, number of claims, clusters, confidence, population variance.
+    """
+    found, corpus = _refuse_all(estimation), estimation.corpus
     for at, draw in estimation.system_draws.items():
         n = int(estimation.n_labels[at])
         if not n:
             continue
-        rate, low, high = estimate(at, draw)
+        rate, low, high = estimate(
+            at,
+            draw,
+            corpus.error[draw.rows],
+            int(corpus.system_sizes[at]),
+            corpus.response[draw.rows],
+            estimation.confidence,
+            float(estimation.population_variance[at]),
+        )
         found[at] = RateEstimate(rate, low, high)
         if n < MIN_INTERVAL_LABELS:
             few = f"no interval: {format_count(n, 'label')}, fewer than {MIN_INTERVAL_LABELS}"

@@ -324,12 +324,13 @@ def cluster_design_effect(residual: np.ndarray, cluster: np.ndarray) -> float:
 def difference_estimate(
     draw: StratifiedDraw,
     error: np.ndarray,
-    guess: np.ndarray,
-    mean_guess: float,
     n_claims: int,
     cluster: np.ndarray,
     confidence: float,
-    population_variance: float = 0.0,
+    population_variance: float,
+    *,
+    guess: np.ndarray,
+    mean_guess: float,
 ) -> tuple[float, float, float]:
     """Rate, low and high of one system: the mean prediction plus the mean residual of the labels (Särndal et al. 1992).
 
@@ -343,7 +344,9 @@ def difference_estimate(
 
     >>> draw = StratifiedDraw(np.arange(50), np.zeros(50, int), np.zeros(50, int), np.full(50, 1000))
     >>> error = np.repeat([1.0, 0.0], [15, 35])
-    >>> rate, low, high = difference_estimate(draw, error, np.full(50, 0.2), 0.2, 1000, np.arange(50), 0.95)
+    >>> rate, low, high = difference_estimate(
+    ...     draw, error, 1000, np.arange(50), 0.95, 0.0, guess=np.full(50, 0.2), mean_guess=0.2
+    ... )
     >>> f"{rate:.2f} ({low:.2f} to {high:.2f})"
     '0.30 (0.18 to 0.42)'
     """
