@@ -102,16 +102,16 @@ def control_passing_errors(
     effect = np.ones(len(threshold))
     place = np.searchsorted(threshold, risk[labelled_rows])
     place[np.isnan(risk[labelled_rows])] = len(threshold)  # those never pass
-    n_known = np.cumsum(np.bincount(place, error == 1, len(threshold) + 1)[:-1]).astype(np.int64)
+    wrong = error == 1
+    n_known = _sum_passing(place, len(threshold), wrong).astype(np.int64)
     if cluster is not None:
         effect = _passing_label_design_effects(place, len(threshold), cluster, error)
     n_labels, n_errors = (
         found / effect for found in _count_effective_passing_labels(place, len(threshold), weight, error)
     )
-    wrong = error == 1
     weighed = weight[wrong] / weight[wrong].max(initial=0.0) if wrong.any() else weight[wrong]
     overall = effect[-1] if len(effect) else 1.0
-    n_missed = np.cumsum(np.bincount(place[wrong], weighed, len(threshold) + 1)[:-1]) / overall
+    n_missed = _sum_passing(place[wrong], len(threshold), weighed) / overall
     n_found = weighed.sum() / overall - n_missed
     of = None if is_population else n_claims
     p = np.zeros(len(threshold))
@@ -291,6 +291,11 @@ def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool
     return bool(hit < expected - 4 * np.sqrt(variance))
 
 
+def _sum_passing(place: np.ndarray, n_thresholds: int, values: np.ndarray) -> np.ndarray:
+    """The sum over the labels that pass each threshold: float64 (T,). place: the first threshold that each passes."""
+    return np.cumsum(np.bincount(place, values, n_thresholds + 1)[:-1])
+
+
 def _count_effective_passing_labels(
     place: np.ndarray, n_thresholds: int, weight: np.ndarray, error: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -299,13 +304,11 @@ def _count_effective_passing_labels(
     A sum of rare errors has the variance of as many errors as there are, times their mean weight. That is the mean
     weight of all labels that pass, or of the errors among them where that is greater.
     """
-
-    def sum_passing(values: np.ndarray) -> np.ndarray:
-        return np.cumsum(np.bincount(place, values, n_thresholds + 1)[:-1])
-
-    labels, errors, squares = (sum_passing(values) for values in (weight, weight * error, weight**2))
+    labels, errors, squares, n_errors = (
+        _sum_passing(place, n_thresholds, values) for values in (weight, weight * error, weight**2, error)
+    )
     mean = np.where(labels > 0, squares / np.where(labels > 0, labels, 1.0), 1.0)
-    of_errors = (PRIOR_ERRORS * mean + errors) / (PRIOR_ERRORS + sum_passing(error))
+    of_errors = (PRIOR_ERRORS * mean + errors) / (PRIOR_ERRORS + n_errors)
     unit = np.maximum(mean, of_errors)
     return labels / unit, errors / unit
 
@@ -331,7 +334,7 @@ def _passing_label_design_effects(
     # A label that joins k others of its cluster adds (k + 1)² − k² = 2k + 1 to the sum of squared sizes.
     order = np.lexsort([place, code])
     rank = np.arange(len(order)) - np.searchsorted(code[order], code[order])
-    squares = np.cumsum(np.bincount(place[order], 2 * rank + 1, n_thresholds + 1)[:-1])
-    labels = np.cumsum(np.bincount(place, minlength=n_thresholds + 1)[:-1])
+    squares = _sum_passing(place[order], n_thresholds, 2 * rank + 1)
+    labels = _sum_passing(place, n_thresholds, np.ones(len(place)))
     effect: np.ndarray = 1 + (squares / np.maximum(labels, 1) - 1) * alike * (labels > 0)
     return effect
