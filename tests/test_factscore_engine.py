@@ -318,18 +318,3 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(
 ) -> None:
     with pytest.raises((InputError, UsageError), match=re.escape(said)):
         read_responses([write(tmp_path / "r.jsonl", *rows)], facts=facts)
-
-
-def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
-    lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})
-    found = read_responses([path], facts=lines)
-    assert [one.facts for one in found] == [(AtomicFact("a"),), (AtomicFact("b", "NS"),)]
-    by_id: list[Row] = [{"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}]
-    assert read_responses([path], facts=write(tmp_path / "i.jsonl", *by_id))[0].facts == (AtomicFact("a"),)
-    for rows, said in (
-        ([{"facts": ["a"]}], "expected a line per response: 2, found 1"),
-        ([{"response_id": "9", "facts": ["a"]}], "no facts for the response_id '1'"),
-    ):
-        with pytest.raises(InputError, match=said):
-            read_responses([path], facts=write(tmp_path / "x.jsonl", *rows))

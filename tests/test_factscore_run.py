@@ -127,17 +127,16 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
 def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
     path = tmp_path / "score.yaml"
     path.write_text(
-        "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n  facts: facts.jsonl\n"
+        "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n"
         "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
     )
-    write(tmp_path / "bios.jsonl", RESPONSES)
-    write(tmp_path / "facts.jsonl", [{"facts": ["She was born in Emberlow."]}] * 4)
+    write(tmp_path / "bios.jsonl", [row | {"facts": ["She was born in Emberlow."]} for row in RESPONSES])
     results = run_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
     assert (results.about["title"], results.about["seed"]) == ("Bios", 3)
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
     assert "k:2" in results.about["evaluators"][0]["signature"]
     inputs = {Path(row["path"]).name for row in results.about["inputs"]}
-    assert inputs == {"bios.jsonl", "pages.jsonl", "facts.jsonl"}
+    assert inputs == {"bios.jsonl", "pages.jsonl"}
     told = yaml.safe_load((tmp_path / "run/experiment.yaml").read_text())
     assert told["made_with"]["signature"] == results.signature
     assert told["factscore"]["k"] == 2

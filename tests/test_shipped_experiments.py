@@ -40,7 +40,7 @@ SHORTER = {
         "replicates=50",
     ),
     "dfactscore_published": (
-        "dfactscore.published=published:merging-facts/result/factscore/"
+        "claims.0.source=published:merging-facts/result/factscore/"
         "bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json",
         "replicates=50",
     ),

@@ -49,8 +49,9 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 )
 @click.option(
     "--facts",
-    help="Use existing facts instead of splitting the texts: a file of facts, or, if each line of the file has "
-    "annotated facts, 'model' (those that a model wrote) or 'human' (those that a person wrote).",
+    type=click.Choice(["model", "human"]),
+    help="Use the annotated facts of each line instead of splitting the texts: those that a model wrote, or those that "
+    "a person wrote.",
 )
 @click.option(
     "--conversation",

@@ -18,8 +18,6 @@ from factaudit.signature import hash_texts
 
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
 FACT_LABELS = {"S": 1, "NS": 0, "IR": None}
-#: Whose facts of the original's annotations to take.
-ANNOTATED_FACT_SOURCES = ("model", "human")
 
 _BIOGRAPHY_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
 
@@ -120,13 +118,6 @@ class _ResponseLine(BaseModel):
     docs: list[_Document] = Field(default_factory=list)
 
 
-class _FactsLine(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-    facts: _Facts
-    response_id: str | None = None
-
-
 class _AlceItem(BaseModel):
     question: str
     output: str
@@ -138,7 +129,7 @@ class _AlceFile(BaseModel):
 
 
 def read_responses(
-    paths: Iterable[str | Path], *, facts: str | Path | None = None, system: str | None = None, limit: int | None = None
+    paths: Iterable[str | Path], *, facts: str | None = None, system: str | None = None, limit: int | None = None
 ) -> list[Response]:
     """Read responses from files: JSONL (also ``.gz``), or an output file of ALCE (``.json``).
 
@@ -148,20 +139,18 @@ def read_responses(
     alone are the titles of these.
 
     Args:
-        facts: None: a model decomposes (but a line's own ``facts`` are used); ``model`` or ``human``: those of the
-            original's ``annotations``, where null means that the response abstained; else a JSONL file of
-            ``{facts, [response_id]}``, by ``response_id`` where each line has one, else line by line.
+        facts: ``model`` or ``human``: take those of the original's ``annotations``, where null means that the response
+            abstained. Else a line's own ``facts`` are used, and where it has none a model is asked.
         system: for lines that name none; by default the file's name without its suffix.
         limit: only the first so many of each file.
 
     Raises `InputError` naming the lines that are wrong.
     """
-    annotators = str(facts) if facts in ANNOTATED_FACT_SOURCES else None
-    responses = [one for path in paths for one in _read_file(Path(path), annotators, system, limit)]
+    responses = [one for path in paths for one in _read_file(Path(path), facts, system, limit)]
     for response_id, n in Counter(one.response_id for one in responses).items():
         if n > 1:
             raise UsageError(f"the response_id {response_id!r} stands {n} times: each response needs its own")
-    return responses if facts is None or annotators else _add_facts(responses, Path(facts))
+    return responses
 
 
 def _read_file(path: Path, annotators: str | None, system: str | None, limit: int | None) -> list[Response]:
@@ -201,19 +190,6 @@ def _make_response(line: _ResponseLine, annotators: str | None, system: str, see
     facts = [replace(fact, sentence=at) for at, one in enumerate(sentences) for fact in getattr(one, annotators) or ()]
     texts = tuple(one.text for one in sentences)
     return replace(made, abstained=line.annotations is None, sentences=texts, facts=tuple(facts))
-
-
-def _add_facts(responses: Sequence[Response], path: Path) -> list[Response]:
-    """The responses with the facts of another file, by response_id where all lines have one, else line by line."""
-    given: list[_FactsLine] = [line for _, line in read_typed_lines(path, _FactsLine)]
-    by_id = {line.response_id: line.facts for line in given if line.response_id is not None}
-    if len(by_id) < len(given):
-        if len(given) != len(responses):
-            raise_problems(path, [Problem(f"expected a line per response: {len(responses)}, found {len(given)}")])
-        by_id = {one.response_id: line.facts for one, line in zip(responses, given, strict=True)}
-    lost = [one.response_id for one in responses if one.response_id not in by_id]
-    raise_problems(path, [Problem(f"no facts for the response_id {one!r}") for one in lost])
-    return [replace(one, facts=by_id[one.response_id], sentences=None) for one in responses]
 
 
 def _parse_name(question: str) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Discriminator, Tag
+from typing import Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
@@ -22,9 +20,7 @@ from factaudit.audit.dfactscore_people import (
     compute_human_dfactscores,
 )
 from factaudit.audit.sensitivity import BASE_VARIANT
-from factaudit.datasets import FORMATS, convert
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
-from factaudit.datasets.conversion import expand_folders
 from factaudit.engines.citations import judge_citations
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.decompose import split_response
@@ -43,7 +39,6 @@ from factaudit.engines.settings import (
     DFactScoreSettings,
     EngineSettings,
     FactScoreSettings,
-    PublishedBiographySettings,
     Say,
     check_engine_experiment,
     make_scorer,
@@ -67,7 +62,7 @@ from factaudit.results import Results, compare
 from factaudit.settings.yaml_file import YamlFile
 from factaudit.signature import make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import list_plain_rows, merge_claim_tables, merge_verdict_tables, write_table
+from factaudit.tables import list_plain_rows, write_table
 from factaudit.text.display_text import format_count
 
 
@@ -86,28 +81,15 @@ class FactScoreExperiment(RunSettings):
         return count_scoring_calls(self)
 
 
-def _name_settings(block: Any) -> str:
-    # Told by its key, so that a complaint is about the block that was meant, and named as the branches of a union are.
-    published = isinstance(block, PublishedBiographySettings) or (isinstance(block, dict) and "published" in block)
-    return (PublishedBiographySettings if published else DFactScoreSettings).__name__
-
-
 class DFactScoreExperiment(RunSettings):
     """An experiment YAML with a ``dfactscore:`` block."""
 
     title: str = "D-FActScore"
-    dfactscore: Annotated[
-        Annotated[DFactScoreSettings, Tag("DFactScoreSettings")]
-        | Annotated[PublishedBiographySettings, Tag("PublishedBiographySettings")],
-        Discriminator(_name_settings),
-    ]
+    dfactscore: DFactScoreSettings
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
-        block = self.dfactscore
-        if isinstance(block, PublishedBiographySettings):
-            return _rebuild_published_dfactscores(self, block, out, overwrite, say)
-        return _DScoreRun(self, block, out, progress, say).run(overwrite)
+        return _DScoreRun(self, self.dfactscore, out, progress, say).run(overwrite)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
@@ -132,9 +114,8 @@ class _ScoreRun:
 
     def __init__(self, experiment: RunSettings, block: Any, out: Path, progress: bool, say: Say) -> None:
         self.experiment, self.block, self.out, self.progress, self.say = experiment, block, out, progress, say
-        read_audit_names_and_options(
-            experiment.audits
-        )  # a misspelt audit is found before an hour of judging, not after
+        # A misspelt audit is found before an hour of judging, not after.
+        read_audit_names_and_options(experiment.audits)
         inputs = block.list_inputs()
         fetch_missing_published_files(inputs, say)
         check_run_spares_inputs(out, inputs)
@@ -379,45 +360,3 @@ def count_scoring_calls(experiment: RunSettings) -> list[Row]:
         why = "one call for each fact and each page that it is put to; " if number is None else ""
         rows.append(row | {"reason": why + limit})
     return rows
-
-
-def _rebuild_published_dfactscores(
-    experiment: DFactScoreExperiment, block: PublishedBiographySettings, folder: Path, overwrite: bool, say: Say
-) -> Results:
-    """Rebuild MF's Table 4 from its published decisions (`factaudit.datasets.merging_facts`) into a run folder.
-
-    Where citations are named, their recall is computed again.
-    """
-    paths, citations = [*map(Path, block.published)], [*map(Path, block.citations)]
-    fetch_missing_published_files([*paths, *citations], say)
-    found = [convert("merging-facts", paths)]
-    own: dict[str, Row] = {"dfactscore": {"link": "given", "gamma": 0.0}, "dfactscore_gap": {"link": "given"}}
-    own |= {"dfactscore_linking": {"gamma": 0.0}, "dfactscore_elsewhere": {"link": "given"}}
-    if citations:
-        found.append(convert("alce-citations", citations))
-        own["citations"] = {}
-    claims = merge_claim_tables([one.claims for one in found])
-    verdicts = merge_verdict_tables([one.verdicts for one in found if one.verdicts is not None])
-    notes = [note for one in found for note in one.notes]
-    with RunFolder.open(folder, [*paths, *citations], overwrite=overwrite, say=say) as run:
-        for note in notes:
-            run.say(note)
-        write_table(claims, folder / "claims.parquet")
-        write_table(verdicts, folder / "verdicts.parquet")
-        files = [
-            *expand_folders(paths, FORMATS["merging-facts"].files),
-            *expand_folders(citations, FORMATS["alce-citations"].files),
-        ]
-        results = compare_run_tables(
-            claims,
-            verdicts,
-            {},
-            engine_tables=(claims, verdicts, own),
-            inputs=list_file_checksums(files),
-            # The other audits would take each pair of a fact and a person for a claim.
-            audits=experiment.audits or [],
-            **experiment.model_dump(include={"title", "replicates", "seed", "confidence"}),
-        )
-        text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
-        results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
-        return run.finish(experiment, results)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from factaudit.engines.dfactscore import DFactScoreOptions
 from factaudit.engines.factscore import FactScoreOptions, FactScorer, is_own_verifier
-from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
 from factaudit.engines.variants import list_score_variants
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.registry import make_evaluator
@@ -44,7 +43,7 @@ class EngineSettings(FactScoreOptions):
     """
 
     responses: list[str] = Field(min_length=1)
-    facts: str | None = None
+    facts: Literal["model", "human"] | None = None
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
     knowledge: str | None = None
@@ -58,7 +57,7 @@ class EngineSettings(FactScoreOptions):
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
     npm: bool | dict[str, Any] = False
     #: Keys whose values are paths.
-    PATHS: ClassVar[tuple[str, ...]] = ("responses", "knowledge", "demos", "facts")
+    PATHS: ClassVar[tuple[str, ...]] = ("responses", "knowledge", "demos")
 
     @model_validator(mode="before")
     @classmethod
@@ -71,8 +70,7 @@ class EngineSettings(FactScoreOptions):
     def list_inputs(self) -> list[str]:
         """The files that it names."""
         values = [getattr(self, key) or [] for key in self.PATHS]
-        named = [path for value in values for path in (value if isinstance(value, list) else [value])]
-        return [path for path in named if path not in ANNOTATED_FACT_SOURCES]
+        return [path for value in values for path in (value if isinstance(value, list) else [value])]
 
 
 class FactScoreSettings(EngineSettings):
@@ -112,16 +110,6 @@ class DFactScoreSettings(DFactScoreOptions, EngineSettings):
     PATHS: ClassVar[tuple[str, ...]] = (*EngineSettings.PATHS, "group_demos", "annotations")
 
 
-class PublishedBiographySettings(BaseModel):
-    """MF's published outputs: evaluation files and ALCE's citation judgements."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    published: list[str] = Field(min_length=1)
-    citations: list[str] = Field(default_factory=list)
-    PATHS: ClassVar[tuple[str, ...]] = ("published", "citations")
-
-
 _Experiment = TypeVar("_Experiment", bound=RunSettings)
 
 
@@ -131,7 +119,7 @@ def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile)
     Raises `InputError` naming the line of everything that is wrong.
     """
     own = file.data.get(name) if isinstance(file.data, dict) else None
-    file.wrap_in_lists(own, "responses", "published", "citations", "verifiers")
+    file.wrap_in_lists(own, "responses", "verifiers")
     experiment = check_yaml_settings(model, file.data, file)
     paths = YamlPaths(file, experiment.data)
     block = getattr(experiment, name)
@@ -140,15 +128,14 @@ def check_engine_experiment(model: type[_Experiment], name: str, file: YamlFile)
         value = getattr(block, key)
         if isinstance(value, list):
             changed[key] = [paths.resolve_path(*one) for one in paths.expand_patterns(value, name, key)]
-        elif value is not None and value not in ANNOTATED_FACT_SOURCES:
+        elif value is not None:
             changed[key] = paths.resolve_path(value, (name, key))
 
     def resolve_verifier(spec: Any, *place: str | int) -> Any:
         return spec if is_own_verifier(spec) else resolve_evaluator_paths(paths, spec, *place)
 
-    if isinstance(block, EngineSettings):
-        key = "verifier" if isinstance(own, dict) and "verifier" in own else "verifiers"
-        changed["verifiers"] = [resolve_verifier(one, name, key, at) for at, one in enumerate(block.verifiers)]
+    key = "verifier" if isinstance(own, dict) and "verifier" in own else "verifiers"
+    changed["verifiers"] = [resolve_verifier(one, name, key, at) for at, one in enumerate(block.verifiers)]
     if isinstance(block, FactScoreSettings):
         changed["variants"] = dict(block.variants)
         for key in set(block.variants) & {*block.PATHS, "verifier"}:
