@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from factaudit.engines.responses import Response
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
@@ -114,8 +113,3 @@ def _is_declining_response(output: str) -> bool:
 def _tells_something(clause: str) -> bool:
     """Whether a clause says something of anybody, and not of the question or of who answers it."""
     return _SAYS_SOMETHING.search(clause) is not None and not _ABOUT_THE_QUESTION.search(clause)
-
-
-def does_response_abstain(response: Response, detector: str = "declines") -> bool:
-    """Whether a response abstains: as its file says, else as the detector finds (`is_abstaining_response`)."""
-    return is_abstaining_response(response.output, detector) if response.abstained is None else response.abstained

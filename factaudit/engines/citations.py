@@ -51,7 +51,7 @@ class CitedSentence:
     cites_absent_doc: bool = False
 
 
-def parse_cited_sentences(output: str, n_docs: int, max_citations: int | None = MAX_CITATIONS) -> list[CitedSentence]:
+def parse_cited_sentences(output: str, n_docs: int) -> list[CitedSentence]:
     """The sentences of an output with their citations ``[1]`` .. ``[n_docs]``; what is left of brackets is malformed.
 
     >>> parse_cited_sentences("He sang [1][9]. He died.", 2)[0]
@@ -62,7 +62,7 @@ def parse_cited_sentences(output: str, n_docs: int, max_citations: int | None = 
         numbers = [int(number) for group in _CITATION.findall(sentence) for number in re.findall(r"\d+", group)]
         absent = [f"[{number}]" for number in numbers if not 1 <= number <= n_docs]
         wrong = [*absent, *(match.group() for match in _MALFORMED.finditer(sentence))]
-        cited = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs))[:max_citations]
+        cited = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs))[:MAX_CITATIONS]
         found.append(CitedSentence(_CITATION.sub("", sentence).strip(), cited, tuple(wrong), bool(absent)))
     return found
 
@@ -71,7 +71,6 @@ def judge_citations(
     responses: Sequence[Response],
     evaluator: str | Mapping[str, Any] | NamedEvaluator,
     *,
-    max_citations: int | None = MAX_CITATIONS,
     journal: str | Path | None = None,
     progress: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -87,7 +86,7 @@ def judge_citations(
     rows, uncited = [], []
     wholes: list[_CitedSet] = []
     for response in (one for one in responses if one.docs):
-        sentences = parse_cited_sentences(response.output, len(response.docs), max_citations)
+        sentences = parse_cited_sentences(response.output, len(response.docs))
         if not sentences:
             rows.append(_name_response(response) | {"claim_id": f"{response.response_id}.-", "abstained": 1})
         for number, sentence in enumerate(sentences):

@@ -5,15 +5,17 @@ and FActScore is high, but what the reader is told is not. `DFactScorer.score` g
 
 1. *Atomic facts*, as in FActScore (`decontextualize` adds the words of MF's code). Equal facts of two sentences stay:
    they may be of two people.
-2. *Fact groups.* A model says which facts a reader takes to be about one person (`factaudit.engines.grouping`; App. C,
-   Table 8). Of equal facts in a group one is left.
+2. *Fact groups.* A model is given the paragraph and its facts, with four demonstrations, and says which facts a reader
+   takes to be about one person (`factaudit.engines.grouping`; App. C, Table 8). Of equal facts in a group one is left.
 3. *Candidates.* Everybody who is meant, maybe: the pages of the name (`factaudit.engines.candidates`). From here on
    there is a table of claims with a row per fact and person.
 4. *Verification.* Each fact is put to the page of each candidate, by the verifiers of FActScore.
-5. *Entity linking.* A group is linked to e* = argmax over the candidates of the share of the group's facts that the
-   candidate's page supports (Eq. 1; `factaudit.arrays.support_matrix`).
-6. *Score.* D-FActScore of a response is the share of facts that the entity of their group supports; where any entity
-   may support a fact it is FActScore (`factaudit.arrays.biography_scores`). Of all responses it is the mean.
+5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i| Σ [e supports a] over
+   the facts a of the group A_i (Eq. 1; `factaudit.arrays.support_matrix`). The Hungarian algorithm, by which no entity
+   has two groups, is the rule ``hungarian``.
+6. *Score* (§4.1). D-FS(y) = 1/|A| Σ_i Σ_{a in A_i} [e*_i supports a]: the share of a response's facts that the entity
+   of their group supports. Where any entity may support a fact it is FActScore
+   (`factaudit.arrays.biography_scores`). Of all responses it is the mean.
 
 Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audits of `factaudit.audit.dfactscore`.
 """

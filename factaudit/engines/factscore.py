@@ -2,10 +2,13 @@
 
 `FactScorer.score` goes through the steps of the paper:
 
-1. *Atomic facts* (§3.1). A model splits each sentence of a response into short sentences that state one thing each
-   (`factaudit.engines.decompose`). A response that declines to answer has none (`factaudit.engines.abstention`; §4.3).
-2. *Passages* (§4.1). Of the topic's page, the k = 5 passages nearest to each fact (`factaudit.engines.passages`).
-   After this step there is an ordinary table of claims: a fact is a claim, and its passages are the document.
+1. *Atomic facts* (§3.1, A.2). A response is split into sentences, and a model splits each into short sentences that
+   state one thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds nearest. Facts of up to
+   three characters and repeated ones are left out, those beyond 50 cut (`factaudit.engines.decompose`). A response that
+   declines to answer has no facts (`factaudit.engines.abstention`; §4.3).
+2. *Passages* (§4.1). Of the topic's page in the knowledge source, cut into passages of 256 tokens, BM25 takes the k = 5
+   nearest to "TOPIC FACT" (`factaudit.engines.passages`, `factaudit.knowledge.retrieval`). After this step there is an
+   ordinary table of claims: a fact is a claim, and its passages are the document.
 3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"), alone ("No-context
    LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also have the last word on what
    the LM finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well.

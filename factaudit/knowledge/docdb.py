@@ -120,23 +120,19 @@ class DocDB:
         return None if not rows else tuple(str(rows[0][0] or "").split(PASSAGE_SEPARATOR))
 
     def find(self, topic: str) -> KnowledgePage | None:
-        """The page of a topic: by its exact title, then through a redirect, then by the title normalised; else None.
+        """The page of a topic: by its exact title or a redirect, then so by the title normalised; else None.
 
         Normalised: underscores are spaces, runs of white space one space, case is ignored. Where several titles
         differ only in case, the first in the alphabet is taken.
         """
-        if (exact := self.passages(topic)) is not None:
-            return KnowledgePage(topic, exact)
-        if (redirected := self._find_redirected_page(topic)) is not None:
-            return redirected
         normal = normalise_page_title(topic)
-        forms = list(dict.fromkeys([*(own := _list_docdb_title_variants(normal)), *self._list_spelling_variants(own)]))
-        found = next((title for title in forms if self.passages(title) is not None), None)
-        if found is None and (redirected := next(filter(None, map(self._find_redirected_page, forms)), None)):
-            return redirected
-        found = found or next(
-            filter(None, map(self._find_title_in_any_case, self._list_spelling_variants([normal]))), None
-        )
+        for title in dict.fromkeys([topic, *self._list_spelling_variants(_list_docdb_title_variants(normal))]):
+            if (passages := self.passages(title)) is not None:
+                return KnowledgePage(title, passages, "exact" if title == topic else "normalised")
+            if (redirected := self._find_redirected_page(title)) is not None:
+                return redirected
+        in_any_case = map(self._find_title_in_any_case, self._list_spelling_variants([normal]))
+        found = next(filter(None, in_any_case), None)
         return None if found is None else KnowledgePage(found, self.passages(found) or (), "normalised")
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
@@ -317,18 +313,12 @@ def is_docdb_sqlite_file(path: Path) -> bool:
 
 def _check_docdb_file(path: Path) -> None:
     if not path.is_file():
-        raise InputError(str(path), [Problem("no such knowledge source" if not path.is_dir() else "this is a folder")])
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(512)
-    if not size:
-        raise _make_database_error(path, "an empty file")
-    if not head.startswith(_SQLITE_HEADER):
-        if head.lstrip().lower().startswith((b"<!doctype", b"<html")):
-            raise _make_database_error(path, "an HTML page (a download link's warning page, perhaps)")
+        raise InputError(str(path), [Problem("no such knowledge source")])
+    if not is_docdb_sqlite_file(path):
         raise _make_database_error(path, "not an SQLite file; make one of pages with `factaudit knowledge`")
-    if len(head) < 100:
-        raise _make_database_error(path, f"cut off: {size} bytes")
+    with path.open("rb") as file:
+        head = file.read(100).ljust(100, b"\x00")
+    size = path.stat().st_size
     page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])
     # The page count holds only where it was written together with the change counter (SQLite's file format, 1.3.7).
     expected = (65536 if page_size == 1 else page_size) * pages

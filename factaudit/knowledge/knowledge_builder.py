@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.files import open_input_file, replace_file_atomically
@@ -68,16 +68,18 @@ def build_knowledge_source(
                 # Nobody reads the file before it is whole; titles arrive in any order, so that the cache is large.
                 connection.executescript(_EMPTY_DATABASE)
                 for number, line in read_json_lines(path, show_offset):
-                    page = _parse_page(path, number, line)
-                    if page.redirect is not None:
-                        row = (page.title, page.redirect)
+                    if (problem := _find_problem(line)) is not None:
+                        raise InputError(str(path), [Problem(problem[0], number, problem[1], "line")])
+                    title = line["title"]
+                    if line.get("redirect") is not None:
+                        row = (title, line["redirect"])
                         connection.execute("INSERT OR IGNORE INTO redirects VALUES (?, ?)", row)
                         continue
-                    n_texts += not page.is_cut
-                    passages = page.parts if page.is_cut else cut(page.parts)
-                    if not passages:
-                        raise _make_line_error(path, number, "expected text, found none", "text")
-                    row = (page.title, PASSAGE_SEPARATOR.join(passages))
+                    passages = [part for part in line.get("passages") or () if part.strip()]
+                    if line.get("text") is not None:
+                        n_texts += 1
+                        passages = cut([line["text"]] if isinstance(line["text"], str) else line["text"])
+                    row = (title, PASSAGE_SEPARATOR.join(passages))
                     is_new = connection.execute("INSERT OR IGNORE INTO documents VALUES (?, ?)", row).rowcount
                     counts["n_pages" if is_new else "n_duplicates"] += 1
                     counts["n_passages"] += len(passages) if is_new else 0
@@ -100,40 +102,21 @@ def build_knowledge_source(
     return told
 
 
-class _PageLine(NamedTuple):
-    """A line: another title for a page, or a page's parts, which are passages already or are still to be cut."""
-
-    title: str
-    redirect: str | None = None
-    parts: Sequence[str] = ()
-    is_cut: bool = False
-
-
-def _make_line_error(path: Path, number: int, message: str, column: str | None = None) -> InputError:
-    return InputError(str(path), [Problem(message, number, column, "line")])
-
-
-def _parse_page(path: Path, number: int, row: dict[str, Any]) -> _PageLine:
-    def bad(message: str, column: str | None = None) -> InputError:
-        return _make_line_error(path, number, message, column)
-
+def _find_problem(row: dict[str, Any]) -> tuple[str, str | None] | None:
+    """What is wrong with a line, and in which column; None where nothing is."""
     title = row.get("title")
     if not isinstance(title, str) or not title.strip():
-        raise bad(f"expected a title, found {title!r}", "title")
+        return f"expected a title, found {title!r}", "title"
     given = [name for name in ("text", "passages", "redirect") if row.get(name) is not None]
     if len(given) != 1:
-        raise bad(f"expected one of text, passages and redirect, found {', '.join(given) or 'none'}")
-    name, value = given[0], row[given[0]]
-    if name == "redirect":
-        if not isinstance(value, str) or not value.strip():
-            raise bad(f"expected a title, found {value!r}", name)
-        return _PageLine(title, value)
-    parts = [value] if isinstance(value, str) and name == "text" else value
+        return f"expected one of text, passages and redirect, found {', '.join(given) or 'none'}", None
+    (name,) = given
+    parts = [row[name]] if isinstance(row[name], str) and name != "passages" else row[name]
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise bad(f"expected {'text, or ' if name == 'text' else ''}a list of texts", name)
+        return f"expected {'text, or ' if name == 'text' else ''}a list of texts", name
     if any(PASSAGE_SEPARATOR in part for part in parts):
-        raise bad(f"holds the separator of passages, {PASSAGE_SEPARATOR!r}", name)
-    return _PageLine(title, None, [part for part in parts if part.strip()], name == "passages")
+        return f"holds the separator of passages, {PASSAGE_SEPARATOR!r}", name
+    return None if any(part.strip() for part in parts) else ("expected text, found none", name)
 
 
 def cut_word_passages(texts: Sequence[str], size: int = PASSAGE_TOKENS) -> list[str]:

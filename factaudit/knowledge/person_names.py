@@ -11,45 +11,22 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-_SUFFIX = re.compile(r"\s*\(([^()]*)\)\s*$")
+#: What Wikipedia puts behind a title to tell people apart.
+_SUFFIX = re.compile(r"\s*\([^()]*\)\s*$")
+#: A list of people, not a person.
+_DISAMBIGUATION = re.compile(r"\(\s*disambiguation\s*\)\s*$", re.IGNORECASE)
 _GENERATION = re.compile(r"jr|sr|junior|senior|i{2,3}|iv")
 _NOT_IN_WORDS = re.compile(r"['’`ʻʿ\"“”]")
-
-
-def remove_person_title_suffix(title: str) -> str:
-    """A title without what Wikipedia puts behind it to tell people apart.
-
-    >>> remove_person_title_suffix("Bruce Johnstone (musician)")
-    'Bruce Johnstone'
-    """
-    return _SUFFIX.sub("", title).strip()
-
-
-def is_disambiguation_title(title: str) -> bool:
-    """Whether the title says that the page is a list of people, not a person."""
-    suffix = _SUFFIX.search(title)
-    return suffix is not None and suffix[1].strip().casefold() == "disambiguation"
-
-
-def is_title_of_name(title: str, name: str) -> bool:
-    """Whether a page of this title has this name.
-
-    First and last name are the same, an initial standing for a name ("W." for "William"); middle names and initials
-    may be missing from either, not differ.
-
-    >>> is_title_of_name("William J. Sharkey (murderer)", "William Sharkey")
-    True
-    >>> is_title_of_name("William J. Sharkey", "William K. Sharkey")
-    False
-    """
-    return not is_disambiguation_title(title) and _is_same_name(_split_name(title), _split_name(name))
 
 
 def find_titles_of_same_name(
     names: Sequence[str], titles_and_redirects: Iterable[tuple[str, str]]
 ) -> dict[str, list[str]]:
-    """For each name the pages of which a title or redirect has this name (`is_title_of_name`); those with the very
-    words of the name come first, equals in the alphabet's order.
+    """For each name the pages of which a title or redirect has this name; those with the very words of the name come
+    first, equals in the alphabet's order.
+
+    First and last name are the same, an initial standing for a name ("W." for "William"); middle names and initials
+    may be missing from either, not differ.
 
     titles_and_redirects: (title or redirect, title of its page), read once.
     """
@@ -61,14 +38,14 @@ def find_titles_of_same_name(
     for title, page in titles_and_redirects:
         words = _split_name(title)
         for name, asked in by_last_word.get(words[-1], ()) if words else ():
-            if _is_same_name(words, asked) and not is_disambiguation_title(title):
+            if _is_same_name(words, asked) and not _DISAMBIGUATION.search(title):
                 found[name][page] = found[name].get(page, False) or words == asked
     return {name: sorted(pages, key=lambda page: (not pages[page], page)) for name, pages in found.items()}
 
 
 def _split_name(text: str) -> list[str]:
     """The words of a name or a title that count."""
-    text = remove_person_title_suffix(text.replace("_", " ")).partition(",")[0].casefold()
+    text = _SUFFIX.sub("", text.replace("_", " ")).strip().partition(",")[0].casefold()
     if not text.isascii():
         text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
     words = re.findall(r"[^\s.]+", _NOT_IN_WORDS.sub("", text))
