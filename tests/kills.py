@@ -279,7 +279,7 @@ def undisturbed(command: str, files: Path, life: Path, start: Starter) -> tuple[
 
 
 #: What a run spends, in dollars and seconds.
-OF_ONE_RUN = ("calls", "cost", "seconds_per_example")
+OF_ONE_RUN = ("calls", "cost")
 
 
 def contents(folder: Path) -> dict[str, bytes]:

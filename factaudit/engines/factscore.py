@@ -342,6 +342,11 @@ class FactScorer:
         )
 
     @property
+    def names(self) -> list[str]:
+        """The verifiers' names in the verdicts table; the first one's score is *the* score."""
+        return [one.name for one in self.verifiers]
+
+    @property
     def signatures(self) -> dict[str, str]:
         """By verifier's name every setting that can change a verdict, on one line."""
         asked = self.decomposer or self.llm

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
@@ -74,11 +75,40 @@ class FactScoreExperiment(RunSettings):
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
-        return _ScoreRun(self, self.factscore, out, progress, say).run(overwrite)
+        block = self.factscore
+        responses, inputs, scorer = _prepare(FactScorer, self, block, out, say)
+        variants = {name: make_scorer(FactScorer, one, out) for name, one in list_score_variants(block).items()}
+        callers = scorer.callers
+        for name, one in variants.items():
+            if any(client and client.cache is None for client in (one.llm, one.decomposer)):
+                raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
+            callers += [(f"{name}: {who}", client) for who, client in one.callers]
+        with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
+            with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
+                asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
+                scored = scorer.score(responses, **asked)
+                varied = {name: (one.names[0], one.score(responses, **asked)) for name, one in variants.items()}
+            judged = _write_facts(scored, scorer, out, say)
+            _write_responses(out, responses, list_factscore_responses(judged, block.gamma))
+            gamma = {"gamma": block.gamma}
+            audits = {
+                "factscore": gamma,
+                "discrimination": {},
+                "factscore_agreement": {"irrelevant": block.irrelevant, **gamma},
+                "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
+            }
+            tables = scored.claims, scored.verdicts
+            results = _compare(self, scorer, scored, audits, tables, inputs)
+            rows = [row for row in results.audits.get("factscore", []) if row["system"] != ALL_TOGETHER]
+            lines = [format_factscore(row, self.confidence) for row in rows]
+            if variants:
+                every = {BASE_VARIANT: (scorer.names[0], scored), **varied}
+                lines += _compare_variants(self, every, variants, results, out)
+            return _finish(run, self, scorer, results, calls, "factscore", lines)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
-        return count_scoring_calls(self)
+        return count_scoring_calls(self.factscore)
 
 
 class DFactScoreExperiment(RunSettings):
@@ -89,11 +119,59 @@ class DFactScoreExperiment(RunSettings):
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
-        return _DScoreRun(self, self.dfactscore, out, progress, say).run(overwrite)
+        block = self.dfactscore
+        responses, inputs, scorer = _prepare(DFactScorer, self, block, out, say)
+        judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
+        members = () if judge is None else walk_evaluator_members(judge.evaluator)
+        callers = [*scorer.callers, *((f"citations: {judge and judge.name}", member) for member, _ in members)]
+        cited = None
+        with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
+            with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
+                asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
+                scored = scorer.score(responses, **asked)
+                if judge is not None:
+                    cited = judge_citations(responses, judge, **asked)
+            judged = _write_facts(scored, scorer, out, say)
+            rows: list[Row] = []
+            tables = scored.claims, scored.verdicts
+            if scorer.names[0] in judged.evaluators:
+                first = judged.evaluators.index(scorer.names[0])
+                rows = list_dfactscore_responses(judged, first, block.rule, block.gamma, block.narrow)
+                # Other audits would take each fact and person for a claim.
+                tables = make_score_verdicts(scored.claims, judged, scorer.names, block.rule)
+            _write_responses(out, responses, rows)
+            link, figures = {"link": block.rule}, {"gamma": block.gamma, "narrow": block.narrow}
+            audits = {
+                "dfactscore": link | figures,
+                "dfactscore_gap": link,
+                "dfactscore_linking": figures,
+                "dfactscore_elsewhere": link,
+                "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
+            }
+            results = _compare(self, scorer, scored, audits, tables, inputs)
+            if section := make_merged_section(rows):
+                results.sections.append(section)
+            intervals = None
+            if self.replicates:
+                intervals = ClusterBootstrap(**self.model_dump(include={"replicates", "seed", "confidence"}))
+            if cited is not None:
+                claims, verdicts = cited
+                told = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
+                write_jsonl(out / "citations.jsonl", list_plain_rows(told))
+                results.audits["citations"] = compute_citation_audit(Judgements.join(*cited), intervals=intervals)
+            if block.annotations is not None:
+                people = read_biography_fact_annotations(block.annotations)
+                results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
+                    compute_human_dfactscores(people), rows, intervals=intervals
+                )
+                results.audits["annotator_agreement"] = compute_annotator_agreement(people)
+            by_first = [row for row in results.audits.get("dfactscore", []) if row["evaluator"] == scorer.names[0]]
+            lines = [format_dfactscore(row) for row in by_first if row["system"] != ALL_TOGETHER]
+            return _finish(run, self, scorer, results, calls, "dfactscore", lines)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
-        return count_scoring_calls(self)
+        return count_scoring_calls(self.dfactscore)
 
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
@@ -103,214 +181,114 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     return check_engine_experiment(DFactScoreExperiment, "dfactscore", file)
 
 
-class _ScoreRun:
-    """A run of FActScore; the same one again resumes and reuses.
-
-    Writes ``claims.parquet``, ``verdicts.parquet``, ``responses.jsonl``, ``summary.json`` (with this run's
-    ``seconds_per_example``: what was known already takes none), ``results.json``, tables, figures and the report.
-    """
-
-    kind: type[FactScorer] = FactScorer
-
-    def __init__(self, experiment: RunSettings, block: Any, out: Path, progress: bool, say: Say) -> None:
-        self.experiment, self.block, self.out, self.progress, self.say = experiment, block, out, progress, say
-        # A misspelt audit is found before an hour of judging, not after.
-        read_audit_names_and_options(experiment.audits)
-        inputs = block.list_inputs()
-        fetch_missing_published_files(inputs, say)
-        check_run_spares_inputs(out, inputs)
-        self.inputs = [path for path in inputs if path != block.knowledge or path.endswith((".jsonl", ".jsonl.gz"))]
-        self.responses, notes = read_block_responses(block)
-        for note in notes:
-            say(note)
-        systems = format_count(len({one.system for one in self.responses}), "system")
-        say(f"responses {len(self.responses):>9,} of {systems}")
-        self.scorer: Any = make_scorer(self.kind, block, out, say)
-        self.names = [one.name for one in self.scorer.verifiers]
-        self.intervals = None
-        if experiment.replicates:
-            settings = experiment.model_dump(include={"replicates", "seed", "confidence"})
-            self.intervals = ClusterBootstrap(**settings)
-        self.further_callers: list[tuple[str, Any]] = []
-        self.prepare()
-
-    def run(self, overwrite: bool) -> Results:
-        """Score, audit, and write the run folder."""
-        with RunFolder.open(self.out, self.inputs, overwrite=overwrite, say=self.say) as run:
-            callers = [*self.scorer.callers, *self.further_callers]
-            with count_run_llm_calls(callers, run.work / "calls.json", self.experiment.max_cost) as calls:
-                start = time.monotonic()
-                scored = self.scorer.score(self.responses, journal=run.work / "journal", progress=self.progress)
-                seconds = (time.monotonic() - start) / len(self.responses)
-                self.score_further(run.work / "journal", scored)
-            n_facts = scored.claims["claim"].notna().sum()
-            unscored = format_unscored_verdicts(scored.verdicts, self.names)
-            for line in (f"claims    {n_facts:>9,}", *unscored, *scored.notes):
-                self.say(line)
-            write_table(scored.claims, self.out / "claims.parquet")
-            write_table(scored.verdicts, self.out / "verdicts.parquet")
-            judged = Judgements.join(scored.claims, scored.verdicts)
-            outputs = {one.response_id: one.output for one in self.responses}
-            rows = {row["response_id"]: row for row in self.list_responses(judged)}
-            rows = {name: {"response_id": name, **rows.get(name, {}), "output": outputs[name]} for name in outputs}
-            write_jsonl(self.out / "responses.jsonl", rows.values())
-            results = compare_run_tables(
-                *self.list_audit_tables(scored, judged),
-                self.scorer.settings,
-                engine_tables=(scored.claims, scored.verdicts, self.list_audits()),
-                inputs=list_file_checksums(self.inputs),
-                signatures=self.scorer.signatures,
-                **self.experiment.model_dump(include={"title", "audits", "replicates", "seed", "confidence"}),
-            )
-            if scored.notes:
-                results.about["reading"] = scored.notes
-            self.add_audits(results, list(rows.values()))
-            results.calls.extend(calls)
-            for line in self.list_lines(results):
-                self.say(line)
-            own = (row for row in results.audits.get(self.audit, []) if row["evaluator"] == self.names[0])
-            whole: Row = next(own, {"score": None})
-            summary = whole | {"n_responses": len(self.responses), "cost": sum_run_call_costs(calls)}
-            summary |= {"seconds_per_example": round(seconds, 6)}
-            summary |= {"signature": make_signature(self.scorer.signatures[self.names[0]], self.scorer.settings)}
-            write_json(self.out / "summary.json", summary)
-            return run.finish(self.experiment, results)
-
-    # ------------------------------------------------------------------ what is FActScore's own, and D-FActScore's
-
-    #: The audit of the score.
-    audit = "factscore"
-
-    def prepare(self) -> None:
-        """Make the variants."""
-        variants = list_score_variants(self.block)
-        self.variants = {name: make_scorer(self.kind, one, self.out) for name, one in variants.items()}
-        self.scored_variants: dict[str, tuple[str, ScoredFacts]] = {}
-        for name, one in self.variants.items():
-            if any(client and client.cache is None for client in (one.llm, one.decomposer)):
-                raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
-            self.further_callers += [(f"{name}: {who}", client) for who, client in one.callers]
-
-    def score_further(self, journal: Path, scored: ScoredFacts) -> None:
-        """Score the variants."""
-        for name, one in self.variants.items():
-            own = one.score(self.responses, journal=journal, progress=self.progress)
-            self.scored_variants[name] = one.verifiers[0].name, own
-        if self.variants:
-            self.scored_variants = {BASE_VARIANT: (self.names[0], scored), **self.scored_variants}
-
-    def list_responses(self, judged: Judgements) -> list[Row]:
-        """A row per response with its score."""
-        return list_factscore_responses(judged, self.block.gamma)
-
-    def list_audits(self) -> dict[str, Row]:
-        """The engine's own audits with their options."""
-        gamma = {"gamma": self.block.gamma}
-        return {
-            "factscore": gamma,
-            "discrimination": {},
-            "factscore_agreement": {"irrelevant": self.block.irrelevant, **gamma},
-            "decomposition": {"demonstrations": str(self.block.demos)} if self.block.demos else {},
-        }
-
-    def list_audit_tables(self, scored: ScoredFacts, judged: Judgements) -> tuple[Any, Any]:
-        """The claims and verdicts that other audits read."""
-        return scored.claims, scored.verdicts
-
-    def add_audits(self, results: Results, rows: Sequence[Row]) -> None:
-        """The audits that compare the variants with the base."""
-        if not self.variants:
-            return
-        claims, verdicts = stack_variants(self.scored_variants)
-        write_table(claims, self.out / "variant_claims.parquet")
-        write_table(verdicts, self.out / "variant_verdicts.parquet")
-        gammas = {name: one.options.gamma for name, one in self.variants.items()}
-        options = {"gamma": self.block.gamma, "gammas": gammas}
-        settings = self.experiment.model_dump(include={"replicates", "seed", "confidence"})
-        more = compare(claims, verdicts, audits=[{"sensitivity": options}, "retrieval"], **settings)
-        results.audits.update({name: found for name, found in more.audits.items() if found})
-        results.finding_rows.extend(more.finding_rows)
-        signatures = {name: one.signatures[one.verifiers[0].name] for name, one in self.variants.items()}
-        results.about["variants"] = signatures
-
-    def list_lines(self, results: Results) -> list[str]:
-        """What the command prints of the scores."""
-        rows = self.list_system_rows(results)
-        lines = [format_factscore(row, self.experiment.confidence) for row in rows]
-        # The first row of a variant is of all systems.
-        first = {row["variant"]: row for row in reversed(results.audits.get("sensitivity", []))}
-        lines += [_format_variant(first[name]) for name in (BASE_VARIANT, *self.variants) if name in first]
-        return lines or ["no FActScore: no response states a fact"]
-
-    def list_system_rows(self, results: Results) -> list[Row]:
-        """The rows of the score of single systems, by verifier."""
-        return [row for row in results.audits.get(self.audit, []) if row["system"] != ALL_TOGETHER]
+# ------------------------------------------------------------------------------------- the steps that both runs share
 
 
-class _DScoreRun(_ScoreRun):
-    """A run of D-FActScore."""
+def _prepare(
+    kind: type[FactScorer], experiment: RunSettings, block: EngineSettings, out: Path, say: Say
+) -> tuple[list[Response], list[str], Any]:
+    """The responses, the files that are read, and the engine."""
+    # A misspelt audit is found before an hour of judging, not after.
+    read_audit_names_and_options(experiment.audits)
+    inputs = block.list_inputs()
+    fetch_missing_published_files(inputs, say)
+    check_run_spares_inputs(out, inputs)
+    responses, notes = read_block_responses(block)
+    systems = format_count(len({one.system for one in responses}), "system")
+    for line in (*notes, f"responses {len(responses):>9,} of {systems}"):
+        say(line)
+    # A knowledge source may have gigabytes: the signature tells it.
+    named = [path for path in inputs if path != block.knowledge or path.endswith((".jsonl", ".jsonl.gz"))]
+    return responses, named, make_scorer(kind, block, out, say)
 
-    kind = DFactScorer
-    audit = "dfactscore"
 
-    def prepare(self) -> None:
-        """Make the judge of citations."""
-        self.judge = None if self.block.citation_judge is None else make_named_evaluator(self.block.citation_judge)
-        if self.judge is not None:
-            members = walk_evaluator_members(self.judge.evaluator)
-            self.further_callers = [(f"citations: {self.judge.name}", member) for member, _ in members]
+def _write_facts(scored: ScoredFacts, scorer: Any, out: Path, say: Say) -> Judgements:
+    """Write ``claims.parquet`` and ``verdicts.parquet``, and say what they hold."""
+    n_facts = scored.claims["claim"].notna().sum()
+    unscored = format_unscored_verdicts(scored.verdicts, scorer.names)
+    for line in (f"claims    {n_facts:>9,}", *unscored, *scored.notes):
+        say(line)
+    write_table(scored.claims, out / "claims.parquet")
+    write_table(scored.verdicts, out / "verdicts.parquet")
+    return Judgements.join(scored.claims, scored.verdicts)
 
-    def score_further(self, journal: Path, scored: ScoredFacts) -> None:
-        """Judge the citations."""
-        if self.judge is not None:
-            self.cited = judge_citations(self.responses, self.judge, journal=journal, progress=self.progress)
 
-    def list_responses(self, judged: Judgements) -> list[Row]:
-        """A row per response with its scores, groups and facts, by the first verifier."""
-        if self.names[0] not in judged.evaluators:
-            return []
-        first = judged.evaluators.index(self.names[0])
-        return list_dfactscore_responses(judged, first, self.block.rule, self.block.gamma, self.block.narrow)
+def _write_responses(out: Path, responses: Sequence[Response], rows: Sequence[Row]) -> None:
+    """Write ``responses.jsonl``: each response with its scores, in the order of the input."""
+    scores = {row["response_id"]: row for row in rows}
+    told = []
+    for one in responses:
+        names = {"response_id": one.response_id, "system": one.system, "topic": one.topic}
+        told.append(names | scores.get(one.response_id, {}) | {"output": one.output})
+    write_jsonl(out / "responses.jsonl", told)
 
-    def list_audits(self) -> dict[str, Row]:
-        """The engine's own audits with their options."""
-        link, figures = {"link": self.block.rule}, {"gamma": self.block.gamma, "narrow": self.block.narrow}
-        return {
-            "dfactscore": link | figures,
-            "dfactscore_gap": link,
-            "dfactscore_linking": figures,
-            "dfactscore_elsewhere": link,
-            "decomposition": super().list_audits()["decomposition"],
-        }
 
-    def list_audit_tables(self, scored: ScoredFacts, judged: Judgements) -> tuple[Any, Any]:
-        """What the two scores say of each fact: other audits would take each fact and person for a claim."""
-        if self.names[0] not in judged.evaluators:
-            return scored.claims, scored.verdicts
-        return make_score_verdicts(scored.claims, judged, self.names, self.block.rule)
+def _compare(
+    experiment: RunSettings,
+    scorer: Any,
+    scored: ScoredFacts,
+    audits: Mapping[str, Row],
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    inputs: Sequence[str],
+) -> Results:
+    """The engine's own audits, of the facts, and the other ones, of ``tables``."""
+    results = compare_run_tables(
+        *tables,
+        scorer.settings,
+        engine_tables=(scored.claims, scored.verdicts, audits),
+        inputs=list_file_checksums(inputs),
+        signatures=scorer.signatures,
+        **experiment.model_dump(include={"title", "audits", "replicates", "seed", "confidence"}),
+    )
+    if scored.notes:
+        results.about["reading"] = scored.notes
+    return results
 
-    def add_audits(self, results: Results, rows: Sequence[Row]) -> None:
-        """Merged paragraphs, citations, and people's annotations."""
-        if section := make_merged_section([row for row in rows if row.get("merged")]):
-            results.sections.append(section)
-        if self.judge is not None:
-            claims, verdicts = self.cited
-            judged = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
-            write_jsonl(self.out / "citations.jsonl", list_plain_rows(judged))
-            joined = Judgements.join(claims, verdicts)
-            results.audits["citations"] = compute_citation_audit(joined, intervals=self.intervals)
-        if self.block.annotations is not None:
-            people = read_biography_fact_annotations(self.block.annotations)
-            scored = [row for row in rows if "init_factscore" in row]
-            results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
-                compute_human_dfactscores(people), scored, intervals=self.intervals
-            )
-            results.audits["annotator_agreement"] = compute_annotator_agreement(people)
 
-    def list_lines(self, results: Results) -> list[str]:
-        """What the command prints of the scores."""
-        rows = [row for row in self.list_system_rows(results) if row["evaluator"] == self.names[0]]
-        return list(map(format_dfactscore, rows)) or ["no D-FActScore: no response states a fact"]
+def _finish(
+    run: RunFolder,
+    experiment: RunSettings,
+    scorer: Any,
+    results: Results,
+    calls: Sequence[Row],
+    audit: str,
+    lines: Sequence[str],
+) -> Results:
+    """Say the scores, and write ``summary.json`` (the first verifier's), ``results.json`` and the report."""
+    for line in lines or ["no score: no response states a fact"]:
+        run.say(line)
+    results.calls.extend(calls)
+    own = (row for row in results.audits.get(audit, []) if row["evaluator"] == scorer.names[0])
+    summary: Row = next(own, {"score": None})
+    signature = make_signature(scorer.signatures[scorer.names[0]], scorer.settings)
+    write_json(run.path / "summary.json", summary | {"cost": sum_run_call_costs(calls), "signature": signature})
+    return run.finish(experiment, results)
+
+
+def _compare_variants(
+    experiment: FactScoreExperiment,
+    every: Mapping[str, tuple[str, ScoredFacts]],
+    variants: Mapping[str, Any],
+    results: Results,
+    out: Path,
+) -> list[str]:
+    """Add the audits that compare the variants with the base; what the command prints of them."""
+    claims, verdicts = stack_variants(every)
+    write_table(claims, out / "variant_claims.parquet")
+    write_table(verdicts, out / "variant_verdicts.parquet")
+    gammas = {name: one.options.gamma for name, one in variants.items()}
+    more = compare(
+        claims,
+        verdicts,
+        audits=[{"sensitivity": {"gamma": experiment.factscore.gamma, "gammas": gammas}}, "retrieval"],
+        **experiment.model_dump(include={"replicates", "seed", "confidence"}),
+    )
+    results.audits.update({name: rows for name, rows in more.audits.items() if rows})
+    results.finding_rows.extend(more.finding_rows)
+    results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in variants.items()}
+    # The first row of a variant is of all systems.
+    first = {row["variant"]: row for row in reversed(results.audits.get("sensitivity", []))}
+    return [_format_variant(first[name]) for name in every if name in first]
 
 
 def _format_variant(row: Row) -> str:
@@ -335,12 +313,11 @@ def read_block_responses(block: EngineSettings) -> tuple[list[Response], list[st
     return read_responses(block.responses, facts=block.facts, system=block.system, limit=block.limit), []
 
 
-def count_scoring_calls(experiment: RunSettings) -> list[Row]:
+def count_scoring_calls(block: EngineSettings) -> list[Row]:
     """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at most; None: not
     known before the facts are) and ``reason``; what a row of `factaudit.llm.cost.estimate_llm_judging_cost` has besides
     is None. Each variant is counted as if it asked everything anew."""
-    block = getattr(experiment, "factscore", None) or getattr(experiment, "dfactscore", None)
-    if not isinstance(block, EngineSettings) or not (block.llm or block.decomposer):
+    if not (block.llm or block.decomposer):
         return []
     responses, _ = read_block_responses(block)
     n_runs = 1 + len(list_score_variants(block)) if isinstance(block, FactScoreSettings) else 1
