@@ -11,7 +11,6 @@ import sys
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -118,7 +117,7 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
         assert opened.find("Lost") is None
 
 
-def test_the_file_is_never_written_and_serves_several_processes_and_threads(tmp_path: Path) -> None:
+def test_the_file_is_never_written_and_serves_several_processes(tmp_path: Path) -> None:
     path = original(tmp_path / "wiki.db", {f"T{i}": [f"p{i}"] for i in range(500)})
     before = path.read_bytes()
     os.chmod(path, 0o444)
@@ -126,9 +125,6 @@ def test_the_file_is_never_written_and_serves_several_processes_and_threads(tmp_
     with DocDB(path) as opened:
         other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
         assert other.stdout == "p7\n"
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda i: opened.passages(f"T{i}"), range(500)))
-        assert found == [(f"p{i}",) for i in range(500)]
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             opened._connection.execute("DELETE FROM documents")
     assert path.read_bytes() == before

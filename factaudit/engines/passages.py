@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -82,13 +81,11 @@ def find_topic_pages(topics: Iterable[str], knowledge: TopicLookup | None) -> di
     """The page of each topic."""
     if knowledge is None:
         return dict.fromkeys(topics, Candidate(None, reason="no knowledge source"))
-    asked = list(dict.fromkeys(topics))
-    with ThreadPoolExecutor(8) as pool:  # Wikipedia's pages take a while each
-        found = pool.map(knowledge.find_page, asked)
-        return {
-            topic: Candidate(None if page is None else page.title, page, status, reason)
-            for topic, (page, status, reason) in zip(asked, found, strict=True)
-        }
+    found = {}
+    for topic in dict.fromkeys(topics):
+        page, status, reason = knowledge.find_page(topic)
+        found[topic] = Candidate(None if page is None else page.title, page, status, reason)
+    return found
 
 
 def build_claims(

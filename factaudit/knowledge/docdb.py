@@ -15,7 +15,6 @@ import os
 import re
 import sqlite3
 import struct
-import threading
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
@@ -90,7 +89,7 @@ def create_empty_knowledge_database(path: Path) -> Path:
 
 
 class DocDB:
-    """A knowledge source on disk, read-only. Safe to use from several threads and to open in several processes.
+    """A knowledge source on disk, read-only; several processes may open it.
 
     can_be_empty: take one without a page, too (`create_empty_knowledge_database`).
     Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or of another schema.
@@ -100,11 +99,7 @@ class DocDB:
         self.path = Path(path)
         self._can_be_empty = can_be_empty
         _check_docdb_file(self.path)
-        # One connection behind a lock: a look-up takes microseconds, and SQLite's are not shared between threads.
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
-        )
+        self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
         try:
             self._check_schema()
         except sqlite3.DatabaseError as error:
@@ -249,8 +244,7 @@ class DocDB:
 
     def _query_rows(self, query: str, *values: str) -> list[Any]:
         try:
-            with self._lock:
-                return self._connection.execute(query, values).fetchall()
+            return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise _make_database_error(self.path, f"a damaged SQLite file ({error})") from None
 

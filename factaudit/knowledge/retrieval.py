@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,8 @@ from factaudit.signature import make_signature
 RETRIEVAL_METHODS = ("bm25", "dense", "all")
 #: Passages per fact, as published.
 PASSAGES_PER_FACT = 5
+#: Pages whose indexes are kept in memory.
+MAX_INDEXED_PAGES = 256
 
 
 class Bm25Index(BM25Okapi):
@@ -44,23 +45,20 @@ def remove_special_tokens(passage: str) -> str:
 
 @dataclass
 class PassageRetriever:
-    """Ranks the passages of a page for a fact. Safe to use from several threads.
+    """Ranks the passages of a page for a fact.
 
     Args:
         method: ``bm25`` (`Bm25Index` over words between white space), ``dense`` (cosine of a
             sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators that chunk).
         k: how many passages; ``all`` ignores it.
         model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the original.
-        pages: how many pages' indexes are kept in memory.
         encode: texts to a matrix of embeddings, in place of ``model``.
     """
 
     method: str = "bm25"
     k: int = PASSAGES_PER_FACT
     model: str = "sentence-transformers/gtr-t5-large"
-    pages: int = 256
     encode: Callable[[list[str]], Any] | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.method not in RETRIEVAL_METHODS:
@@ -69,8 +67,7 @@ class PassageRetriever:
             )
         if self.k < 1:
             raise UsageError(f"retrieval takes at least 1 passage, found k {self.k}")
-        # At worst two threads make the same index.
-        self._get_page_index = lru_cache(self.pages)(self._make_page_index)
+        self._get_page_index = lru_cache(MAX_INDEXED_PAGES)(self._make_page_index)
 
     @property
     def signature(self) -> str:
@@ -101,15 +98,13 @@ class PassageRetriever:
         return Bm25Index([passage.split() for passage in passages])
 
     def _compute_embeddings(self, texts: Sequence[str]) -> np.ndarray:
-        with self._lock:
-            if self.encode is None:
-                try:
-                    from sentence_transformers import SentenceTransformer
-                except ImportError as error:
-                    raise FactauditError(
-                        "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
-                    ) from error
-                self.encode = SentenceTransformer(self.model).encode
-            vectors = np.asarray(self.encode(list(texts)), dtype=np.float64)
+        if self.encode is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                said = "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
+                raise FactauditError(said) from error
+            self.encode = SentenceTransformer(self.model).encode
+        vectors = np.asarray(self.encode(list(texts)), dtype=np.float64)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)

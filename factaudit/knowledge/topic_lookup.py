@@ -15,7 +15,7 @@ MISSING_TOPIC_POLICIES = ("error", "skip", "wikipedia")
 
 @dataclass(frozen=True)
 class TopicLookup:
-    """A knowledge source with a policy for the topics that it lacks. Safe to use from several threads."""
+    """A knowledge source with a policy for the topics that it lacks."""
 
     db: DocDB
     missing: str = "skip"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 import time
 import urllib.error
 import urllib.parse
@@ -35,8 +34,7 @@ class WikipediaPageCache:
     (`factaudit.knowledge.knowledge_builder.build_knowledge_source`). A side file holds passages of one kind.
 
     A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
-    Safe to use from several threads: one request at a time, ``pause`` seconds apart (Wikipedia's etiquette), while what
-    is known is found without waiting.
+    Requests are at least ``pause`` seconds apart (Wikipedia's etiquette).
     """
 
     path: Path
@@ -46,12 +44,11 @@ class WikipediaPageCache:
     tokenizer: str | None = None
 
     def __post_init__(self) -> None:
-        self._lock, self._asking = threading.Lock(), threading.Lock()
         self._next = 0.0
         if self.api == WIKIPEDIA_API:
             self.api = os.environ.get(API_VARIABLE) or WIKIPEDIA_API
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(self.path, check_same_thread=False)
+        self._connection = sqlite3.connect(self.path)
         with self._connection:
             self._connection.execute("CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)")
             # Which page a topic led to; null: none.
@@ -62,22 +59,12 @@ class WikipediaPageCache:
 
         Raises `FactauditError` where Wikipedia cannot be asked.
         """
-        if (known := self._find_remembered_title(topic)) is None:
-            with self._asking:
-                # Another thread may have asked meanwhile.
-                known = self._find_remembered_title(topic) or (self._fetch_page(topic),)
+        query = "SELECT title FROM topics WHERE topic = ?"
+        known = self._connection.execute(query, (topic,)).fetchone() or (self._fetch_page(topic),)
         if known[0] is None:
             return None
-        with self._lock:
-            text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
+        text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
         return KnowledgePage(known[0], tuple(text[0].split(PASSAGE_SEPARATOR)), "wikipedia")
-
-    def _find_remembered_title(self, topic: str) -> tuple[str | None] | None:
-        with self._lock:
-            found: tuple[str | None] | None = self._connection.execute(
-                "SELECT title FROM topics WHERE topic = ?", (topic,)
-            ).fetchone()
-        return found
 
     def close(self) -> None:
         """Close the side file."""
@@ -92,7 +79,7 @@ class WikipediaPageCache:
             cut = choose_knowledge_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
             passages = cut([pages[0].get("extract") or ""]) if pages else []
         title = title if passages else None
-        with self._lock, self._connection:
+        with self._connection:
             if title is not None:
                 row = (title, PASSAGE_SEPARATOR.join(passages))
                 self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
