@@ -1,7 +1,7 @@
 """Intervals of means of few independent values in [0, 1], such as responses' scores, and of their changes.
 
 A percentile bootstrap of 10 to 20 responses holds the mean score in 83 to 93 % of samples; these in 93 to 98 %
-(``tests/validity/means.py``). Where units share clusters see `factaudit.stats.influence`.
+(``tests/validity/influence.py``). Where units share clusters see `factaudit.stats.influence`.
 """
 
 from __future__ import annotations
